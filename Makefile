@@ -1,0 +1,53 @@
+# Everything a developer types. Each target sets up what it needs, once.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SERVER := $(VENV)/.server
+DEV := $(VENV)/.dev
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+ROOMS := broker protocol storage understudy
+PORT ?= 9092
+CONTROL_PORT ?= 9099
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check interop nightly bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(SERVER): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(SERVER)
+
+serve: $(SERVER) ## a broker on 127.0.0.1:9092, its control plane on 9099
+	exec $(BIN)/understudy serve --port $(PORT) --control-port $(CONTROL_PORT)
+
+test: $(DEV) ## everything that Python alone can prove
+	$(BIN)/python -m pytest -m "not interop and not nightly" $(PYTEST)
+
+check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(ROOMS) tests tools examples benchmarks conftest.py
+	PYTHONPATH=. $(BIN)/lint-imports
+	$(BIN)/python tools/generate_client.py --check
+	$(BIN)/python -m pytest -q tests/test_house.py
+
+interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
+	$(BIN)/python -m pytest -m interop tests/clients tests $(PYTEST)
+
+nightly: $(DEV) ## what takes longer than a developer waits
+	$(BIN)/python -m pytest -m nightly $(PYTEST)
+
+bench: $(DEV) ## the benchmarks, side by side with the peers
+	$(BIN)/python -m benchmarks $(BENCH)
+
+clean: ## forget the environment and all caches
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build

@@ -1,0 +1,240 @@
+"""Records of ``__transaction_state``: one per transition of a transactional id (transactions F.2).
+
+Written by hand rather than through kio's entities: a value may carry tags of a later Kafka, which have to be read over
+(DSK-06) and which kio's reader refuses.
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_TIMESTAMP_MS = -1
+
+TopicPartition = tuple[str, int]
+
+
+class TransactionState(IntEnum):
+    """The state of a transactional id, numbered as in the log. After Kafka's ``TransactionState``.
+
+    The last two never stand in a log: they are what a transition in flight aims at.
+    """
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def text(self) -> str:
+        """The name by which DescribeTransactions and ListTransactions speak of it, such as ``PrepareCommit``."""
+        return _TEXTS[self]
+
+
+_TEXTS = {state: "".join(word.capitalize() for word in state.name.split("_")) for state in TransactionState}
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """What is known of a transactional id after a transition. Times in ms; partitions are ``None`` while Empty.
+
+    ``client_transaction_version`` is the protocol of the client's last operation (0, or 2 since KIP-890);
+    ``value_version`` is 0 where ``transaction.version`` is finalized at 0, else 1. ``last_epoch`` is the epoch before
+    the last bump (KIP-360): memory only, as in Kafka, so a record read back has -1 (transactions A.3 note 3).
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: TransactionState
+    partitions: frozenset[TopicPartition] | None
+    last_update_ms: int
+    start_ms: int = NO_TIMESTAMP_MS
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    client_transaction_version: int = 0
+    value_version: int = 1
+    last_epoch: int = field(default=NO_PRODUCER_EPOCH, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionTombstone:
+    """The transactional id is forgotten: it has not been used for ``transactional.id.expiration.ms``."""
+
+    transactional_id: str
+
+
+_KEY_TYPE = b"\0\0"
+_HEAD = struct.Struct(">hqhib")
+_TIMES = struct.Struct(">qq")
+_SHORT = struct.Struct(">h")
+_INT = struct.Struct(">i")
+_LONG_TAG = struct.Struct(">BBq")
+_SHORT_TAG = struct.Struct(">BBh")
+_PREVIOUS_TAG, _NEXT_TAG, _CLIENT_VERSION_TAG = 0, 1, 2
+_NULL_ARRAY = _INT.pack(-1)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def encode(record: TransactionRecord | TransactionTombstone) -> tuple[bytes, bytes | None]:
+    """Key and value of a record; the value of a tombstone is ``None``."""
+    name = record.transactional_id.encode()
+    key = _KEY_TYPE + _SHORT.pack(len(name)) + name
+    if isinstance(record, TransactionTombstone):
+        return key, None
+    head = _HEAD.pack(
+        record.value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state.value
+    )
+    times = _TIMES.pack(record.last_update_ms, record.start_ms)
+    if record.value_version == 0:
+        return key, head + _old_partitions(record.partitions) + times
+    return key, head + _partitions(record.partitions) + times + _tags(record)
+
+
+def _grouped(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Topic -> partitions, sorted: Kafka leaves the order open, tests want one."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _old_partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
+    if partitions is None:
+        return _NULL_ARRAY
+    topics = _grouped(partitions)
+    out = [_INT.pack(len(topics))]
+    for topic, indexes in topics.items():
+        name = topic.encode()
+        out += _SHORT.pack(len(name)), name, struct.pack(f">i{len(indexes)}i", len(indexes), *indexes)
+    return b"".join(out)
+
+
+def _partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
+    if not partitions:
+        return b"\0" if partitions is None else b"\1"
+    topics = _grouped(partitions)
+    out = [_uvarint(len(topics) + 1)]
+    for topic, indexes in topics.items():
+        name = topic.encode()
+        out += _uvarint(len(name) + 1), name, _uvarint(len(indexes) + 1)
+        out += struct.pack(f">{len(indexes)}i", *indexes), b"\0"
+    return b"".join(out)
+
+
+def _tags(record: TransactionRecord) -> bytes:
+    tags = []
+    if record.previous_producer_id != NO_PRODUCER_ID:
+        tags.append(_LONG_TAG.pack(_PREVIOUS_TAG, 8, record.previous_producer_id))
+    if record.next_producer_id != NO_PRODUCER_ID:
+        tags.append(_LONG_TAG.pack(_NEXT_TAG, 8, record.next_producer_id))
+    if record.client_transaction_version:
+        tags.append(_SHORT_TAG.pack(_CLIENT_VERSION_TAG, 2, record.client_transaction_version))
+    return bytes((len(tags),)) + b"".join(tags)
+
+
+def _uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | TransactionTombstone | None:
+    """A record read from the log; ``None`` for a kind or version of a later Kafka, which is read over (DSK-05)."""
+    if key is None or key[:2] != _KEY_TYPE:
+        return None
+    (size,) = _SHORT.unpack_from(key, 2)
+    name = bytes(key[4 : 4 + size]).decode()
+    if value is None:
+        return TransactionTombstone(name)
+    (version,) = _SHORT.unpack_from(value)
+    return _Value(bytes(value)).record(name, version) if version in (0, 1) else None
+
+
+class _Value:
+    """A cursor over one value."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, _HEAD.size
+
+    def record(self, name: str, version: int) -> TransactionRecord:
+        _, producer_id, producer_epoch, timeout_ms, state = _HEAD.unpack_from(self._data)
+        partitions = self._old_partitions() if version == 0 else self._partitions()
+        last_update_ms, start_ms = self._take(_TIMES)
+        tags = self._tags() if version else {}
+        return TransactionRecord(
+            name,
+            producer_id,
+            producer_epoch,
+            timeout_ms,
+            TransactionState(state),
+            partitions,
+            last_update_ms,
+            start_ms,
+            tags.get(_PREVIOUS_TAG, NO_PRODUCER_ID),
+            tags.get(_NEXT_TAG, NO_PRODUCER_ID),
+            tags.get(_CLIENT_VERSION_TAG, 0),
+            version,
+        )
+
+    def _take(self, shape: struct.Struct) -> tuple[int, ...]:
+        found = shape.unpack_from(self._data, self._at)
+        self._at += shape.size
+        return found
+
+    def _bytes(self, size: int) -> bytes:
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def _uvarint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._data[self._at]
+            self._at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def _old_partitions(self) -> frozenset[TopicPartition] | None:
+        (topics,) = self._take(_INT)
+        if topics < 0:
+            return None
+        found = set()
+        for _ in range(topics):
+            topic = self._bytes(self._take(_SHORT)[0]).decode()
+            (count,) = self._take(_INT)
+            found |= {(topic, index) for index in self._take(struct.Struct(f">{count}i"))}
+        return frozenset(found)
+
+    def _partitions(self) -> frozenset[TopicPartition] | None:
+        topics = self._uvarint() - 1
+        if topics < 0:
+            return None
+        found = set()
+        for _ in range(topics):
+            topic = self._bytes(self._uvarint() - 1).decode()
+            count = self._uvarint() - 1
+            found |= {(topic, index) for index in self._take(struct.Struct(f">{count}i"))}
+            self._tags()
+        return frozenset(found)
+
+    def _tags(self) -> dict[int, int]:
+        return {
+            self._uvarint(): int.from_bytes(self._bytes(self._uvarint()), signed=True) for _ in range(self._uvarint())
+        }

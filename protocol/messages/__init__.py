@@ -1,0 +1,1 @@
+"""One class per API and direction, in its newest shape. Generated, except for this line."""

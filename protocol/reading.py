@@ -1,0 +1,252 @@
+"""Readers of one API version, compiled once from kio's schema of that version into our message classes.
+
+kio's own native reader is not used on bytes from a peer: it believes an array's announced length and asks the system
+for that much memory, which ends the process. Here every length is held against the bytes that are left before anything
+is made of it. A test holds every reader equal to kio's.
+"""
+
+import dataclasses
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from kio.serial._introspect import EntityField, EntityTupleField, classify_field, get_field_tag, is_optional
+
+from protocol.errors import ErrorCode
+from protocol.schema import FIXED, kind_of, nested_class, python_name
+from protocol.types import ZERO_UUID, Buffer
+
+_ZERO = ZERO_UUID.bytes
+_MAX_STRING = 0x7FFF
+_INT16 = struct.Struct(">h").unpack_from
+_INT32 = struct.Struct(">i").unpack_from
+
+
+MOST_ELEMENTS = 1_000_000
+"""Of all arrays and tag sections of one message. A frame of a hundred megabytes could hold a hundred million: Kafka
+would make an object of each."""
+
+
+class Unreadable(Exception):
+    """Bytes that do not follow the schema: a length outside the frame, or null where the schema knows no null."""
+
+
+class Budget:
+    """How many elements the message that is being read may still have; messages are read one at a time."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_ELEMENTS
+
+    def take(self, count: int) -> None:
+        """Note that so many come. Raises Unreadable."""
+        self.left -= count
+        if self.left < 0:
+            raise Unreadable(f"more than {MOST_ELEMENTS} elements")
+
+
+_budget = Budget()
+
+
+def read_uvarint(frame: Buffer, at: int) -> tuple[int, int]:
+    """An unsigned LEB128 number of at most 32 bits, and the position after it."""
+    value = shift = 0
+    while True:
+        byte = frame[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 28:
+            raise Unreadable("a variable-length number is too long")
+
+
+def _size(frame: Buffer, at: int, flexible: bool, *, wide: bool) -> tuple[int, int]:
+    """A length, -1 for null, and the position after it; ``wide`` lengths are int32 in older versions."""
+    if flexible:
+        size, at = read_uvarint(frame, at)
+        return size - 1, at
+    if wide:
+        return int(_INT32(frame, at)[0]), at + 4
+    return int(_INT16(frame, at)[0]), at + 2
+
+
+def read_string(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[str | None, int]:
+    """A string. What is no UTF-8 is read as Java reads it: with replacement characters."""
+    size, at = _size(frame, at, flexible, wide=False)
+    if size < 0:
+        if nullable:
+            return None, at
+        raise Unreadable("null where a string is required")
+    end = at + size
+    if end > len(frame) or size > _MAX_STRING:
+        raise Unreadable(f"a string of {size} bytes where {len(frame) - at} are left")
+    return str(frame[at:end], "utf-8", "replace"), end
+
+
+def read_bytes(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[Buffer | None, int]:
+    """Bytes, copied out of the frame."""
+    size, at = _size(frame, at, flexible, wide=True)
+    if size < 0:
+        if nullable:
+            return None, at
+        raise Unreadable("null where bytes are required")
+    end = at + size
+    if end > len(frame):
+        raise Unreadable(f"{size} bytes where {len(frame) - at} are left")
+    return bytes(frame[at:end]), end
+
+
+def read_count(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[int, int]:
+    """An array's length, -1 for null; every element takes at least one byte."""
+    count, at = _size(frame, at, flexible, wide=True)
+    if count < 0 and not nullable:
+        raise Unreadable("null where an array is required")
+    if count > len(frame) - at:
+        raise Unreadable(f"an array of {count} elements where {len(frame) - at} bytes are left")
+    if count > 0:
+        _budget.take(count)
+    return count, at
+
+
+def uuid_or_none(raw: bytes) -> UUID | None:
+    """The zero UUID is none."""
+    return None if raw == _ZERO else UUID(bytes=raw)
+
+
+class _Source:
+    """The text of a reader under construction, with its pending run of fixed-size fields."""
+
+    def __init__(self, target: type, flexible: bool) -> None:
+        self.flexible = flexible
+        self.lines = ["def read(frame, at):"]
+        self.scope: dict[str, Any] = {
+            "target": target, "string": read_string, "data": read_bytes, "count": read_count, "uvarint": read_uvarint,
+            "uuid": uuid_or_none, "code": ErrorCode, "Unreadable": Unreadable, "take": _budget.take,
+        }  # fmt: skip
+        self._run: list[tuple[str, str, str]] = []
+
+    def fixed(self, name: str, kind: str) -> None:
+        convert = {"uuid": "uuid({})", "error_code": "code({})"}.get(kind, "{}")
+        self._run.append((FIXED[kind], name, convert))
+
+    def line(self, text: str, indent: int = 1) -> None:
+        self.flush()
+        self.lines.append("    " * indent + text)
+
+    def flush(self, indent: int = 1) -> None:
+        if not self._run:
+            return
+        packed = struct.Struct(">" + "".join(code for code, _, _ in self._run))
+        unpack = f"unpack_{len(self.scope)}"
+        self.scope[unpack] = packed.unpack_from
+        names = ", ".join(name for _, name, _ in self._run)
+        pad = "    " * indent
+        self.lines.append(f"{pad}{names}, = {unpack}(frame, at); at += {packed.size}")
+        self.lines += [f"{pad}{name} = {convert.format(name)}" for _, name, convert in self._run if convert != "{}"]
+        self._run = []
+
+
+def _one(source: _Source, kind: str, name: str, optional: bool) -> str:
+    """The statement that reads one value of a primitive kind."""
+    if kind == "string":
+        return f"{name}, at = string(frame, at, {source.flexible}, {optional})"
+    if kind in ("bytes", "records"):
+        return f"{name}, at = data(frame, at, {source.flexible}, {optional})"
+    packed = struct.Struct(">" + FIXED[kind])
+    source.scope[f"one_{kind}"] = packed.unpack_from
+    convert = {"uuid": f"; {name} = uuid({name})", "error_code": f"; {name} = code({name})"}.get(kind, "")
+    return f"{name}, = one_{kind}(frame, at); at += {packed.size}{convert}"
+
+
+def _value(source: _Source, field: Any, name: str, target: type, indent: int) -> None:
+    """The statements that read one field into the local variable ``name``."""
+    shape, kind, optional = classify_field(field), kind_of(field), is_optional(field)
+    struct_like = isinstance(shape, EntityField | EntityTupleField)
+    if isinstance(shape, EntityField | EntityTupleField):
+        source.scope[f"r_{field.name}"] = _reader(shape.type_, nested_class(target, python_name(field)))
+    if shape.is_array:
+        optional = optional or field.default is None
+        source.line(f"size, at = count(frame, at, {source.flexible}, {optional})", indent)
+        source.line(f"{name} = None if size < 0 else []", indent)
+        source.line("for _ in range(size):", indent)
+        read = f"item, at = r_{field.name}(frame, at)" if struct_like else _one(source, kind, "item", False)
+        source.line(f"{read}; {name}.append(item)", indent + 1)
+        source.line(f"if {name} is not None: {name} = tuple({name})", indent)
+    elif struct_like and optional:
+        source.line("there = frame[at]; at += 1", indent)
+        source.line(f"if there > 127: {name} = None", indent)
+        source.line(f"else: {name}, at = r_{field.name}(frame, at)", indent)
+    elif struct_like:
+        source.line(f"{name}, at = r_{field.name}(frame, at)", indent)
+    else:
+        source.line(_one(source, kind, name, optional), indent)
+
+
+@cache
+def _reader(entity: type, target: type) -> Callable[[Buffer, int], tuple[Any, int]]:
+    source = _Source(target, entity.__flexible__)  # type: ignore[attr-defined]
+    plain: list[tuple[Any, Any]] = []
+    tagged: list[tuple[Any, Any]] = []
+    for field in dataclasses.fields(entity):
+        tag = get_field_tag(field)
+        (plain if tag is None else tagged).append((tag, field))
+    for _, field in plain:
+        name, kind = f"v_{field.name}", kind_of(field)
+        if kind in FIXED and not classify_field(field).is_array:
+            source.fixed(name, kind)
+        else:
+            _value(source, field, name, target, 1)
+    arguments = ", ".join(f"{python_name(field)}=v_{field.name}" for _, field in plain)
+    source.line(f"m = target({arguments})")
+    if source.flexible:
+        _tags(source, tagged, target)
+    source.line("return m, at")
+    exec("\n".join(source.lines), source.scope)  # noqa: S102 - the text is made of kio's schema alone
+    read: Callable[[Buffer, int], tuple[Any, int]] = source.scope["read"]
+    return read
+
+
+def _tags(source: _Source, tagged: list[tuple[Any, Any]], target: type) -> None:
+    """The tag section: known tags fill the message, others are skipped."""
+    source.line("tags, at = uvarint(frame, at)")
+    source.line("if tags: take(tags)")
+    source.line("for _ in range(tags):")
+    source.line("tag, at = uvarint(frame, at); size, at = uvarint(frame, at); end = at + size", 2)
+    source.line("if end > len(frame): raise Unreadable('a tag ends outside the frame')", 2)
+    for tag, field in tagged:
+        source.line(f"if tag == {int(tag)}:", 2)
+        _tagged_value(source, field, target)
+        source.line(f"m.{python_name(field)} = value", 3)
+    source.line("at = end", 2)
+
+
+def _tagged_value(source: _Source, field: Any, target: type) -> None:
+    """A tagged value; its struct is never null, its string may be."""
+    shape, kind = classify_field(field), kind_of(field)
+    if isinstance(shape, EntityField):
+        source.scope[f"r_{field.name}"] = _reader(shape.type_, nested_class(target, python_name(field)))
+        source.line(f"value, at = r_{field.name}(frame, at)", 3)
+    elif shape.is_array:
+        _value(source, field, "value", target, 3)
+    else:
+        source.line(_one(source, kind, "value", True), 3)
+
+
+def reader(entity: type, target: type) -> Callable[[Buffer, int], tuple[Any, int]]:
+    """A function (frame, position) -> (message of class ``target``, position after it) for kio's class ``entity``.
+
+    The function raises :class:`Unreadable`, ``IndexError``, ``struct.error`` or ``ValueError`` on bytes that do not
+    follow the schema.
+    """
+    read = _reader(entity, target)
+
+    def read_within_budget(frame: Buffer, at: int) -> tuple[Any, int]:
+        _budget.left = MOST_ELEMENTS
+        return read(frame, at)
+
+    return read_within_budget

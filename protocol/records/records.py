@@ -1,0 +1,247 @@
+"""The records of a batch: read one by one, or written into a new batch.
+
+Layout of a record: transactions F.5 (Kafka: DefaultRecord, MemoryRecordsBuilder).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from protocol.records.batch import (
+    ATTRIBUTES_POSITION,
+    BATCH_HEADER_SIZE,
+    CONTROL_BIT,
+    CRC_POSITION,
+    DELETE_HORIZON_BIT,
+    HEADER,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    RecordBatch,
+)
+from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, compress, decompress
+from protocol.records.errors import MalformedRecordsError
+from protocol.records.varint import read_varint, wrap_int64, write_varint
+from protocol.records.walk import Span, read_span
+
+Header = tuple[str, bytes | None]
+"""A record header. Keys may repeat; order counts."""
+
+
+class Record(NamedTuple):
+    """One record. `timestamp_ms` is -1 when there is none; key and value may be null."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header] = ()
+
+
+def record_bytes(batch: RecordBatch, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> bytes | bytearray:
+    """The records part of a batch, decompressed to at most `limit` bytes.
+
+    Raises UnreadableCompressionError, DecompressedTooLargeError.
+    """
+    data = decompress(batch.codec, batch.records_view, limit)
+    return bytes(data) if isinstance(data, memoryview) else data
+
+
+def read_records(batch: RecordBatch, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> Iterator[Record]:
+    """The records of `batch` in order, with absolute offsets and timestamps. Raises RecordsError at the first bad one.
+
+    In a LogAppendTime batch every record has the batch's maximum timestamp (core D.3).
+    """
+    data = record_bytes(batch, limit)
+    appended_at = batch.max_timestamp_ms if batch.is_log_append_time else None
+    for span in spans(data, batch.record_count):
+        yield Record(
+            batch.base_offset + span.offset_delta,
+            batch.base_timestamp_ms + span.timestamp_delta if appended_at is None else appended_at,
+            None if span.key_size < 0 else bytes(data[span.key_position : span.key_position + span.key_size]),
+            None if span.value_size < 0 else bytes(data[span.value_position : span.value_position + span.value_size]),
+            read_headers(data, span.headers_position),
+        )
+
+
+def spans(data: bytes | bytearray, count: int) -> Iterator[Span]:
+    """Where each of the `count` records that make up `data` lies. Raises MalformedRecordsError, also for bytes left."""
+    position = 0
+    for _ in range(count):
+        span = read_span(data, position)
+        yield span
+        position = span.end
+    if position != len(data):
+        raise MalformedRecordsError(f"{len(data) - position} bytes after the last of {count} records")
+
+
+def read_headers(data: bytes | bytearray, position: int) -> tuple[Header, ...]:
+    """The headers whose count stands at `position`, of a record that `read_span` found sound."""
+    if not data[position]:
+        return ()
+    count, position = read_varint(data, position)
+    headers: list[Header] = []
+    for _ in range(count):
+        size, position = read_varint(data, position)
+        # As Java's decoder does, bytes that are not UTF-8 become the replacement character.
+        key = data[position : position + size].decode("utf-8", "replace")
+        size, position = read_varint(data, position + size)
+        value = None if size < 0 else bytes(data[position : position + size])
+        position += max(size, 0)
+        headers.append((key, value))
+    return tuple(headers)
+
+
+def write_record(output: bytearray, record: Record, base_offset: int, base_timestamp_ms: int) -> None:
+    """Append one record to the uncompressed records part of a batch."""
+    body = bytearray(1)
+    write_varint(body, record.timestamp_ms - base_timestamp_ms)
+    write_varint(body, record.offset - base_offset)
+    _write_bytes(body, record.key)
+    _write_bytes(body, record.value)
+    write_varint(body, len(record.headers))
+    for key, value in record.headers:
+        _write_bytes(body, key.encode())
+        _write_bytes(body, value)
+    write_varint(output, len(body))
+    output += body
+
+
+def rebase_records(data: bytes | bytearray, count: int, timestamp_shift_ms: int | None) -> bytearray:
+    """The records that make up `data` with offset deltas 0, 1, 2, ...; keys, values and headers byte for byte.
+
+    Timestamp deltas get smaller by `timestamp_shift_ms`; None makes them all 0. Raises MalformedRecordsError.
+    """
+    output = bytearray()
+    for index, span in enumerate(spans(data, count)):
+        body = bytearray(1)
+        delta = 0 if timestamp_shift_ms is None else wrap_int64(span.timestamp_delta - timestamp_shift_ms)
+        write_varint(body, delta)
+        write_varint(body, index)
+        body += data[span.body_position : span.end]
+        write_varint(output, len(body))
+        output += body
+    return output
+
+
+def _write_bytes(output: bytearray, value: bytes | None) -> None:
+    if value is None:
+        output.append(1)
+    else:
+        write_varint(output, len(value))
+        output += value
+
+
+def build_batch(
+    records: Iterable[Record],
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    base_timestamp_ms: int | None = None,
+    max_timestamp_ms: int | None = None,
+    codec: int = Codec.NONE,
+    level: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    partition_leader_epoch: int = NO_LEADER_EPOCH,
+    transactional: bool = False,
+    control: bool = False,
+    log_append_time: bool = False,
+    delete_horizon_ms: int | None = None,
+) -> bytearray:
+    """A whole v2 batch holding `records`, header and CRC included.
+
+    Offsets and timestamps are taken from the records; the keyword arguments override what follows from them, as the
+    cleaner needs (a batch keeps its range of offsets when records go). `delete_horizon_ms` takes the place of the base
+    timestamp and sets bit 6; the record timestamps keep their values (core F.6.4).
+    """
+    records = list(records)
+    if base_offset is None:
+        base_offset = records[0].offset if records else 0
+    if last_offset is None:
+        last_offset = records[-1].offset if records else base_offset
+    if delete_horizon_ms is not None:
+        base_timestamp_ms = delete_horizon_ms
+    elif base_timestamp_ms is None:
+        base_timestamp_ms = records[0].timestamp_ms if records else NO_TIMESTAMP
+    if max_timestamp_ms is None:
+        max_timestamp_ms = max((record.timestamp_ms for record in records), default=NO_TIMESTAMP)
+    data = bytearray()
+    for record in records:
+        write_record(data, record, base_offset, base_timestamp_ms)
+    return frame_batch(
+        data,
+        len(records),
+        base_offset=base_offset,
+        last_offset_delta=last_offset - base_offset,
+        base_timestamp_ms=base_timestamp_ms,
+        max_timestamp_ms=max_timestamp_ms,
+        codec=codec,
+        level=level,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        partition_leader_epoch=partition_leader_epoch,
+        attributes=(
+            (TRANSACTIONAL_BIT if transactional else 0)
+            | (CONTROL_BIT if control else 0)
+            | (TIMESTAMP_TYPE_BIT if log_append_time else 0)
+            | (DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
+        ),
+    )
+
+
+def frame_batch(
+    data: Buffer,
+    record_count: int,
+    *,
+    base_offset: int,
+    last_offset_delta: int,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    attributes: int = 0,
+    codec: int = Codec.NONE,
+    level: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    partition_leader_epoch: int = NO_LEADER_EPOCH,
+) -> bytearray:
+    """A header, with lengths and CRC, before an uncompressed records part, which gets compressed with `codec`.
+
+    `attributes` gives all bits but those of the codec. A batch without records is never compressed (core F.6.5).
+    """
+    if record_count:
+        data = compress(codec, data, level)
+        attributes |= codec
+    batch = bytearray(BATCH_HEADER_SIZE)
+    HEADER.pack_into(
+        batch,
+        0,
+        base_offset,
+        BATCH_HEADER_SIZE - LOG_OVERHEAD + len(data),
+        partition_leader_epoch,
+        MAGIC_V2,
+        0,
+        attributes,
+        last_offset_delta,
+        base_timestamp_ms,
+        max_timestamp_ms,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        record_count,
+    )
+    batch += data
+    checksum = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
+    batch[CRC_POSITION : CRC_POSITION + 4] = checksum.to_bytes(4, "big")
+    return batch

@@ -1,0 +1,97 @@
+"""Messages of the formats before v2."""
+
+import struct
+import zlib
+
+import pytest
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
+
+from protocol.records.compression import Codec
+from protocol.records.errors import BatchDamagedError, UnreadableCompressionError
+from protocol.records.message_set import read_messages
+from protocol.records.records import Record
+
+
+def message_set(magic: int, codec: Codec, count: int = 5) -> bytes:
+    """What an old client would send."""
+    builder = LegacyRecordBatchBuilder(magic, codec, 10_000)
+    for index in range(count):
+        builder.append(index, 1000 + index, b"k%d" % index if index else None, b"v" * index if index != 2 else None)
+    return bytes(builder.build())
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_are_read(magic: int, codec: Codec) -> None:
+    """Plain ones, and those inside a compressed one."""
+    found = list(read_messages(message_set(magic, codec)))
+    assert [(r.key, r.value) for r in found] == [
+        (None, b""),
+        (b"k1", b"v"),
+        (b"k2", None),
+        (b"k3", b"vvv"),
+        (b"k4", b"vvvv"),
+    ]
+    assert [r.timestamp_ms for r in found] == ([1000, 1001, 1002, 1003, 1004] if magic else [-1] * 5)
+
+
+def test_lz4_messages_of_magic_1_are_read() -> None:
+    """Their frames are sound, unlike those of magic 0."""
+    assert len(list(read_messages(message_set(1, Codec.LZ4)))) == 5
+
+
+def message(offset: int, attributes: int, value: bytes, magic: int = 1, timestamp_ms: int = 77) -> bytes:
+    """One message by hand, without a key."""
+    body = struct.pack(">bb", magic, attributes) + (struct.pack(">q", timestamp_ms) if magic else b"")
+    body += struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
+def gzipped(*inner: bytes) -> bytes:
+    """The value of a wrapper message."""
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(b"".join(inner)) + packer.flush()
+
+
+def test_inner_offsets_count_from_the_wrappers() -> None:
+    """With magic 1 the wrapper has the offset of the last message inside."""
+    wrapped = message(41, 1, gzipped(message(0, 0, b"a"), message(2, 0, b"b")))
+    assert [record.offset for record in read_messages(wrapped)] == [39, 41]
+    old = message(41, 1, gzipped(message(40, 0, b"a", 0), message(41, 0, b"b", 0)), 0)
+    assert [record.offset for record in read_messages(old)] == [40, 41]
+
+
+def test_the_wrappers_time_holds_with_log_append_time() -> None:
+    """Attribute bit 3 of the wrapper."""
+    wrapped = message(1, 9, gzipped(message(0, 0, b"a", 1, 5), message(1, 0, b"b", 1, 6)), timestamp_ms=900)
+    assert [record.timestamp_ms for record in read_messages(wrapped)] == [900, 900]
+
+
+def test_an_incomplete_tail_is_ignored() -> None:
+    """A fetch may end anywhere."""
+    whole = message(0, 0, b"a")
+    for cut in range(len(whole)):
+        assert list(read_messages(whole + whole[:cut])) == [Record(0, 77, None, b"a")]
+
+
+@pytest.mark.parametrize(("position", "value"), [(16, 2), (20, 9), (11, 5), (11, 16)])
+def test_damaged_messages_are_reported(position: int, value: int) -> None:
+    """Magic, contents, and sizes that cannot be."""
+    damaged = bytearray(message(0, 0, b"value"))
+    damaged[position] = value
+    with pytest.raises(BatchDamagedError):
+        list(read_messages(damaged))
+
+
+def test_lengths_that_do_not_add_up_are_reported() -> None:
+    """With a valid checksum."""
+    body = struct.pack(">bbqii", 1, 0, 5, -1, 100) + b"v"
+    damaged = struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+    with pytest.raises(BatchDamagedError):
+        list(read_messages(damaged))
+
+
+def test_unreadable_compression_is_reported() -> None:
+    """Inside a sound wrapper."""
+    with pytest.raises(UnreadableCompressionError):
+        list(read_messages(message(0, 1, b"garbage")))

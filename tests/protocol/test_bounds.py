@@ -1,0 +1,58 @@
+"""What a small part of a frame can make of itself: arrays have a bound of their own beside the bytes that are there."""
+
+import struct
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.codec import BadFrame, decode_header, decode_request
+from protocol.reading import MOST_ELEMENTS
+from tests.wire import header
+
+
+def check_refused(frame: bytes, reason: str) -> None:
+    """It cannot be read, and the reason says what was too much."""
+    with pytest.raises(BadFrame, match=reason):
+        decode_request(frame, decode_header(frame))
+
+
+def test_an_array_has_a_bound_whatever_the_frame_holds() -> None:
+    """Two million topics of one letter in six megabytes."""
+    body = struct.pack(">i", 2 * MOST_ELEMENTS) + b"\0\1a" * (2 * MOST_ELEMENTS)
+    check_refused(header(ApiKey.METADATA, 1) + body, "more than 1000000 elements")
+
+
+def test_nested_arrays_share_the_bound() -> None:
+    """Three topics, each with half as many partitions as a request may have elements."""
+    half = MOST_ELEMENTS // 2
+    topic = b"\0\1a" + struct.pack(">i", half) + bytes(4 * half)
+    body = b"\0\1g" + struct.pack(">i", 3) + topic * 3
+    check_refused(header(ApiKey.OFFSET_FETCH, 1) + body, "more than 1000000 elements")
+
+
+def test_as_many_as_the_bound_are_read() -> None:
+    """A million topics: read here, refused by whoever they are asked of."""
+    frame = header(ApiKey.METADATA, 1) + struct.pack(">i", MOST_ELEMENTS) + b"\0\1a" * MOST_ELEMENTS
+    assert len(decode_request(frame, decode_header(frame)).topics) == MOST_ELEMENTS
+
+
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.PRODUCE])
+def test_tag_sections_have_the_bound_too(key: ApiKey) -> None:
+    """Of a body, two bytes each; Produce is read by hand."""
+    tags = b"\x81\x89\x7a" + b"\x09\0" * 2_000_001
+    bodies = {ApiKey.METADATA: b"\x00\0\0\0" + tags, ApiKey.PRODUCE: b"\0\0\1" + bytes(4) + b"\x01" + tags}
+    check_refused(header(key, 9) + bodies[key], "more than 1000000 elements")
+
+
+def test_tags_of_a_header_have_the_bound() -> None:
+    """Before the body is even looked at."""
+    tags = b"\x81\x89\x7a" + b"\x09\0" * 2_000_001
+    with pytest.raises(BadFrame, match="2000001 tags"):
+        decode_header(header(ApiKey.METADATA, 9, tags=tags))
+
+
+def test_records_of_a_produce_request_have_the_bound() -> None:
+    """A million and one partitions without records."""
+    many = MOST_ELEMENTS + 1
+    body = b"\xff\xff\0\1" + bytes(4) + struct.pack(">i", 1) + b"\0\1t" + struct.pack(">i", many) + b"\0" * 8 * many
+    check_refused(header(ApiKey.PRODUCE, 7) + body, "more than 1000000 elements")

@@ -1,0 +1,200 @@
+"""Every API and version through our writers and kio's, both ways, and the traps of headers."""
+
+import dataclasses
+import importlib.util
+import io
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.errors import ErrorCode as KioErrorCode
+from kio.schema.index import api_key_map, schema_name_map
+from kio.serial import entity_reader, entity_writer
+from kio.serial._introspect import EntityField, EntityTupleField, classify_field, get_field_tag, is_optional
+
+from protocol.apis import ApiKey
+from protocol.codec import (
+    BadFrame,
+    decode_header,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    message_class,
+)
+from protocol.compiled import writer
+from protocol.errors import ErrorCode
+from protocol.messages.create_topics import CreateTopicsRequest
+from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from protocol.messages.metadata import MetadataRequest
+from protocol.reading import reader
+from protocol.schema import nested_class, python_name
+
+HIDDEN = {52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82}
+CASES = [
+    (key, suffix, version)
+    for key, name in sorted(api_key_map.items())
+    if key not in HIDDEN
+    for suffix in ("Request", "Response")
+    for version in sorted(schema_name_map[name])
+]
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
+INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "timedelta_i32": 31, "timedelta_i64": 40}
+
+
+def load(key: int, suffix: str, version: int) -> type:
+    """kio's class of one version."""
+    return load_request_schema(key, version) if suffix == "Request" else load_response_schema(key, version)
+
+
+def value_of(field: Any, owner: type) -> st.SearchStrategy[Any]:
+    """Values for one field of our message, in the range of its wire type."""
+    shape, kind = classify_field(field), str(field.metadata.get("kafka_type", ""))
+    if isinstance(shape, EntityField | EntityTupleField):
+        one = messages(shape.type_, nested_class(owner, python_name(field)))
+    elif kind in INTEGERS:
+        one = st.integers(-(2 ** INTEGERS[kind]), 2 ** INTEGERS[kind] - 1)
+    elif kind.startswith("uint"):
+        one = st.integers(0, 2 ** int(kind[4:]) - 1)
+    else:
+        one = {
+            "string": TEXT, "bytes": st.binary(max_size=9), "records": st.binary(max_size=9), "bool": st.booleans(),
+            "float64": st.floats(allow_nan=False, allow_infinity=False), "error_code": st.sampled_from(ErrorCode),
+            "uuid": st.none() | st.integers(1, 2**128 - 1).map(lambda n: UUID(int=n)),
+            "datetime_i64": st.integers(0, 2**41).map(lambda n: n - n % 1000),
+        }[kind]  # fmt: skip
+    if shape.is_array:
+        one = st.lists(one, max_size=2).map(tuple)
+    if is_optional(field) and get_field_tag(field) is None and kind not in ("uuid", "datetime_i64"):
+        return st.none() | one
+    return one
+
+
+def messages(source: type, target: type) -> st.SearchStrategy[Any]:
+    """Random messages of our class with the fields of one version."""
+    return st.builds(target, **{python_name(f): value_of(f, target) for f in dataclasses.fields(source)})
+
+
+@pytest.mark.parametrize(("key", "suffix", "version"), CASES)
+def test_our_writer_writes_what_kio_writes(key: int, suffix: str, version: int) -> None:
+    """Random messages of every API and version: our bytes are kio's, kio reads them, and they come back equal."""
+    source, target = load(key, suffix, version), message_class(key, suffix)
+    write, read = writer(source), reader(source, target)
+    kio_read: Any = entity_reader(source)
+    kio_write: Any = entity_writer(source)
+
+    @given(messages(source, target))
+    @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    def check(message: Any) -> None:
+        parts: list[bytes] = []
+        write(parts, message)
+        raw = b"".join(parts)
+        again, end = read(bytearray(raw), 0)
+        assert end == len(raw)
+        assert again == message
+        entity, _ = kio_read(raw, 0)
+        buffer = io.BytesIO()
+        kio_write(buffer, entity)
+        assert buffer.getvalue() == raw
+
+    check()
+
+
+def test_generated_messages_are_current() -> None:
+    """The checked-in message classes are what the generator prints."""
+    root = Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location("generate_messages", root / "tools" / "generate_messages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = tool
+    spec.loader.exec_module(tool)
+    for name, text in tool.generate().items():
+        assert (root / "protocol" / "messages" / name).read_text() == text, f"run tools/generate_messages.py: {name}"
+
+
+def test_error_codes_are_kios() -> None:
+    """Names, numbers and retriability are the same as in kio's table."""
+    ours = {(code.name, int(code), code.retriable) for code in ErrorCode}
+    assert ours == {(code.name.upper(), int(code), code.retriable) for code in KioErrorCode}
+
+
+def test_a_null_client_id_is_the_empty_string() -> None:
+    """CON-12: header v1 with a null client id is served."""
+    frame = encode_request(ApiKey.METADATA, 1, 7, None, MetadataRequest())[4:]
+    header = decode_header(frame)
+    assert (header.api_key, header.correlation_id, header.client_id) == (3, 7, "")
+
+
+def test_unknown_tags_in_the_header_are_skipped() -> None:
+    """CON-11: header v2 with a tagged field that nobody knows."""
+    body = encode_request(ApiKey.METADATA, 9, 7, "c", MetadataRequest())[4:]
+    head_size = 8 + 2 + 1
+    assert body[head_size] == 0
+    frame = body[:head_size] + b"\x01\x2a\x03abc" + body[head_size + 1 :]
+    header = decode_header(frame)
+    assert header.body_at == head_size + 6
+    assert decode_request(frame, header) == decode_request(body, decode_header(body))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"", b"\0\3", struct.pack(">hhi", 200, 0, 1) + b"\0\0", struct.pack(">hhih", 3, 1, 1, 50) + b"short",
+     struct.pack(">hhih", 3, 9, 1, 0)],
+)  # fmt: skip
+def test_unreadable_headers_are_bad_frames(frame: bytes) -> None:
+    """Core A.2 #1: too short, unknown api, client id outside the frame, no tags where they must be."""
+    with pytest.raises(BadFrame):
+        decode_header(frame)
+
+
+def test_a_client_id_that_is_no_utf8_is_read_as_java_reads_it() -> None:
+    """Replacement characters, no refusal."""
+    header = decode_header(struct.pack(">hhih", 3, 1, 1, 2) + b"\xff\xfe")
+    assert header.client_id == "\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("count", [2**31 - 1, 2**27, -1, -(2**31)])
+def test_an_announced_count_is_not_believed(count: int) -> None:
+    """An array longer than the bytes left, or null where none may be, is refused before room is made for it."""
+    frame = encode_request(ApiKey.CREATE_TOPICS, 2, 7, "c", CreateTopicsRequest())[4:]
+    header = decode_header(frame)
+    assert decode_request(frame, header).topics == ()
+    broken = frame[: header.body_at] + struct.pack(">i", count) + frame[header.body_at + 4 :]
+    with pytest.raises(BadFrame):
+        decode_request(broken, header)
+
+
+def test_a_cut_body_is_a_bad_frame_and_a_long_one_is_fine() -> None:
+    """CON-10: one byte short cannot be parsed; bytes after the body are ignored."""
+    frame = encode_request(ApiKey.METADATA, 9, 7, "c", MetadataRequest())[4:]
+    with pytest.raises(BadFrame):
+        decode_request(frame[:-1], decode_header(frame))
+    assert decode_request(frame + b"\xff" * 4, decode_header(frame)) == decode_request(frame, decode_header(frame))
+
+
+def test_old_find_coordinator_is_seen_in_the_newest_shape() -> None:
+    """FindCoordinator v3 has one key; handlers see a list, and answer with one."""
+    request = FindCoordinatorRequest(coordinator_keys=("g",))
+    frame = encode_request(ApiKey.FIND_COORDINATOR, 3, 1, "c", request)[4:]
+    assert decode_request(frame, decode_header(frame)).coordinator_keys == ("g",)
+    answer = FindCoordinatorResponse(coordinators=[Coordinator("g", 1, "h", 9092)])
+    frame = b"".join(encode_response(ApiKey.FIND_COORDINATOR, 3, 1, answer))[4:]
+    assert decode_response(ApiKey.FIND_COORDINATOR, 3, frame)[1].error_message == "NONE"
+
+
+def test_record_slices_go_out_as_they_are() -> None:
+    """A fetch response holds the log's own slices: nothing is joined on the way to the socket."""
+    slices = [memoryview(b"abc"), memoryview(b"defg")]
+    response = FetchResponse(responses=[FetchableTopicResponse("t", [PartitionData(records=slices)])])
+    parts = encode_response(ApiKey.FETCH, 12, 1, response)
+    assert [part for part in parts if isinstance(part, memoryview)] == slices
+    _, back = decode_response(ApiKey.FETCH, 12, b"".join(parts)[4:])
+    assert bytes(back.responses[0].partitions[0].records) == b"abcdefg"

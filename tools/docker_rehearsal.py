@@ -1,0 +1,251 @@
+"""Runs the Dockerfile's steps where no container engine is: in Debian roots made with debootstrap. Needs root.
+
+Usage: python tools/docker_rehearsal.py [FOLDER]. Then starts what the image would start, as its user, asks its
+health check, speaks Kafka with it, stops it with SIGTERM, and prints the size. Exit code 0 if all of that went well.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools.dockerfile import Instruction, read, variables
+
+ROOT = Path(__file__).resolve().parent.parent
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# ApiVersions v0, correlation id 7, client id "rehearsal": any broker answers it.
+API_VERSIONS = bytes.fromhex("00000013 0012 0000 00000007 0009") + b"rehearsal"
+API_NAME = re.compile(r"debian:(\w+)-slim")
+
+
+@dataclass
+class Stage:
+    """One stage of the build: its root file system and what its instructions have set so far."""
+
+    root: Path
+    env: dict[str, str] = field(default_factory=lambda: {"PATH": PATH})
+    workdir: str = "/"
+    user: str = "0"
+    entrypoint: list[str] = field(default_factory=list)
+    cmd: list[str] = field(default_factory=list)
+    health: list[str] = field(default_factory=list)
+
+    def command(self, argv: Sequence[str], *, user: str = "0") -> list[str]:
+        """A command line that runs inside the root."""
+        inside = ["env", "-i", *(f"{name}={value}" for name, value in {**machine_env(), **self.env}.items())]
+        enter = ["sh", "-c", 'cd "$0" && exec "$@"', self.workdir, *argv]
+        return ["chroot", f"--userspec={user}:{user}", str(self.root), *inside, *enter]
+
+
+def machine_env() -> dict[str, str]:
+    """How this machine reaches its package indexes: proxies and pip's own variables, but no folders of its own."""
+    kept = re.compile(r"(?i)(https?|no)_proxy|PIP_(?!FIND_LINKS|CONFIG_FILE).*")
+    return {name: value for name, value in os.environ.items() if kept.fullmatch(name)}
+
+
+def machine_files() -> list[Path]:
+    """The files behind that: name resolution, pip's configuration, its certificates."""
+    found = [Path("/etc/resolv.conf"), Path("/etc/pip.conf"), Path(os.environ.get("PIP_CERT", "/nowhere"))]
+    return [path for path in found if path.is_file()]
+
+
+def say(text: str) -> None:
+    """Progress, on one line."""
+    print(f"rehearsal: {text}", flush=True)
+
+
+def base(folder: Path, image: str) -> Path:
+    """A fresh copy of the Debian release that the image's name stands for."""
+    found = API_NAME.fullmatch(image)
+    if not found:
+        raise SystemExit(f"rehearsal: FROM {image} is not a debian:*-slim")
+    made = folder / f"base-{found[1]}"
+    if not made.exists():
+        say(f"debootstrap {found[1]}")
+        command = ["debootstrap", "--variant=minbase", found[1], str(made)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return made
+
+
+def build(folder: Path, steps: Sequence[Instruction], context: Path) -> Stage:
+    """Run all stages; the last one is the image."""
+    stages: dict[str, Stage] = {}
+    stage: Stage | None = None
+    for step in steps:
+        if step.word == "FROM":
+            image, _, name = step.rest.partition(" AS ")
+            root = folder / f"stage-{len(stages)}"
+            subprocess.run(["cp", "-a", str(base(folder, image)), str(root)], check=True)
+            stage = stages[name or str(len(stages))] = Stage(root)
+            continue
+        if stage is None:
+            raise SystemExit("rehearsal: the first instruction is not FROM")
+        say(f"{step.line}: {step.word} {step.rest[:90]}")
+        perform(stage, step, stages, context)
+    if stage is None:
+        raise SystemExit("rehearsal: there is no FROM")
+    return stage
+
+
+def perform(stage: Stage, step: Instruction, stages: Mapping[str, Stage], context: Path) -> None:
+    """One instruction."""
+    match step.word:
+        case "RUN":
+            run(stage, step.argv or ["sh", "-c", step.rest])
+        case "COPY":
+            origin = step.flag("from")
+            copy(stage, step.rest.split(), stages[origin].root if origin else context)
+        case "ENV":
+            stage.env |= variables(step.rest)
+        case "WORKDIR":
+            stage.workdir = step.rest
+            (stage.root / step.rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
+        case "USER":
+            stage.user = step.rest
+        case "ENTRYPOINT":
+            stage.entrypoint = step.argv or []
+        case "CMD":
+            stage.cmd = step.argv or []
+        case "HEALTHCHECK":
+            stage.health = Instruction(step.line, "CMD", (), step.rest.removeprefix("CMD").strip()).argv or []
+        case "EXPOSE":
+            pass
+        case _:
+            raise SystemExit(f"rehearsal: line {step.line}: {step.word} is not rehearsed")
+
+
+def copy(stage: Stage, words: Sequence[str], origin: Path) -> None:
+    """COPY: files into a folder, a folder's contents into a folder."""
+    sources, target = words[:-1], words[-1]
+    place = stage.root / os.path.normpath(f"{stage.workdir}/{target}").lstrip("/")
+    for source in sources:
+        path = origin / source.lstrip("/")
+        if path.is_dir():
+            unwanted = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(path, place, symlinks=True, dirs_exist_ok=True, ignore=unwanted)
+        else:
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, place / path.name)
+
+
+def run(stage: Stage, argv: Sequence[str]) -> None:
+    """RUN, with this machine's way to its package indexes lent for the moment."""
+    lent = [(path, stage.root / str(path).lstrip("/")) for path in machine_files()]
+    fresh = [(path, inside) for path, inside in lent if not inside.exists()]
+    for path, inside in fresh:
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, inside)
+    with mounted(stage.root):
+        subprocess.run(stage.command(argv, user=stage.user), check=True, stdout=subprocess.DEVNULL)
+    for _, inside in fresh:
+        inside.unlink(missing_ok=True)
+
+
+class mounted:  # noqa: N801 - reads as a sentence
+    """The file systems that every container has."""
+
+    def __init__(self, root: Path) -> None:
+        self.places = [(name, root / name) for name in ("proc", "dev")]
+
+    def __enter__(self) -> None:
+        for name, place in self.places:
+            subprocess.run(["mount", "--rbind", f"/{name}", str(place)], check=True)
+            subprocess.run(["mount", "--make-rslave", str(place)], check=True)
+
+    def __exit__(self, *raised: object) -> None:
+        for _, place in self.places:
+            subprocess.run(["umount", "--recursive", "--lazy", str(place)], check=True)
+
+
+def free_port() -> int:
+    """A port that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def play(image: Stage) -> None:
+    """Start it as an engine would, and see that it does what the image promises."""
+    port, control = free_port(), free_port()
+    image.env |= {"UNDERSTUDY_PORT": str(port), "UNDERSTUDY_CONTROL_PORT": str(control)}
+    with mounted(image.root):
+        command = image.command([*image.entrypoint, *image.cmd], user=image.user)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            began = time.monotonic()
+            for line in process.stdout or ():
+                say(line.rstrip())
+                if line.startswith("control="):
+                    break
+            else:
+                raise SystemExit(f"rehearsal: it ended with {process.wait()} instead of getting ready")
+            say(f"ready after {time.monotonic() - began:.2f} s")
+            check_process(process.pid, image.user)
+            check_kafka(port)
+            subprocess.run(image.command(image.health, user=image.user), check=True, stdout=subprocess.DEVNULL)
+            say("healthy")
+            process.send_signal(signal.SIGTERM)
+            if process.wait(5) != 0:
+                raise SystemExit(f"rehearsal: SIGTERM ended it with {process.returncode}")
+        finally:
+            process.kill()
+            process.wait()
+    say("stopped in good order")
+
+
+def check_process(pid: int, user: str) -> None:
+    """One process, and not root's."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    uid = re.search(r"^Uid:\s+(\d+)", status, re.MULTILINE)
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    if uid is None or uid[1] != user or user == "0" or children:
+        raise SystemExit(f"rehearsal: runs as {uid and uid[1]} with children {children}")
+    say(f"one process, user {user}")
+
+
+def check_kafka(port: int) -> None:
+    """It answers ApiVersions."""
+    with socket.create_connection(("127.0.0.1", port), 5) as wire:
+        wire.sendall(API_VERSIONS)
+        answer = wire.recv(4096)
+    if answer[4:8] != API_VERSIONS[8:12]:
+        raise SystemExit(f"rehearsal: no Kafka answers, but {answer[:20]!r}")
+    say("speaks Kafka")
+
+
+def size(folder: Path) -> int:
+    """Megabytes on disk."""
+    said = subprocess.run(["du", "-sm", str(folder)], check=True, capture_output=True, text=True).stdout
+    return int(said.split()[0])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Rehearse the Dockerfile of the repository, or of the folder that is named."""
+    context = Path(argv[0]) if argv else ROOT
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        print("rehearsal: needs root and debootstrap (apt-get install debootstrap)", file=sys.stderr)
+        return 2
+    folder = Path(tempfile.mkdtemp(prefix="rehearsal-"))
+    try:
+        image = build(folder, read(context / "Dockerfile"), context)
+        play(image)
+        subprocess.run(["rm", "-rf", str(image.root / "var/cache/apt/archives")], check=True)  # as Debian's images do
+        whole, bare = size(image.root), min(map(size, folder.glob("base-*")))
+        say(f"{whole - bare} MB more than its base")
+    finally:
+        # Should a mount have stayed: never beyond this file system, /dev is in there.
+        subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

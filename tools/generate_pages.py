@@ -1,0 +1,123 @@
+"""Draws what GAPS.md and docs/states.md take from the code, each part between two marks.
+
+Usage: python tools/generate_pages.py [--check]. The rows of APIs that are served come from the handlers: their
+versions, and the sentences of their docstrings that begin with "Not done:" or "Differs from Kafka:".
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from broker.chain import Api
+from broker.control.verbs import VERBS as SERVED_VERBS
+from broker.coordination.group import states as group_states
+from broker.coordination.transaction import states as transaction_states
+from broker.handlers import APIS
+from protocol.apis import ApiKey
+from understudy.verbs import VERBS
+
+# Of the APIs that Kafka 4.3's broker listener has and we have not: the versions it serves, and what they belong to.
+NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
+    ApiKey.DESCRIBE_ACLS: ("1-3", "ACLs"),
+    ApiKey.CREATE_ACLS: ("1-3", "ACLs"),
+    ApiKey.DELETE_ACLS: ("1-3", "ACLs"),
+    ApiKey.CREATE_DELEGATION_TOKEN: ("1-3", "delegation tokens"),
+    ApiKey.RENEW_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: ("1-3", "delegation tokens"),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: ("0-1", "quotas"),
+    ApiKey.ALTER_CLIENT_QUOTAS: ("0-1", "quotas"),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ("0", "SASL"),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ("0", "SASL"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("0-1", "consumer groups (KIP-848)"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ("0-1", "consumer groups (KIP-848)"),
+    ApiKey.SHARE_GROUP_HEARTBEAT: ("1", "share groups (KIP-932)"),
+    ApiKey.SHARE_GROUP_DESCRIBE: ("1", "share groups (KIP-932)"),
+    ApiKey.SHARE_FETCH: ("1-2", "share groups (KIP-932)"),
+    ApiKey.SHARE_ACKNOWLEDGE: ("1-2", "share groups (KIP-932)"),
+    ApiKey.ADD_RAFT_VOTER: ("0-1", "the quorum: it has one voter, for good"),
+    ApiKey.REMOVE_RAFT_VOTER: ("0", "the quorum: it has one voter, for good"),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
+    ApiKey.READ_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
+    ApiKey.WRITE_SHARE_GROUP_STATE: ("0-1", "share groups (KIP-932), between brokers"),
+    ApiKey.DELETE_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("0-1", "share groups (KIP-932), between brokers"),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: ("0", "streams groups (KIP-1071)"),
+    ApiKey.STREAMS_GROUP_DESCRIBE: ("0", "streams groups (KIP-1071)"),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ("0-1", "share groups (KIP-932)"),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: ("0", "share groups (KIP-932)"),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: ("0", "share groups (KIP-932)"),
+}
+MARK = re.compile(r"(<!-- made from the code: tools/generate_pages\.py (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
+
+
+def versions(api: Api) -> str:
+    """Such as ``3-13``; one version alone is told by its number."""
+    low, high = api.versions
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def differences(api: Api) -> str:
+    """What the handler's docstring says of it."""
+    text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
+    found = [sentence for sentence in SENTENCE.findall(text) if sentence != "Not done: nothing."]
+    return " ".join(found).replace("|", "\\|") or "Nothing."
+
+
+def apis() -> str:
+    """A row for each API of the broker listener, in key order."""
+    rows = {int(api.key): f"| {api.key:d} | {api.key.title} | {versions(api)} | {differences(api)} |" for api in APIS}
+    for key, (theirs, room) in NOT_SERVED.items():
+        if key not in rows:
+            rows[int(key)] = f"| {key:d} | {key.title} | - | Not served (Kafka: {theirs}): {room}. |"
+    head = ["| key | API | versions | what differs |", "|---|---|---|---|"]
+    return "\n".join([*head, *(rows[key] for key in sorted(rows))])
+
+
+def verbs() -> str:
+    """The verbs that have a client and no server yet."""
+    served = {(verb.method, verb.path) for verb in SERVED_VERBS}
+    missing = (verb for verb in VERBS if (verb.method, verb.path) not in served)
+    return "\n".join(f"* `{verb.method} {verb.path}`: {verb.help}" for verb in missing) or "None."
+
+
+def mermaid(diagram: Callable[[], str]) -> Callable[[], str]:
+    """A diagram as a code block."""
+    return lambda: f"```mermaid\n{diagram()}\n```"
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "apis": apis,
+    "verbs": verbs,
+    "transaction": mermaid(transaction_states.state_diagram),
+    "group": mermaid(group_states.state_diagram),
+}
+PAGES = ("GAPS.md", "docs/states.md")
+
+
+def drawn(text: str) -> str:
+    """A page with its parts as the code is now."""
+    return MARK.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n\n{found[3]}", text)
+
+
+def main(argv: list[str]) -> int:
+    """Write the pages, or with --check say which are stale (exit code 1)."""
+    stale = []
+    for name in PAGES:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        made = drawn(text)
+        if made != text:
+            stale.append(name)
+            if "--check" not in argv:
+                (ROOT / name).write_text(made, encoding="utf-8")
+    print("stale:" if stale and "--check" in argv else "written:", ", ".join(stale) or "nothing")
+    return 1 if stale and "--check" in argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,155 @@
+"""The client that means well, beside the attacks of ``hostile``: all that it asks for must succeed, and be right."""
+
+import asyncio
+import itertools
+import struct
+import time
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.codec import decode_response, encode_request
+from protocol.errors import ErrorCode
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.batch import RecordBatch
+from protocol.records.records import Record, build_batch, read_records
+
+TOPIC, GROUP = "bystander", "bystander-group"
+PATIENCE_S = 60.0
+PACE_S = 0.005
+
+
+class Client:
+    """One connection, typed, one request at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._count = 0
+
+    @classmethod
+    async def connect(cls, address: str) -> "Client":
+        """To ``HOST:PORT``."""
+        host, _, port = address.rpartition(":")
+        return cls(*await asyncio.open_connection(host, int(port), limit=1 << 24))
+
+    async def call(self, key: ApiKey, version: int, request: Any) -> Any:
+        """Send a request and wait for its response."""
+        self._count += 1
+        self._writer.write(encode_request(key, version, self._count, "bystander", request))
+        async with asyncio.timeout(PATIENCE_S):
+            (size,) = struct.unpack(">i", await self._reader.readexactly(4))
+            frame = await self._reader.readexactly(size)
+        number, response = decode_response(key, version, frame)
+        if number != self._count:
+            raise AssertionError(f"the answer to request {number} came where {self._count} was due")
+        return response
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._writer.close()
+        await self._writer.wait_closed()
+
+
+class Bystander:
+    """Produces, reads back what it produced, commits and reads its offset, asks for metadata; again and again."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._client: Client
+        self._stopped = False
+        self.requests = 0
+        self.slowest_s = 0.0
+        self.failures: list[str] = []
+
+    async def begin(self) -> None:
+        """Connect, make the topic, find the coordinator."""
+        self._client = await Client.connect(self._address)
+        topic = CreatableTopic(TOPIC, 1, 1)
+        created = await self._client.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic], 10_000))
+        _check((created.topics[0].error_code, created.topics[0].error_message), (ErrorCode.NONE, None), "CreateTopics")
+        for _ in range(100):
+            asked = FindCoordinatorRequest(coordinator_keys=[GROUP])
+            found = await self._client.call(ApiKey.FIND_COORDINATOR, 4, asked)
+            if found.coordinators[0].error_code is ErrorCode.NONE:
+                break
+            await asyncio.sleep(PACE_S)
+        await self._round(0)
+
+    async def work(self) -> None:
+        """Until told to end; what fails is written down, and ends it."""
+        try:
+            for number in itertools.count(1):
+                if self._stopped:
+                    return
+                await self._round(number)
+                await asyncio.sleep(PACE_S)
+        except (OSError, asyncio.IncompleteReadError, AssertionError, TimeoutError) as error:
+            self.failures.append(f"after {self.requests} requests: {type(error).__name__}: {error}")
+
+    async def end(self, task: "asyncio.Task[None]") -> None:
+        """Finish the round, then hang up."""
+        self._stopped = True
+        await task
+        await self._client.close()
+
+    async def _call(self, key: ApiKey, version: int, request: Any) -> Any:
+        started = time.monotonic()
+        response = await self._client.call(key, version, request)
+        self.slowest_s = max(self.slowest_s, time.monotonic() - started)
+        self.requests += 1
+        return response
+
+    async def _round(self, number: int) -> None:
+        """Every answer is looked at."""
+        value = b"record %d" % number
+        data = [PartitionProduceData(0, build_batch([Record(0, time.time_ns() // 1_000_000, b"k", value)]))]
+        produced = await self._call(
+            ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 30_000, [TopicProduceData(TOPIC, data)])
+        )
+        answer = produced.responses[0].partition_responses[0]
+        _check((answer.error_code, answer.base_offset), (ErrorCode.NONE, number), "Produce")
+        fetched = await self._call(
+            ApiKey.FETCH,
+            12,
+            FetchRequest(
+                max_wait_ms=1000, min_bytes=1, topics=[FetchTopic(TOPIC, [FetchPartition(0, number, 1 << 20)])]
+            ),
+        )
+        part = fetched.responses[0].partitions[0]
+        _check(part.error_code, ErrorCode.NONE, "Fetch")
+        records = list(read_records(RecordBatch(bytes(part.records))))
+        _check([(each.offset, each.value) for each in records], [(number, value)], "Fetch")
+        end = await self._call(
+            ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [ListOffsetsTopic(TOPIC, [ListOffsetsPartition(0, -1)])])
+        )
+        _check(end.topics[0].partitions[0].offset, number + 1, "ListOffsets")
+        await self._offsets(number)
+        told = await self._call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(TOPIC)]))
+        _check((told.topics[0].error_code, told.topics[0].partitions[0].leader_id), (ErrorCode.NONE, 1), "Metadata")
+
+    async def _offsets(self, number: int) -> None:
+        """Commit an offset and read it again."""
+        partitions = [OffsetCommitRequestPartition(0, committed_offset=number, committed_metadata="")]
+        request = OffsetCommitRequest(
+            GROUP, generation_id_or_member_epoch=-1, member_id="", topics=[OffsetCommitRequestTopic(TOPIC, partitions)]
+        )
+        committed = await self._call(ApiKey.OFFSET_COMMIT, 8, request)
+        _check(committed.topics[0].partitions[0].error_code, ErrorCode.NONE, "OffsetCommit")
+        asked = OffsetFetchRequestGroup(GROUP, [OffsetFetchRequestTopics(TOPIC, [0])])
+        fetched = await self._call(ApiKey.OFFSET_FETCH, 8, OffsetFetchRequest(groups=[asked]))
+        _check(fetched.groups[0].topics[0].partitions[0].committed_offset, number, "OffsetFetch")
+
+
+def _check(found: object, expected: object, where: str) -> None:
+    if found != expected:
+        raise AssertionError(f"{where} answered {found!r} where {expected!r} was right")

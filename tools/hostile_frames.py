@@ -1,0 +1,312 @@
+"""Hostile frames, generated from a seed: real requests of every API and version, spoiled in every way that we know of.
+
+``Corpus`` has the real requests; ``Hostility`` spoils them. Nothing here talks to anybody.
+"""
+
+import random
+import struct
+import sys
+import types
+import typing
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import cramjam
+from crc32c import crc32c
+
+from broker.handlers import APIS
+from protocol.apis import ApiKey
+from protocol.codec import encode_request, is_flexible, message_class
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.compression import Codec, compress
+from protocol.records.records import Record, build_batch, frame_batch
+from protocol.types import Message
+
+ELSEWHERE = 77
+"""A broker that is not there."""
+TOPIC, GROUP, TRANSACTION = "hostile", "hostile-group", "hostile-tx"
+COMPACTED = "hostile-compacted"
+"""A topic for batches that are bad inside: whatever of them is accepted is read by the cleaner too."""
+TEXTS = {
+    "topic": TOPIC,
+    "topic_name": TOPIC,
+    "name": TOPIC,
+    "topic_names": TOPIC,
+    "group_id": GROUP,
+    "groups": GROUP,
+    "groups_names": GROUP,
+    "coordinator_keys": GROUP,
+    "key": GROUP,
+    "transactional_id": TRANSACTION,
+    "v3_and_below_transactional_id": TRANSACTION,
+    "protocol_type": "x",
+    "resource_name": TOPIC,
+    "client_software_name": "hostile",
+    "client_software_version": "1.0",
+    "feature": "transaction.version",
+    "entity_type": "user",
+}
+NUMBERS = {
+    "acks": 1,
+    "broker_id": ELSEWHERE,
+    "broker_ids": 1,
+    "committed_offset": 1,
+    "config_operation": 1,  # delete: nothing of the bystander's world changes
+    "coordinator_epoch": 1,
+    "count": 1,
+    "max_bytes": 65_536,
+    "min_bytes": 0,
+    "max_wait_ms": 0,
+    "num_partitions": 1,
+    "offset": 0,
+    "partition_max_bytes": 4096,
+    "producer_id": 5,
+    "rebalance_timeout_ms": 50,
+    "replica_id": -1,
+    "replicas": 1,
+    "replication_factor": 1,
+    "resource_type": 2,
+    "session_epoch": -1,
+    "session_timeout_ms": 6000,
+    "timeout_ms": 50,
+    "timestamp": -1,
+    "transaction_timeout_ms": 1000,
+    "transactional_timeout_ms": 1000,
+    "upgrade_type": 1,
+}
+FLAGS = {"validate_only": True, "allow_auto_topic_creation": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Bytes to be sent. ``framed``: one whole frame, after which a well-meaning peer could go on."""
+
+    kind: str
+    data: bytes
+    framed: bool = True
+
+
+class Corpus:
+    """Real requests of every API and version that is served, as payloads of frames."""
+
+    def __init__(self, topic_id: UUID | None = None) -> None:
+        self._topic_id = topic_id
+        self._batch = build_batch([Record(index, 1_700_000_000_000, b"key", b"value") for index in range(3)])
+        self.requests = [
+            (api.key, version, self._payload(api.key, version))
+            for api in APIS
+            for version in range(api.versions[0], api.versions[1] + 1)
+        ]
+        self.bombs = [self.produce(bomb, TOPIC) for bomb in bombs()]
+
+    def _payload(self, key: ApiKey, version: int) -> bytes:
+        return encode_request(key, version, 0, "hostile", self._filled(message_class(key, "Request")))[4:]
+
+    @staticmethod
+    def produce(batch: bytes, topic: str) -> bytes:
+        """A Produce request with this batch."""
+        data = TopicProduceData(topic, [PartitionProduceData(0, batch)])
+        return encode_request(ApiKey.PRODUCE, 9, 0, "hostile", ProduceRequest(None, 1, 50, [data]))[4:]
+
+    def _filled(self, message: type[Message]) -> Any:
+        """A request with something in each of its fields."""
+        hints = typing.get_type_hints(message)
+        return message(**{name: self._value(name, hints[name]) for name in message.__slots__})
+
+    def _value(self, name: str, hint: Any) -> Any:
+        options = [each for each in _members(hint) if each is not type(None)]
+        for each in options:
+            if isinstance(each, type) and issubclass(each, Message):
+                return self._filled(each)
+        if UUID in options:
+            return self._topic_id if name == "topic_id" else None
+        if bytes in options:
+            return bytes(self._batch) if name == "records" else b"\0\1\2\3"
+        first = options[0]
+        if typing.get_origin(first) is Sequence:
+            return [self._value(name, typing.get_args(first)[0])]
+        if first is bool:
+            return FLAGS.get(name, False)
+        if first is str:
+            return TEXTS.get(name, "" if type(None) not in _members(hint) else None)
+        if first is float:
+            return 1.0
+        return NUMBERS.get(name, 0)
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The alternatives of a type: of ``X | None``, X and None."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return tuple(inner for each in typing.get_args(hint) for inner in _members(each))
+    return (hint,)
+
+
+def bombs() -> Iterator[bytes]:
+    """Batches that are small on the wire, and enormous or laborious afterwards."""
+    packer, piece = zlib.compressobj(9, zlib.DEFLATED, 31), bytes(1 << 20)
+    gzip = b"".join(packer.compress(piece) for _ in range(300)) + packer.flush()
+    zstd = bytes(cramjam.zstd.compress(bytes(64 << 20))) * 64
+    smallest = bytes((12, 0, 0, 0, 1, 1, 0))
+    millions = bytes(cramjam.zstd.compress(smallest * 4_000_000))
+    yield bytes(carrying(Codec.GZIP, gzip, 1))
+    yield bytes(carrying(Codec.ZSTD, zstd, 1))
+    yield bytes(carrying(Codec.ZSTD, millions, 4_000_000))
+    yield bytes(carrying(Codec.ZSTD, millions, 900_000))
+    yield bytes(carrying(Codec.SNAPPY, b"\xff\xff\xff\xff\x0f\0x", 1))
+
+
+def carrying(codec: Codec, stream: bytes, count: int) -> bytearray:
+    """A batch around a stream that is compressed already."""
+    plain = frame_batch(
+        stream,
+        count,
+        base_offset=0,
+        last_offset_delta=count - 1,
+        base_timestamp_ms=1_700_000_000_000,
+        max_timestamp_ms=1_700_000_000_000,
+    )
+    struct.pack_into(">h", plain, 21, codec)
+    struct.pack_into(">I", plain, 17, crc32c(bytes(plain[21:])))
+    return plain
+
+
+# --- spoiling --------------------------------------------------------------------------------------------------------
+
+INTERESTING = (b"\0", b"\x7f", b"\x80", b"\xff")
+HUGE = (
+    b"\x7f\xff\xff\xff",
+    b"\xff\xff\xff\xff",
+    b"\x80\0\0\0",
+    b"\0\x10\0\0",
+    b"\xff\xff\xff\xff\x0f",
+    b"\x80\x80\x40",
+)
+STRANGERS = (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", bytes.fromhex("16030100a50100") + bytes(60), b"\x7f\xff\xff\xff" * 4)
+
+
+class Hostility:
+    """An endless, repeatable stream of attacks."""
+
+    def __init__(self, corpus: Corpus, seed: int) -> None:
+        self._corpus, self._chance = corpus, random.Random(seed)  # noqa: S311 - it is to be repeated, not to be kept secret
+        self._kinds: list[tuple[str, Callable[[], bytes], float]] = [
+            ("as it is", self._plain, 8),
+            ("bits flipped", self._flipped, 24),
+            ("bytes overwritten", self._overwritten, 20),
+            ("huge numbers", self._huge, 14),
+            ("cut short", self._cut, 10),
+            ("spliced", self._spliced, 8),
+            ("random body", self._random_body, 8),
+            ("random frame", self._random_frame, 4),
+            ("records spoiled", self._records, 6),
+            ("nested lengths", self._nested, 3.98),
+            ("bomb", self._bomb, 0.02),
+        ]
+        self._weights = [weight for _, _, weight in self._kinds]
+        self._harmless = Attack("as it is", _framed(corpus.requests[0][2]))
+
+    def attacks(self, count: int) -> list[Attack]:
+        """The next frames; one in five hundred is no frame at all, one in a thousand stops half-way."""
+        made = []
+        for name, make, _ in self._chance.choices(self._kinds, self._weights, k=count):
+            fate = self._chance.random()
+            if fate < 0.002:
+                made.append(Attack("another protocol", self._chance.choice(STRANGERS), framed=False))
+            elif fate < 0.003:
+                data = _framed(make())
+                made.append(Attack("half a frame", data[: max(len(data) // 2, 3)], framed=False))
+            else:
+                made.append(Attack(name, _framed(make())))
+        return [each if _is_accident(each.data) else self._harmless for each in made]
+
+    def _request(self) -> tuple[int, int, bytes]:
+        return self._chance.choice(self._corpus.requests)
+
+    def _body_at(self, key: int, version: int) -> int:
+        return 10 + len(b"hostile") + (1 if is_flexible(key, version) else 0)
+
+    def _plain(self) -> bytes:
+        return self._request()[2]
+
+    def _spoilable(self) -> tuple[bytearray, int]:
+        """A request, and from where on it is spoiled: mostly its body, at times its header too."""
+        key, version, payload = self._request()
+        start = 0 if self._chance.random() < 0.05 else self._body_at(key, version)
+        return bytearray(payload), min(start, len(payload) - 1)
+
+    def _flipped(self) -> bytes:
+        data, start = self._spoilable()
+        for _ in range(self._chance.choice((1, 1, 1, 2, 4, 16))):
+            data[self._chance.randrange(start, len(data))] ^= 1 << self._chance.randrange(8)
+        return bytes(data)
+
+    def _overwritten(self) -> bytes:
+        data, start = self._spoilable()
+        for _ in range(self._chance.choice((1, 1, 2, 3, 8))):
+            at = self._chance.randrange(start, len(data))
+            data[at : at + 1] = self._chance.choice(INTERESTING)
+        return bytes(data)
+
+    def _huge(self) -> bytes:
+        data, start = self._spoilable()
+        at, number = self._chance.randrange(start, len(data)), self._chance.choice(HUGE)
+        data[at : at + len(number)] = number
+        return bytes(data)
+
+    def _cut(self) -> bytes:
+        data, start = self._spoilable()
+        return bytes(data[: self._chance.randrange(start, len(data))])
+
+    def _spliced(self) -> bytes:
+        data, start = self._spoilable()
+        other = self._request()[2]
+        piece = other[self._chance.randrange(len(other)) :]
+        at = self._chance.randrange(start, len(data))
+        return bytes(data[:at]) + piece[: self._chance.randrange(1, 200)] + bytes(data[at:])
+
+    def _random_body(self) -> bytes:
+        key, version, payload = self._request()
+        return payload[: self._body_at(key, version)] + self._chance.randbytes(self._chance.choice((1, 10, 100, 1000)))
+
+    def _random_frame(self) -> bytes:
+        return self._chance.randbytes(self._chance.choice((0, 1, 4, 9, 12, 40, 400)))
+
+    def _nested(self) -> bytes:
+        """Arrays in arrays, each as long as it can be: many elements out of few bytes."""
+        key, version, payload = self._request()
+        one = self._chance.choice((b"\x02", b"\x01", b"\0\0\0\1", b"\0", b"\x7f"))
+        return payload[: self._body_at(key, version)] + one * self._chance.choice((50, 500, 5000))
+
+    def _records(self) -> bytes:
+        """A batch whose records or header are spoiled, and whose checksum is right all the same."""
+        chance = self._chance
+        codec = chance.choice((Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD))
+        count = chance.choice((1, 3, 20))
+        plain = build_batch([Record(i, 1_700_000_000_000 + i, b"key-%d" % (i % 5), b"value") for i in range(count)])
+        records = bytearray(plain[61:])
+        for _ in range(chance.choice((0, 1, 1, 2, 5))):
+            value = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF, chance.randrange(256)))
+            records[chance.randrange(len(records))] = value
+        batch = carrying(codec, bytes(compress(codec, records)), count)
+        if chance.random() < 0.3:  # the header too, but for offset, length, magic and checksum
+            batch[chance.randrange(21, 61)] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+        struct.pack_into(">I", batch, 17, crc32c(bytes(batch[21:])))
+        return self._corpus.produce(bytes(batch), COMPACTED)
+
+    def _bomb(self) -> bytes:
+        return self._chance.choice(self._corpus.bombs)
+
+
+def _is_accident(frame: bytes) -> bool:
+    """Whether it is no order of an administrator that is rightly obeyed: to unregister the only broker."""
+    return frame[4:6] != struct.pack(">h", ApiKey.UNREGISTER_BROKER)
+
+
+def _framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
