@@ -1,0 +1,126 @@
+"""The small text files of a data directory and its partitions (transactions F.7, F.8).
+
+Each function turns contents into bytes or bytes into contents; where the bytes lie is the caller's business.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from protocol.types import uuid_from_text, uuid_text
+from storage.leader_epochs import EpochEntry
+
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+LOG_START = "log-start-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+CLEANER = "cleaner-offset-checkpoint"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+_VERSION = 0
+
+
+class CheckpointError(ValueError):
+    """A checkpoint file that does not keep to its format; whoever reads it may take it as missing."""
+
+
+def _lines(contents: bytes) -> list[list[str]]:
+    """The entries of a checkpoint: version line, count line, then `count` lines of words."""
+    try:
+        lines = contents.decode().splitlines()
+        version, count = int(lines[0]), int(lines[1])
+    except (UnicodeDecodeError, IndexError, ValueError):
+        raise CheckpointError("version or count cannot be read") from None
+    entries = [line.split() for line in lines[2:] if line]
+    if version != _VERSION or len(entries) != count:
+        raise CheckpointError(f"version {version}, {count} entries promised, {len(entries)} found")
+    return entries
+
+
+def encode_offsets(offsets: Mapping[tuple[str, int], int]) -> bytes:
+    """An offset checkpoint of a data directory: (topic, partition) -> offset."""
+    lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
+    return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
+
+
+def decode_offsets(contents: bytes) -> dict[tuple[str, int], int]:
+    """The offsets of a checkpoint.
+
+    Raises:
+        CheckpointError: malformed, or a partition stands there twice.
+    """
+    entries = _lines(contents)
+    try:
+        offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
+    except ValueError:
+        raise CheckpointError("an entry is not `topic partition offset`") from None
+    if len(offsets) != len(entries):
+        raise CheckpointError("a partition stands there twice")
+    return offsets
+
+
+def encode_epochs(entries: Sequence[EpochEntry]) -> bytes:
+    """`leader-epoch-checkpoint`."""
+    lines = [f"{entry.epoch} {entry.start_offset}\n" for entry in entries]
+    return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
+
+
+def decode_epochs(contents: bytes) -> list[EpochEntry]:
+    """The entries of `leader-epoch-checkpoint`.
+
+    Raises:
+        CheckpointError: malformed.
+    """
+    try:
+        return [EpochEntry(int(epoch), int(start)) for epoch, start in _lines(contents)]
+    except ValueError:
+        raise CheckpointError("an entry is not `epoch offset`") from None
+
+
+def encode_partition_metadata(topic_id: UUID) -> bytes:
+    """`partition.metadata`."""
+    return f"version: {_VERSION}\ntopic_id: {uuid_text(topic_id)}".encode()
+
+
+def decode_partition_metadata(contents: bytes) -> UUID:
+    """The topic id in `partition.metadata`.
+
+    Raises:
+        CheckpointError: malformed.
+    """
+    values = dict(line.split(": ", 1) for line in contents.decode(errors="replace").splitlines() if ": " in line)
+    try:
+        return uuid_from_text(values["topic_id"].strip())
+    except (KeyError, ValueError):
+        raise CheckpointError("no topic id") from None
+
+
+def encode_properties(values: Mapping[str, str]) -> bytes:
+    """A Java properties file with plain keys and values, such as `meta.properties`."""
+    return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
+
+
+def decode_properties(contents: bytes) -> dict[str, str]:
+    """The values of a Java properties file, comments left out."""
+    pairs = {}
+    for line in contents.decode(errors="replace").splitlines():
+        text = line.strip()
+        if text and text[0] not in "#!":
+            key, _, value = text.partition("=")
+            pairs[key.strip()] = value.strip().replace("\\:", ":").replace("\\=", "=")
+    return pairs
+
+
+def encode_clean_shutdown(broker_epoch: int) -> bytes:
+    """`.kafka_cleanshutdown`: everything was flushed by the broker of this epoch."""
+    return json.dumps({"version": _VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
+
+
+def decode_clean_shutdown(contents: bytes) -> int:
+    """The broker epoch in `.kafka_cleanshutdown`; -1 if it says none (older releases wrote an empty file)."""
+    try:
+        return int(json.loads(contents)["brokerEpoch"])
+    except (ValueError, KeyError, TypeError):
+        return -1

@@ -1,0 +1,92 @@
+"""Which leader epoch wrote which offsets: `leader-epoch-checkpoint` (core F.8, E.9; Kafka: LeaderEpochFileCache)."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+NO_EPOCH = -1
+NO_OFFSET = -1
+
+
+class EpochEntry(NamedTuple):
+    """A leader epoch and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochs:
+    """The epochs of one log, strictly increasing in epoch and in start offset.
+
+    Args:
+        entries: as the checkpoint had them.
+        write: called with all entries after each change.
+    """
+
+    __slots__ = ("_entries", "_write")
+
+    def __init__(self, entries: Sequence[EpochEntry] = (), *, write: Callable[[Sequence[EpochEntry]], None]) -> None:
+        self._entries = list(entries)
+        self._write = write
+
+    @property
+    def entries(self) -> Sequence[EpochEntry]:
+        """All entries, oldest first."""
+        return tuple(self._entries)
+
+    @property
+    def latest(self) -> int:
+        """The newest epoch; -1 without entries."""
+        return self._entries[-1].epoch if self._entries else NO_EPOCH
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """A leader of `epoch` writes from `start_offset` on; entries that contradict this go. Same epoch: no-op."""
+        entries = self._entries
+        if entries:
+            last = entries[-1]
+            if last.epoch == epoch and start_offset >= last.start_offset:
+                return
+        kept = [entry for entry in entries if entry.epoch < epoch and entry.start_offset < start_offset]
+        kept.append(EpochEntry(epoch, start_offset))
+        self._entries = kept
+        self._write(kept)
+
+    def epoch_for(self, offset: int) -> int:
+        """The epoch that wrote `offset`; -1 if none is known."""
+        index = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset) - 1
+        return self._entries[index].epoch if index >= 0 else NO_EPOCH
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The largest epoch at or below `epoch`, and where it ends: (-1, -1) if that cannot be told (core E.9)."""
+        entries = self._entries
+        if epoch == NO_EPOCH or not entries or epoch > entries[-1].epoch:
+            return NO_EPOCH, NO_OFFSET
+        if epoch == entries[-1].epoch:
+            return epoch, log_end_offset
+        index = bisect_right(entries, epoch, key=lambda entry: entry.epoch)
+        if index == 0:
+            # Older than everything known: it ended where the first known epoch begins.
+            return epoch, entries[0].start_offset
+        return entries[index - 1].epoch, entries[index].start_offset
+
+    def truncate_from_end(self, offset: int) -> None:
+        """The log now ends at `offset`: entries that start there or later go."""
+        kept = [entry for entry in self._entries if entry.start_offset < offset]
+        if len(kept) != len(self._entries):
+            self._entries = kept
+            self._write(kept)
+
+    def truncate_from_start(self, offset: int) -> None:
+        """The log now starts at `offset`: entries wholly below go, the one that covers it starts there."""
+        entries = self._entries
+        index = bisect_right(entries, offset, key=lambda entry: entry.start_offset) - 1
+        if index < 0 or (index == 0 and entries[0].start_offset == offset):
+            return
+        self._entries = [EpochEntry(entries[index].epoch, offset), *entries[index + 1 :]]
+        self._write(self._entries)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        if self._entries:
+            self._entries = []
+            self._write(())

@@ -1,0 +1,358 @@
+"""What a partition remembers of the producers that write to it: sequences, epochs, open transactions.
+
+The leader calls `check`, which changes nothing and refuses with the code that the producer is to see; then writes; then
+calls `apply` with the decision. Followers and recovery call `replay`, which believes what the log holds. Offsets are
+those stamped into the batch by then. Rules S1-S10 and M1-M3: transactions D.4, D.6 (Kafka: ProducerStateManager,
+ProducerAppendInfo).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from protocol.errors import ErrorCode
+from protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, RecordBatch
+from protocol.records.control import Marker, parse_marker
+from storage.append import AppendOrigin
+from storage.rejection import RecordsRejectedError
+from storage.verification import VerificationGuard, Verifications
+
+REMEMBERED_BATCHES: Final = 5
+"""How many batches of a producer can be recognised as duplicates."""
+_MAX_SEQUENCE: Final = 2**31 - 1
+_MAX_EPOCH: Final = 2**15 - 1
+
+
+class BatchRange(NamedTuple):
+    """A batch that is remembered: its sequences, offsets and maximum timestamp."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp_ms: int
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """One producer's state: -1 for epochs not seen yet, None for `transaction_first_offset` without a transaction."""
+
+    producer_id: int
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    batches: tuple[BatchRange, ...] = ()
+    coordinator_epoch: int = -1
+    last_timestamp_ms: int = NO_TIMESTAMP
+    """A record timestamp: of the newest batch, or of the newest marker."""
+    transaction_first_offset: int | None = None
+
+    @property
+    def last_sequence(self) -> int:
+        """Of the newest batch; -1 when none is remembered."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
+        """Whether the entry may be forgotten; never while its transaction is open (transactions D.7)."""
+        return self.transaction_first_offset is None and now_ms - self.last_timestamp_ms >= expiration_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The batch was appended before: answer with these, append nothing (transactions D.4 S1)."""
+
+    base_offset: int
+    last_offset: int
+    timestamp_ms: int
+    """Goes into LogAppendTimeMs, also on a CreateTime topic (DUP-04)."""
+
+
+@dataclass(slots=True)
+class Accept:
+    """The batch may be written; then give this to `apply`. Not to be changed."""
+
+    batch: RecordBatch
+    marker: Marker | None = None
+    transaction_version: int = 0
+
+
+AppendDecision = Duplicate | Accept
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker has just ended, as the transaction index wants it (transactions D.10)."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Of the marker."""
+    is_aborted: bool
+    last_stable_offset: int
+    """First offset of the earliest transaction still open, else the offset after the marker."""
+
+
+class ProducerStates:
+    """The producers of one partition.
+
+    `verification_enabled` is transaction.partition.verification.enable; set it whenever the setting changes.
+    """
+
+    __slots__ = ("_ongoing", "_producers", "_unreplicated", "verification_enabled", "verifications")
+
+    def __init__(self, *, verification_enabled: bool = True) -> None:
+        self._producers: dict[int, ProducerEntry] = {}
+        self._ongoing: dict[int, int] = {}
+        """First offset -> producer id, in the order of offsets: they are added as the log grows."""
+        self._unreplicated: dict[int, int] = {}
+        """First offset -> marker offset of transactions whose marker lies at or above the high watermark."""
+        self.verifications = Verifications()
+        self.verification_enabled = verification_enabled
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def producers(self) -> Mapping[int, ProducerEntry]:
+        """All entries by producer id: for DescribeProducers, snapshots and people. Not to be changed."""
+        return MappingProxyType(self._producers)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """First offset of the earliest transaction that is open, or whose end is not replicated (transactions D.9)."""
+        if self._unreplicated:
+            first = min(self._unreplicated)
+            return min(first, next(iter(self._ongoing))) if self._ongoing else first
+        return next(iter(self._ongoing)) if self._ongoing else None
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a transaction of this producer is open on the partition, at this very epoch."""
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer_epoch
+        )
+
+    # --- verification ------------------------------------------------------------------------------------------------
+
+    def start_verification(
+        self, producer_id: int, producer_epoch: int, sequence: int, *, supports_epoch_bump: bool, now_ms: int
+    ) -> VerificationGuard | None:
+        """The guard for a transactional batch that arrived; None if its transaction is open here (transactions D.5.1).
+
+        Raises:
+            RecordsRejectedError: INVALID_PRODUCER_EPOCH.
+        """
+        if self.has_open_transaction(producer_id, producer_epoch):
+            return None
+        self._check_epoch(producer_id, producer_epoch)
+        return self.verifications.take(
+            producer_id, producer_epoch, sequence, supports_epoch_bump=supports_epoch_bump, now_ms=now_ms
+        )
+
+    # --- the leader's append -----------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        batch: RecordBatch,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: object = None,
+        transaction_version: int = 0,
+    ) -> AppendDecision:
+        """Decide about a batch whose producer id is not -1. Changes nothing.
+
+        Args:
+            batch: a header view; its records are read only if it is a control batch.
+            origin: CLIENT or COORDINATOR.
+            guard: what `start_verification` gave for this request.
+            transaction_version: of a marker: which epoch rule holds (M1, M2).
+
+        Raises:
+            RecordsRejectedError: with the code of the rule.
+        """
+        if batch.is_control:
+            return self._check_marker(batch, transaction_version)
+        entry = self._producers.get(batch.producer_id)
+        if origin is AppendOrigin.CLIENT and entry is not None:
+            duplicate = _find_duplicate(entry, batch)
+            if duplicate is not None:
+                return duplicate
+        self._check_transaction(batch, guard)
+        self._check_epoch(batch.producer_id, batch.producer_epoch)
+        if origin is AppendOrigin.CLIENT:
+            self._check_sequence(entry, batch)
+        if not batch.is_transactional and entry is not None and entry.transaction_first_offset is not None:
+            raise _refusal(
+                ErrorCode.INVALID_TXN_STATE, batch, "a transaction of it is open, the batch is outside"
+            )  # S10
+        return Accept(batch)
+
+    def apply(self, decision: Accept) -> CompletedTransaction | None:
+        """Take an accepted batch, now written at its offset, into the state; the transaction that it ended, if any."""
+        batch = decision.batch
+        if decision.marker is not None:
+            self.verifications.ended(batch.producer_id, batch.producer_epoch, decision.transaction_version)
+            return self._apply_marker(batch, decision.marker)
+        if not batch.is_control:
+            self._apply_data(batch)
+        return None
+
+    def replay(self, batch: RecordBatch) -> CompletedTransaction | None:
+        """Take any batch of the log into the state, whatever the rules say: followers and recovery. Never fails."""
+        if batch.producer_id < 0:
+            return None
+        return self.apply(Accept(batch, parse_marker(batch) if batch.is_control else None))
+
+    def _check_marker(self, batch: RecordBatch, transaction_version: int) -> Accept:
+        marker = parse_marker(batch)
+        entry = self._producers.get(batch.producer_id)
+        if marker is None or entry is None:
+            return Accept(batch, marker, transaction_version)
+        epoch = batch.producer_epoch
+        behind = epoch < entry.producer_epoch  # M1
+        if transaction_version >= 2 and epoch == entry.producer_epoch:
+            # M2: a TV2 marker is one epoch ahead of its data, unless it repeats one, or epochs are used up (KIP-1228).
+            behind = entry.transaction_first_offset is not None and epoch != _MAX_EPOCH
+        if behind:
+            raise _refusal(ErrorCode.INVALID_PRODUCER_EPOCH, batch, f"its epoch here is {entry.producer_epoch}")
+        if marker.coordinator_epoch < entry.coordinator_epoch:  # M3
+            raise _refusal(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                batch,
+                f"coordinator epoch {marker.coordinator_epoch}, seen {entry.coordinator_epoch}",
+            )
+        return Accept(batch, marker, transaction_version)
+
+    def _check_transaction(self, batch: RecordBatch, guard: object) -> None:
+        """S2, S3: a batch that begins a transaction here must come from a producer that was verified."""
+        if not batch.is_transactional or self.has_open_transaction(batch.producer_id, batch.producer_epoch):
+            return
+        self._check_epoch(batch.producer_id, batch.producer_epoch)
+        if self.verification_enabled and not self.verifications.is_current(batch.producer_id, guard):
+            raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, "it is not part of an ongoing transaction")
+
+    def _check_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """S2, S4: only a smaller epoch is refused."""
+        entry = self._producers.get(producer_id)
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise RecordsRejectedError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {producer_id} sent epoch {producer_epoch}, its epoch here is {entry.producer_epoch}",
+            )
+
+    def _check_sequence(self, entry: ProducerEntry | None, batch: RecordBatch) -> None:
+        """S5-S9."""
+        sequence = batch.base_sequence
+        verification = self.verifications.get(batch.producer_id)
+        if verification is not None:
+            if verification.supports_epoch_bump and sequence != 0 and not (entry and entry.batches):
+                raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, "a transaction begins with 0")  # S5
+            if sequence > verification.lowest_sequence:
+                lowest = verification.lowest_sequence
+                raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, f"{lowest} was seen and is missing")  # S6
+        if entry is None or entry.producer_epoch == NO_PRODUCER_EPOCH:
+            return  # S9
+        if batch.producer_epoch != entry.producer_epoch:
+            if sequence != 0:
+                raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, "a new epoch begins with 0")  # S7
+            return
+        last = entry.last_sequence
+        if sequence != last + 1 and not (sequence == 0 and last == _MAX_SEQUENCE):
+            raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, f"its last sequence here is {last}")  # S8
+
+    def _apply_data(self, batch: RecordBatch) -> None:
+        entry = self._entry(batch.producer_id, batch.producer_epoch)
+        newest = BatchRange(
+            batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp_ms
+        )
+        entry.batches = (*entry.batches[1 - REMEMBERED_BATCHES :], newest)
+        entry.last_timestamp_ms = batch.max_timestamp_ms
+        if batch.is_transactional:
+            self.verifications.appended(batch.producer_id)
+            if entry.transaction_first_offset is None:
+                entry.transaction_first_offset = batch.base_offset
+                self._ongoing[batch.base_offset] = batch.producer_id
+
+    def _apply_marker(self, batch: RecordBatch, marker: Marker) -> CompletedTransaction | None:
+        entry = self._entry(batch.producer_id, batch.producer_epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp_ms = marker.timestamp_ms
+        first = entry.transaction_first_offset
+        if first is None:
+            return None
+        entry.transaction_first_offset = None
+        self._ongoing.pop(first, None)
+        offset = batch.base_offset
+        self._unreplicated[first] = offset
+        stable = next(iter(self._ongoing)) if self._ongoing else offset + 1
+        return CompletedTransaction(batch.producer_id, first, offset, not marker.committed, stable)
+
+    def _entry(self, producer_id: int, producer_epoch: int) -> ProducerEntry:
+        """The entry, made if need be, at this epoch: a change of epoch forgets the batches."""
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            entry = self._producers[producer_id] = ProducerEntry(producer_id)
+        if entry.producer_epoch != producer_epoch:
+            entry.producer_epoch = producer_epoch
+            entry.batches = ()
+        return entry
+
+    # --- time passes, the log changes --------------------------------------------------------------------------------
+
+    def high_watermark_advanced(self, high_watermark: int) -> None:
+        """Transactions whose marker lies below the high watermark no longer hold back the last stable offset."""
+        if self._unreplicated:
+            for first in [first for first, marker in self._unreplicated.items() if marker < high_watermark]:
+                del self._unreplicated[first]
+
+    def expire(self, now_ms: int, expiration_ms: int) -> list[int]:
+        """Forget producers idle for producer.id.expiration.ms by the time of their records; their ids (D.7)."""
+        expired = [pid for pid, entry in self._producers.items() if entry.is_expired(now_ms, expiration_ms)]
+        for producer_id in expired:
+            del self._producers[producer_id]
+        self.verifications.expire(now_ms, expiration_ms)
+        return expired
+
+    def forget(self, producer_id: int) -> bool:
+        """Forget one producer, its open transaction too; whether it was known. Steering only, no broker does this."""
+        entry = self._producers.pop(producer_id, None)
+        if entry is None:
+            return False
+        if entry.transaction_first_offset is not None:
+            self._ongoing.pop(entry.transaction_first_offset, None)
+        return True
+
+    def clear(self) -> None:
+        """Forget everything: before the state is rebuilt, and when the log is emptied."""
+        self._producers.clear()
+        self._ongoing.clear()
+        self._unreplicated.clear()
+        self.verifications.clear()
+
+    def restore(self, entries: Iterable[ProducerEntry], now_ms: int, expiration_ms: int) -> None:
+        """Begin again from a snapshot; expired entries are left out (transactions D.8)."""
+        self.clear()
+        kept = [entry for entry in entries if not entry.is_expired(now_ms, expiration_ms)]
+        self._producers.update((entry.producer_id, entry) for entry in kept)
+        self._ongoing.update(
+            sorted(
+                (entry.transaction_first_offset, entry.producer_id)
+                for entry in kept
+                if entry.transaction_first_offset is not None
+            )
+        )
+
+
+def _find_duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:
+    """S1: one of the remembered batches has exactly these sequences, at this epoch."""
+    if batch.producer_epoch != entry.producer_epoch:
+        return None
+    first, last = batch.base_sequence, batch.last_sequence
+    for known in entry.batches:
+        if known.first_sequence == first and known.last_sequence == last:
+            return Duplicate(known.first_offset, known.last_offset, known.timestamp_ms)
+    return None
+
+
+def _refusal(code: ErrorCode, batch: RecordBatch, why: str) -> RecordsRejectedError:
+    what = "marker" if batch.is_control else f"sequence {batch.base_sequence}"
+    return RecordsRejectedError(
+        code, f"producer {batch.producer_id} at epoch {batch.producer_epoch} sent {what}: {why}"
+    )

@@ -1,0 +1,300 @@
+"""What a leader checks of a batch before it appends it, and what it rewrites in it.
+
+Two steps. `scan_first_batch` and `check_partition_records` look at a Produce request's bytes before anything else is
+decided about the partition (core D.1, transactions D.1 G1, D.2). `validate_append` is part of the append: it checks
+header and records (core D.2 V1-V15) and stamps the batch, or rebuilds it where the topic has another codec (core D.3).
+Producer rules (V16) are in `producer_state`. Kafka: ProduceRequest.validateRecords, UnifiedLog, LogValidator.
+"""
+
+from struct import Struct
+from typing import Final
+
+from protocol.errors import ErrorCode
+from protocol.records.batch import (
+    BATCH_HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    RecordBatch,
+)
+from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec
+from protocol.records.errors import (
+    DecompressedTooLargeError,
+    MalformedRecordsError,
+    UnreadableCompressionError,
+)
+from protocol.records.records import frame_batch, rebase_records, record_bytes
+from protocol.records.varint import wrap_int64
+from protocol.records.walk import Walked, read_span, walk
+from storage.append import AppendOrigin
+from storage.config import LogConfig
+from storage.record_checks import check_records, may_have_bad_records
+from storage.rejection import RecordsRejectedError, RequestRejectedError, reports_log_start
+
+__all__ = [
+    "AppendOrigin",
+    "RecordsRejectedError",
+    "RequestRejectedError",
+    "check_partition_records",
+    "reports_log_start",
+    "scan_first_batch",
+    "validate_append",
+]
+
+_TARGETS: Final = {
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+"""compression.type; any other value is "producer"."""
+
+_PREFIX: Final = Struct(">8xi4xb")
+"""As far as the magic byte: the length field and the magic."""
+_LENGTH: Final = Struct(">i")
+_SHORTEST_LENGTH: Final = 14  # of a magic-0 message
+_MOST_COMPRESSED_RECORDS: Final = 1_000_000
+"""In one compressed batch: librdkafka's largest `batch.num.messages`. A megabyte could hold many millions that take
+minutes to look at; Kafka would look at them all."""
+
+
+# --- a Produce request's bytes ---------------------------------------------------------------------------------------
+
+
+def scan_first_batch(records: Buffer) -> bool:
+    """Whether the first batch has the transactional bit: asked of every partition before anything else (G1).
+
+    Raises:
+        RequestRejectedError: CORRUPT_MESSAGE for every partition of the request (core D.1 P1).
+    """
+    try:
+        size = _next_batch_size(records, 0)
+    except RecordsRejectedError as error:
+        raise RequestRejectedError(error.code, error.reason) from error
+    return size > 0 and records[16] == MAGIC_V2 and RecordBatch(_padded(records)).is_transactional
+
+
+def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> RecordBatch:
+    """The one v2 batch that a partition's records must be; bytes after it that are no whole batch are ignored.
+
+    Raises:
+        RecordsRejectedError: INVALID_RECORD, none, an old one or a second one; UNSUPPORTED_COMPRESSION_TYPE; or
+            CORRUPT_MESSAGE, a batch shorter than a header, or something behind it that cannot be one (core D.1 P3-P6).
+        RequestRejectedError: UNKNOWN_SERVER_ERROR for every partition, an undefined codec before v7 (P6).
+    """
+    size = _next_batch_size(records, 0)
+    if size == 0:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is no whole batch")
+    batch = RecordBatch(_padded(records))
+    if batch.magic != MAGIC_V2:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"the batch has magic {batch.magic}")
+    if not zstd_allowed and batch.codec >= Codec.ZSTD:
+        if batch.codec > Codec.ZSTD:
+            raise RequestRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RecordsRejectedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with v7")
+    if size < len(records) and _next_batch_size(records, size):
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is a second batch")
+    if size < BATCH_HEADER_SIZE:
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes")
+    return batch
+
+
+def _next_batch_size(records: Buffer, position: int) -> int:
+    """Bytes of the batch of any magic at `position`; 0 if no whole one is there (Kafka: ByteBufferLogInputStream)."""
+    left = len(records) - position
+    if left < LOG_OVERHEAD:
+        return 0
+    (length,) = _LENGTH.unpack_from(records, position + 8)
+    if length < _SHORTEST_LENGTH:
+        raise RecordsRejectedError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record size {length} is less than the minimum record overhead ({_SHORTEST_LENGTH})",
+        )
+    if left < _PREFIX.size:
+        return 0
+    _, magic = _PREFIX.unpack_from(records, position)
+    if not 0 <= magic <= MAGIC_V2:
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    size: int = LOG_OVERHEAD + length
+    return size if size <= left else 0
+
+
+def _padded(records: Buffer) -> Buffer:
+    """Something of at least a header's size to look at; what is too short for a batch is refused later."""
+    return records if len(records) >= BATCH_HEADER_SIZE else bytes(records).ljust(BATCH_HEADER_SIZE, b"\0")
+
+
+# --- the append ------------------------------------------------------------------------------------------------------
+
+
+def validate_append(
+    batch: RecordBatch,
+    config: LogConfig,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    topic_partition: str = "",
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+    decompressed_limit: int = DEFAULT_DECOMPRESSED_LIMIT,
+) -> RecordBatch:
+    """Check a batch and make it ready to be written: offset, leader epoch and timestamps stamped, codec as the topic's.
+
+    The batch that is returned lies in the same buffer, stamped in place, unless that is read-only or the codec changes.
+    A replicated batch is only looked at for damage and stays as it is.
+
+    Args:
+        batch: what was sent; its buffer may be written to, also when the batch is refused.
+        config: the topic's settings.
+        base_offset: the log's end.
+        leader_epoch: the partition's.
+        now_ms: the cluster's time: for the bounds of timestamps, and for LogAppendTime topics.
+        topic_partition: such as `orders-3`, for messages.
+        origin: which rules apply.
+        decompressed_limit: bytes; what would decompress to more is refused with INVALID_RECORD (B41).
+
+    Raises:
+        RecordsRejectedError: with the code, message and record errors of the rule.
+    """
+    if origin is AppendOrigin.REPLICATION:
+        _check_crc(batch)
+        return batch
+    _check_header(batch, config, origin)
+    source = batch.codec
+    # A marker stays as it is, and so does what has no records.
+    rebuildable = batch.record_count > 0 and not batch.is_control
+    target = _TARGETS.get(config.compression_type, source) if rebuildable else source
+    data = _readable(batch, decompressed_limit)
+    walked = _walk(data, batch)
+    if may_have_bad_records(batch, walked, config, now_ms):
+        check_records(data, batch, config, now_ms, topic_partition, partly_read=0 < source == target)
+    _check_rewritable(batch, walked, source, target)
+    max_timestamp_ms = now_ms if config.log_append_time else _max_timestamp_ms(batch, walked)
+    if target != source:
+        codec = Codec(target)
+        batch = _rebuilt(batch, data, codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
+        if batch.size > config.max_message_bytes:
+            raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {codec.name}")  # V14
+    elif memoryview(batch.buffer).readonly:
+        batch = RecordBatch(bytearray(batch.view))
+    if batch.size > config.segment_size:
+        raise RecordsRejectedError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{batch.size} bytes for one segment")  # V15
+    batch.set_max_timestamp(max_timestamp_ms, log_append_time=config.log_append_time)
+    batch.assign(base_offset, leader_epoch)
+    return batch
+
+
+def _check_rewritable(batch: RecordBatch, walked: Walked, source: int, target: int) -> None:
+    """What Kafka stumbles over when it rewrites a batch: -1, not a code of its own (core D.2.4)."""
+    if source and target == source and not walked.is_sequential:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "offset deltas in a compressed batch: not 0, 1, 2")
+    if target != source and _min_timestamp_ms(batch, walked) < NO_TIMESTAMP:
+        # MemoryRecordsBuilder takes no negative timestamps; a batch that is not rebuilt may have them.
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
+
+
+def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
+    if batch.is_log_append_time:
+        return batch.max_timestamp_ms
+    return batch.base_timestamp_ms + walked.min_timestamp_delta
+
+
+def _max_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
+    if batch.is_log_append_time:
+        return batch.max_timestamp_ms
+    return max(batch.base_timestamp_ms + walked.max_timestamp_delta, NO_TIMESTAMP)
+
+
+def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -> None:
+    """V1-V9."""
+    is_client = origin is AppendOrigin.CLIENT
+    if is_client and batch.base_offset != 0:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"base offset {batch.base_offset}")
+    if batch.size > config.max_message_bytes:
+        raise RecordsRejectedError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
+        )
+    _check_crc(batch)
+    if batch.codec > Codec.ZSTD:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression code {batch.codec}")
+    if not is_client:
+        return
+    count = batch.record_count
+    if batch.last_offset_delta < 0 or count <= 0 or batch.last_offset_delta + 1 != count:
+        raise RecordsRejectedError(
+            ErrorCode.INVALID_RECORD, f"{count} records with a last offset delta of {batch.last_offset_delta}"
+        )
+    if count > _MOST_COMPRESSED_RECORDS and batch.codec:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"{count} records in a compressed batch")
+    if batch.is_control:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a client sent a control batch")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise RecordsRejectedError(
+            ErrorCode.INVALID_RECORD, f"sequence {batch.base_sequence} of an idempotent producer"
+        )
+
+
+def _check_crc(batch: RecordBatch) -> None:
+    """V3."""
+    if not batch.crc_ok():
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
+
+
+def _readable(batch: RecordBatch, limit: int) -> bytes | bytearray:
+    try:
+        return record_bytes(batch, limit)
+    except UnreadableCompressionError as error:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+    except DecompressedTooLargeError as error:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
+
+
+def _walk(data: bytes | bytearray, batch: RecordBatch) -> Walked:
+    """V10."""
+    try:
+        return walk(data, batch.record_count)
+    except MalformedRecordsError as error:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
+
+
+def _rebuilt(
+    batch: RecordBatch,
+    data: bytes | bytearray,
+    codec: Codec,
+    config: LogConfig,
+    max_timestamp_ms: int,
+    *,
+    is_sequential: bool,
+) -> RecordBatch:
+    """The same records with the topic's codec, offset deltas 0, 1, 2, ... and the first one's timestamp as the base."""
+    shift_ms: int | None = read_span(data, 0).timestamp_delta
+    base_timestamp_ms = wrap_int64(batch.base_timestamp_ms + (shift_ms or 0))
+    if batch.is_log_append_time:
+        base_timestamp_ms, shift_ms = batch.max_timestamp_ms, None
+    if shift_ms != 0 or not is_sequential:
+        data = rebase_records(data, batch.record_count, shift_ms)
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return RecordBatch(
+        frame_batch(
+            data,
+            batch.record_count,
+            base_offset=0,
+            last_offset_delta=batch.record_count - 1,
+            base_timestamp_ms=base_timestamp_ms,
+            max_timestamp_ms=max_timestamp_ms,
+            attributes=batch.attributes & TRANSACTIONAL_BIT | (TIMESTAMP_TYPE_BIT if config.log_append_time else 0),
+            codec=codec,
+            level=levels.get(codec),
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+        )
+    )

@@ -1,0 +1,187 @@
+"""When a segment is closed and the next one begun, and what its files look like then (core F.1 to F.3)."""
+
+from collections.abc import Callable
+from struct import iter_unpack
+
+import pytest
+
+from protocol.errors import KafkaError
+from protocol.records.batch import RecordBatch
+from storage.producer_snapshot import decode_snapshot
+from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, one_each, records_batch, sized, timed_batch
+
+
+def test_LOG_01_a_full_segment_is_rolled(tree: Tree) -> None:
+    """The new segment is named by its first offset, in 20 digits."""
+    log = tree.log(internal_segment_bytes=3 * SEGMENT)
+    append(log, records_batch(b"x", b"y", b"z"))
+    for _ in range(2):
+        append(log, records_batch(b"x", b"y"))
+    append(log, sized(size=3 * SEGMENT))
+    assert bases(log) == [0, 7]
+    for suffix in ("log", "index", "timeindex"):
+        assert f"00000000000000000007.{suffix}" in tree.names()
+
+
+def test_LOG_02_a_segment_is_rolled_by_the_records_time(tree: Tree) -> None:
+    """`segment.ms` is told by the timestamps of the first batch and the new one."""
+    log = tree.log(segment_ms=1000)
+    for time_ms in (NOW_MS, NOW_MS + 900, NOW_MS + 2000):
+        append(log, timed_batch(time_ms))
+    assert bases(log) == [0, 2]
+
+
+def test_a_segment_without_timestamps_is_rolled_by_its_age(tree: Tree) -> None:
+    """Without times the clock tells, from the segment's creation on."""
+    log = tree.log(segment_ms=1000)
+    for later_ms in (0, 1000, 1001):
+        append(log, timed_batch(-1), now_ms=NOW_MS + later_ms)
+    assert bases(log) == [0, 2]
+
+
+def test_jitter_makes_a_segment_roll_earlier(tree: Tree) -> None:
+    """A random part of `segment.jitter.ms` is taken off, drawn for each segment."""
+    asked = []
+
+    def jitter(limit: int) -> int:
+        asked.append(limit)
+        return 300
+
+    tree.open().environment.jitter = jitter
+    log = tree.log(segment_ms=1000, segment_jitter_ms=400)
+    append(log, timed_batch(NOW_MS))
+    append(log, timed_batch(NOW_MS + 700))
+    append(log, timed_batch(NOW_MS + 701))
+    assert bases(log) == [0, 2]
+    assert asked == [400, 400]
+
+
+def test_max_compaction_lag_rolls_compacted_logs(tree: Tree) -> None:
+    """The lag bounds a segment's age only where the log is compacted (LOG-13)."""
+    log = tree.log(cleanup_policy=("compact",), max_compaction_lag_ms=1000)
+    append(log, records_batch(b"a", key=b"k", time_ms=NOW_MS))
+    append(log, records_batch(b"a", key=b"k", time_ms=NOW_MS + 1001))
+    assert bases(log) == [0, 1]
+
+
+def test_a_full_index_rolls_the_segment(tree: Tree) -> None:
+    """No entry is ever lost for want of room (rules 3 and 4)."""
+    log = tree.log(segment_index_bytes=48, index_interval_bytes=0)
+    for index in range(12):
+        append(log, timed_batch(NOW_MS + index))
+    assert bases(log) == [0, 4, 8]
+
+
+def test_an_offset_too_far_from_the_base_rolls_the_segment(tree: Tree) -> None:
+    """Offsets are stored relative to the base, in 31 bits (rule 5); a follower may meet such a gap."""
+    log = tree.log()
+    for offset in (0, 2**31 + 5):
+        batch = records_batch(b"a")
+        RecordBatch(batch).assign(offset, 0)
+        log.append_as_follower(batch)
+    assert bases(log) == [0, 2**31 + 5]
+    assert log.read(1, 1000, bound=2**31 + 6, min_one=True).size
+
+
+def test_an_idle_segment_is_not_rolled(tree: Tree) -> None:
+    """Age is looked at when something is appended, and by nobody else."""
+    log = tree.log(segment_ms=1, retention_ms=-1)
+    append(log, timed_batch(NOW_MS))
+    log.run_retention(NOW_MS + 10_000)
+    assert bases(log) == [0]
+
+
+def test_index_entries_are_written_each_interval(tree: Tree) -> None:
+    """Last offset and position of the batch that came after more than `index.interval.bytes` (core F.2.1)."""
+    log = tree.log(index_interval_bytes=300, segment_index_bytes=800)
+    for index in range(6):
+        append(log, sized(time_ms=NOW_MS + index))
+    assert len(tree.read_file("foo-0/00000000000000000000.index")) == 800
+    assert len(tree.read_file("foo-0/00000000000000000000.timeindex")) == 792
+    log.roll(NOW_MS)
+    offsets = tree.read_file("foo-0/00000000000000000000.index")
+    times = tree.read_file("foo-0/00000000000000000000.timeindex")
+    assert list(iter_unpack(">ii", offsets)) == [(2, 400), (4, 800)]
+    assert [(time - NOW_MS, offset) for time, offset in iter_unpack(">qi", times)] == [(2, 2), (4, 4), (5, 5)]
+
+
+def test_DSK_03_a_roll_writes_the_producers_down(tree: Tree) -> None:
+    """`<base>.snapshot` has the producers as they were before the new segment."""
+    log = tree.log()
+    append(log, records_batch(b"a", b"b", producer_id=7, producer_epoch=1, base_sequence=0))
+    log.roll(NOW_MS)
+    (entry,) = decode_snapshot(tree.read_file("foo-0/00000000000000000002.snapshot"))
+    assert (entry.producer_id, entry.producer_epoch, entry.last_sequence) == (7, 1, 1)
+
+
+def test_sync_at_roll_syncs_the_closed_segment() -> None:
+    """With sync=roll a power cut takes nothing but the active segment."""
+    tree = Tree(None, sync="roll")
+    log = tree.log(internal_segment_bytes=SEGMENT)
+    append(log, sized(b"a"))
+    append(log, sized(b"b"))
+    tree.memory = tree.memory.crash()
+    tree.open()
+    assert tree.log().log_end_offset == 1
+
+
+def later(tree: Tree) -> list[tuple[list[str], Callable[[OSError | None], None]]]:
+    """Let the directory's syncs wait; what was asked for."""
+    asked: list[tuple[list[str], Callable[[OSError | None], None]]] = []
+    assert tree.dir is not None
+    tree.dir.environment.sync_later = lambda paths, done: asked.append((list(paths), done))
+    return asked
+
+
+def test_a_sync_that_comes_later_moves_the_recovery_point_when_it_is_done(disk: Tree) -> None:
+    """Appends go on meanwhile; a segment that is gone by then moves nothing; the stop syncs what is left."""
+    disk.sync = "roll"
+    log = disk.log(internal_segment_bytes=SEGMENT)
+    asked = later(disk)
+    one_each(log, 4)
+    assert (bases(log), log.recovery_point) == ([0, 1, 2, 3], 0)
+    assert [paths[0] for paths, _ in asked] == [f"foo-0/{base:020d}.log" for base in range(3)]
+    asked[0][1](None)
+    assert log.recovery_point == 1
+    asked[1][1](FileNotFoundError())
+    assert log.recovery_point == 1
+    disk.stop()
+    assert disk.root is not None
+    assert (disk.root / "recovery-point-offset-checkpoint").read_text() == "0\n1\nfoo 0 4\n"
+
+
+def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None:
+    """What of the segment is durable, nobody knows."""
+    disk.sync = "roll"
+    log = disk.log(internal_segment_bytes=SEGMENT)
+    asked = later(disk)
+    one_each(log, 2)
+    asked[0][1](OSError(5, "Input/output error"))
+    assert (log.offline, log.recovery_point) == (True, 0)
+    with pytest.raises(KafkaError, match="offline"):
+        append(log, sized())
+
+
+def test_flush_messages_syncs_after_so_many_records() -> None:
+    """`flush.messages` holds whatever the sync policy."""
+    tree = Tree(None)
+    log = tree.log(flush_messages=3)
+    append(log, records_batch(b"a", b"b"))
+    assert log.recovery_point == 0
+    append(log, records_batch(b"c"))
+    append(log, records_batch(b"d"))
+    assert log.recovery_point == 3
+    tree.memory = tree.memory.crash()
+    tree.open()
+    assert tree.log().log_end_offset == 3
+
+
+def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
+    """`flush.ms` is looked at by the directory's timer."""
+    log = tree.log(flush_ms=1000)
+    append(log, records_batch(b"a"))
+    assert tree.dir is not None
+    tree.dir.flush_due(999)
+    assert log.recovery_point == 0
+    tree.dir.flush_due(NOW_MS + 1000)
+    assert log.recovery_point == 1
