@@ -1,0 +1,1 @@
+"""The broker: decides and waits. Sockets, handlers, coordinators, the cluster that holds them."""

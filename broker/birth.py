@@ -1,0 +1,228 @@
+"""How the parts of a cluster come to be: data directories, the metadata log, brokers that register, first topics."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import structlog
+
+from broker.coordination.metadata.brokers import Registration
+from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, BrokerListener, Partition
+from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
+from broker.coordination.metadata.topics import NewTopic
+from broker.coordination.outcome import Notify
+from broker.coordination.runtime import Runtime
+from broker.metadata_log import MetadataLog, formatted, next_epoch
+from broker.middleware import read_only
+from broker.node import Node
+from broker.options import TopicOption
+from broker.partition import ReplicatedPartition
+from broker.settings import BrokerSettings
+from broker.syncing import Syncing
+from protocol.log_records import metadata as metadata_codec
+from storage.checkpoints import META_PROPERTIES
+from storage.config import LogConfig
+from storage.environment import LogEnvironment
+from storage.files import DiskFiles, Files, MemoryFiles
+from storage.log_dir import LogDir, WrongDirectoryError, partition_of
+from storage.overlay_files import OverlayFiles
+from storage.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from broker.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+CONTROLLER = 1
+"""The broker whose directory holds the metadata log."""
+METADATA_CONFIG = LogConfig(cleanup_policy=(), retention_ms=-1, max_message_bytes=2**31 - 1)
+METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
+
+
+def open_node(cluster: "Cluster", broker_id: int) -> Node:
+    """A broker with its data directory open and locked; no log is loaded yet.
+
+    Raises:
+        DirectoryLockedError, WrongDirectoryError: the directory is somebody else's.
+    """
+    node = cluster.nodes.get(broker_id)
+    if node is None:
+        quiet = read_only.SETTINGS if cluster.options.read_only else {}
+        node = Node(broker_id, BrokerSettings(broker_id, {**cluster.options.settings, **quiet}), cluster.partitions)
+        cluster.nodes[broker_id] = node
+        node.settings.on_change(partial(_follow_settings, cluster, node))
+    if node.files is None:
+        node.files = _files(cluster, broker_id)
+    environment = LogEnvironment(
+        node.files,
+        sync=node.settings.string("understudy.sync"),
+        jitter=cluster.random.randrange,
+        new_uuid=cluster.new_uuid,
+        producer_id_expiration_ms=node.settings.int("producer.id.expiration.ms"),
+        verification_enabled=node.settings.boolean("transaction.partition.verification.enable"),
+        on_failure=partial(cluster.lifecycle.directory_failed, node),
+        sync_later=Syncing(node.files) if isinstance(node.files, DiskFiles) else None,
+    )
+    known = node.files.exists(META_PROPERTIES)
+    node.logs = LogDir.open(
+        environment,
+        node_id=broker_id,
+        cluster_id="" if known and broker_id == 1 else cluster.cluster_id,
+        now_ms=cluster.clock.now_ms(),
+    )
+    if broker_id == 1:
+        cluster.cluster_id = node.logs.cluster_id
+    return node
+
+
+def _follow_settings(cluster: "Cluster", node: Node, _changed: frozenset[str]) -> None:
+    """Producers are remembered and verified as the broker's settings say now (transactions B.10)."""
+    if node.logs is None:
+        return
+    environment = node.logs.environment
+    environment.producer_id_expiration_ms = node.settings.int("producer.id.expiration.ms")
+    environment.verification_enabled = node.settings.boolean("transaction.partition.verification.enable")
+    for partition in cluster.partitions.values():
+        log = partition.logs.get(node.id)
+        if log is not None and log.has_producers:
+            log.producers.verification_enabled = environment.verification_enabled
+
+
+def _files(cluster: "Cluster", broker_id: int) -> Files:
+    directory = cluster.options.data_dir
+    if directory is None:
+        return MemoryFiles()
+    own = directory if cluster.options.brokers == 1 else directory / f"broker-{broker_id}"
+    _check_shape(directory, cluster.options.brokers)
+    if cluster.options.read_only:
+        if not (own / META_PROPERTIES).exists():
+            raise WrongDirectoryError(f"{own} is no data directory to be read: it has no {META_PROPERTIES}")
+        return OverlayFiles(DiskFiles(own, read_only=True))
+    own.mkdir(parents=True, exist_ok=True)
+    return DiskFiles(own)
+
+
+def _check_shape(directory: Path, brokers: int) -> None:
+    """The directory of one broker is not opened as that of several, and the other way round: it would look empty."""
+    of_one, of_many = (directory / META_PROPERTIES).exists(), (directory / "broker-1" / META_PROPERTIES).exists()
+    if of_one and brokers > 1:
+        raise WrongDirectoryError(f"{directory} is the data directory of one broker, not of {brokers}")
+    if of_many and not of_one and brokers == 1:
+        raise WrongDirectoryError(f"{directory} is the data directory of several brokers; say --brokers as before")
+
+
+def open_metadata(cluster: "Cluster") -> "Runtime[MetadataMachine]":
+    """The cluster's metadata, replayed from its log on broker 1, or begun.
+
+    Raises:
+        WrongDirectoryError: there are partitions, and nothing that says whose they are.
+    """
+    logs = cluster.nodes[1].logs
+    assert logs is not None
+    now_ms = cluster.clock.now_ms()
+    log = logs.load_log(METADATA_TOPIC, 0, config=METADATA_CONFIG, now_ms=now_ms)
+    if log is None:
+        _check_no_partitions(logs)
+        log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=METADATA_CONFIG, now_ms=now_ms)
+    files = logs.environment.files
+    bootstrap = formatted(files, bootstrap_records(cluster.options.features), now_ms)
+    state = Partition((1,), (1,), 1, leader_epoch=next_epoch(files, log.latest_epoch))
+    partition = ReplicatedPartition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock)
+    partition.logs[1] = cluster.metadata_log = log
+    codec = metadata_codec.MetadataCodec()
+
+    def noticed(_runtime: object, effect: object) -> None:
+        if isinstance(effect, Notify):
+            cluster.hosting.notice(effect)
+
+    machine = MetadataMachine(
+        cluster.settings,
+        new_uuid=cluster.new_uuid,
+        below=cluster.random.randrange,
+        next_offset=lambda: log.log_end_offset,
+        bootstrap=bootstrap,
+    )
+    own = MetadataLog(partition, 1, files)
+    own.begin(now_ms)
+    return Runtime(machine, codec, own, cluster.clock, noticed, epoch=state.leader_epoch)
+
+
+def _check_no_partitions(logs: LogDir) -> None:
+    """A directory without the cluster's metadata holds no partitions: else they would all be taken for strays."""
+    logs.environment.check()
+    orphan = next((name for name in logs.environment.files.list() if partition_of(name)), None)
+    if orphan is not None:
+        raise WrongDirectoryError(
+            f"the data directory has partitions ({orphan}) but not {METADATA_TOPIC}-0, which knows what they are; "
+            f"take the directory of a node that was broker and controller, or copy {METADATA_TOPIC}-0 into it"
+        )
+
+
+def load_logs(cluster: "Cluster", node: Node) -> None:
+    """Open the logs that a broker's directory has, each with its topic's settings; strays are put aside (core F.1)."""
+    assert node.logs is not None
+    now_ms = cluster.clock.now_ms()
+    node.logs.load_all(cluster.hosting.config_of, now_ms=now_ms)
+    for log in node.logs:
+        if log.topic != METADATA_TOPIC and _is_stray(cluster, node, log):
+            _log.warning("log put aside: the metadata does not know it", broker=node.id, partition=log.directory)
+            node.logs.make_stray(log.topic, log.partition, now_ms=now_ms)
+    node.up = True
+
+
+def _is_stray(cluster: "Cluster", node: Node, log: PartitionLog) -> bool:
+    """Whether the topic was deleted, or made anew, or moved, while the broker was away (LogManager.isStrayReplica)."""
+    topic = cluster.image.topics.get(log.topic)
+    state = None if topic is None else topic.partitions.get(log.partition)
+    return topic is None or state is None or topic.id != log.topic_id or node.id not in state.replicas
+
+
+def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None:
+    """A broker that is up joins the cluster: fenced, then ready to lead.
+
+    ``same_life``: it was never away, as far as the cluster knows, and leads what it led.
+    """
+    assert node.logs is not None
+    machine, directory = cluster.metadata.machine, node.logs.directory_id
+    topics = cluster.image.topics
+    node.internal_counts = {name: len(topics[name].partitions) for name in INTERNAL_TOPICS if name in topics}
+    known = cluster.image.brokers.get(node.id)
+    node.incarnation_id = known.incarnation_id if same_life and known is not None else cluster.new_uuid()
+    who = Registration(
+        node.id,
+        node.incarnation_id,
+        {
+            name: BrokerListener(endpoint.told_host, endpoint.told_port(port), endpoint.protocol)
+            for name, (endpoint, port) in node.bound.items()
+        },
+        directories=() if directory is None else (directory,),
+        rack=node.rack,
+        clean=node.logs.was_clean,
+    )
+    cluster.metadata.submit(lambda _now_ms: machine.register_broker(who))
+    node.epoch = cluster.image.brokers[node.id].epoch
+    cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
+
+
+def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:
+    """The topics of the command line, as far as they are not there yet."""
+    wanted = [
+        NewTopic(topic.name, -1 if topic.partitions is None else topic.partitions, configs=dict(topic.configs))
+        for topic in topics
+        if topic.name not in cluster.image.topics
+    ]
+    if wanted:
+        cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.create_topics(wanted))
+
+
+def wipe(node: Node) -> None:
+    """Take everything out of a broker's data directory; a directory that is only read is as it was."""
+    if node.files is None or isinstance(node.files, (MemoryFiles, OverlayFiles)):
+        node.files = None  # what is below an overlay is what the cluster was started on
+        return
+    for name in node.files.list():
+        if node.files.is_directory(name):
+            node.files.remove_tree(name)
+        else:
+            node.files.remove(name)

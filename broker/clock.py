@@ -1,0 +1,273 @@
+"""The cluster's time. The one module that reads a clock or sleeps.
+
+Everything that waits, expires or is scanned hangs on one :class:`Clock`, so that a test may push time forward and see
+fifteen minutes of timeouts now, with real clients connected. ``ManualClock`` stands still until it is advanced (unit
+tests); ``PushedClock`` is real time plus whatever was pushed, and can be frozen (the running server).
+"""
+
+import asyncio
+import heapq
+import itertools
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+_CANCELLED_AT_LEAST = 64
+
+
+stopwatch_ns = time.perf_counter_ns
+"""For how long something took, by the machine; nothing may be decided by it."""
+
+
+class Slices:
+    """Long work on the loop in slices, so that nobody else waits for longer than one of them."""
+
+    def __init__(self, slice_us: int = 250) -> None:
+        self._slice_ns = slice_us * 1000
+        self._until_ns = stopwatch_ns() + self._slice_ns
+
+    async def pause(self) -> None:
+        """Let the others run, if the slice is over."""
+        if stopwatch_ns() >= self._until_ns:
+            await asyncio.sleep(0)
+            self._until_ns = stopwatch_ns() + self._slice_ns
+
+
+class Timer:
+    """Something to be called at ``at_ms``; :meth:`cancel` makes it never happen."""
+
+    __slots__ = ("_cancelled", "at_ms", "call", "order")
+
+    def __init__(self, at_ms: int, order: int, call: Callable[[], None], cancelled: Callable[[], None]) -> None:
+        self.at_ms, self.order = at_ms, order
+        self.call: Callable[[], None] | None = call
+        self._cancelled = cancelled
+
+    def __lt__(self, other: "Timer") -> bool:
+        return (self.at_ms, self.order) < (other.at_ms, other.order)
+
+    def cancel(self) -> None:
+        """Forget it. Cancelling twice, or after it fired, does nothing."""
+        if self.call is not None:
+            self.call = None
+            self._cancelled()
+
+
+class Clock(Protocol):
+    """What the house knows of time."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+    def machine_ms(self) -> int:
+        """The machine's own time, pushes left out: for what belongs to the world of real clients."""
+        ...
+
+    def call_at(self, at_ms: int, call: Callable[[], None]) -> Timer:
+        """Call at that time; at once, in a later turn, if it has passed."""
+        ...
+
+
+class ManualClock:
+    """Time stands still until :meth:`advance`."""
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
+        self._timers: list[Timer] = []
+        self._order = itertools.count()
+        self._cancelled = 0
+
+    def now_ms(self) -> int:
+        """The time that was set."""
+        return self._now_ms
+
+    def machine_ms(self) -> int:
+        """See :class:`Clock`; the same here."""
+        return self._now_ms
+
+    def call_at(self, at_ms: int, call: Callable[[], None]) -> Timer:
+        """See :class:`Clock`."""
+        timer = Timer(at_ms, next(self._order), call, self._note_cancelled)
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def _note_cancelled(self) -> None:
+        """Most timers never fire: each heartbeat replaces one. Drop them before they outnumber the living."""
+        self._cancelled += 1
+        if self._cancelled > _CANCELLED_AT_LEAST and 2 * self._cancelled > len(self._timers):
+            self._timers = [timer for timer in self._timers if timer.call is not None]
+            heapq.heapify(self._timers)
+            self._cancelled = 0
+
+    def advance(self, ms: int) -> None:
+        """Move on, firing each timer at its own time, in order."""
+        target_ms = self._now_ms + ms
+        while (timer := self._due(target_ms)) is not None:
+            self._now_ms = max(self._now_ms, timer.at_ms)
+            call, timer.call = timer.call, None
+            if call is not None:
+                call()
+        self._now_ms = target_ms
+
+    def _due(self, until_ms: int) -> Timer | None:
+        while self._timers and (self._timers[0].call is None or self._timers[0].at_ms <= until_ms):
+            timer = heapq.heappop(self._timers)
+            if timer.call is not None:
+                return timer
+            self._cancelled -= 1
+        return None
+
+
+class PushedClock(ManualClock):
+    """Real time, plus what :meth:`push` has added; frozen, only pushing moves it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+        self._pushed_ms = 0
+        self._frozen_at_ms: int | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at_ms = 0
+
+    def now_ms(self) -> int:
+        """Real or frozen time plus everything that was pushed."""
+        if self._frozen_at_ms is not None:
+            return self._frozen_at_ms
+        return time.time_ns() // 1_000_000 + self._pushed_ms
+
+    def machine_ms(self) -> int:
+        """See :class:`Clock`."""
+        return time.time_ns() // 1_000_000
+
+    @property
+    def pushed_ms(self) -> int:
+        """How far the clock runs ahead of the machine's."""
+        return self._pushed_ms if self._frozen_at_ms is None else self._frozen_at_ms - self.machine_ms()
+
+    @property
+    def frozen(self) -> bool:
+        """Whether only :meth:`push` moves it."""
+        return self._frozen_at_ms is not None
+
+    def call_at(self, at_ms: int, call: Callable[[], None]) -> Timer:
+        """See :class:`Clock`."""
+        timer = super().call_at(at_ms, call)
+        if self._timers[0] is timer:
+            self._set_alarm()
+        return timer
+
+    async def push(self, ms: int) -> None:
+        """Move on by ``ms``: each timer fires at its own time, and what it wakes runs before the next one does."""
+        target_ms = self.now_ms() + ms
+        while (timer := self._due(target_ms)) is not None:
+            self._move_to(timer.at_ms)
+            self._fire(timer)
+            await self._settle()
+        self._move_to(target_ms)
+        self._set_alarm()
+        await self._settle()
+
+    def freeze(self) -> None:
+        """Stop; timers then fire by pushing only."""
+        if self._frozen_at_ms is None:
+            self._frozen_at_ms = self.now_ms()
+            self._set_alarm()
+
+    def thaw(self) -> None:
+        """Go on from the frozen time."""
+        if self._frozen_at_ms is not None:
+            frozen_at_ms, self._frozen_at_ms = self._frozen_at_ms, None
+            self._pushed_ms = frozen_at_ms - time.time_ns() // 1_000_000
+            self._set_alarm()
+
+    def reset(self) -> None:
+        """Back to the machine's time, without firing anything; timers in between stay for their time."""
+        self._frozen_at_ms, self._pushed_ms = None, 0
+        self._set_alarm()
+
+    def put(self, ahead_ms: int, frozen_at_ms: int | None) -> None:
+        """To where it was once, without firing anything: ahead of the machine's, or standing still at a time."""
+        self._pushed_ms, self._frozen_at_ms = ahead_ms, frozen_at_ms
+        self._set_alarm()
+
+    def _move_to(self, at_ms: int) -> None:
+        ahead_ms = at_ms - self.now_ms()
+        if ahead_ms <= 0:
+            return
+        if self._frozen_at_ms is not None:
+            self._frozen_at_ms += ahead_ms
+        else:
+            self._pushed_ms += ahead_ms
+
+    @staticmethod
+    def _fire(timer: Timer) -> None:
+        call, timer.call = timer.call, None
+        if call is not None:
+            call()
+
+    @staticmethod
+    async def _settle() -> None:
+        """Let the tasks that a timer woke run: a wake-up, a handler, a reply each take a turn of the loop."""
+        for _ in range(4):
+            await asyncio.sleep(0)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        try:
+            while (timer := self._due(self.now_ms())) is not None:
+                self._fire(timer)
+        finally:  # a timer that fails is told by the loop, and stops no other one
+            self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        at_ms = self._timers[0].at_ms if self._timers else None
+        if at_ms is not None and self._frozen_at_ms is not None and at_ms > self._frozen_at_ms:
+            at_ms = None  # only a push brings that time; what is due already fires all the same
+        if self._alarm is not None:
+            if at_ms == self._alarm_at_ms and not self._alarm.cancelled():
+                return
+            self._alarm.cancel()
+            self._alarm = None
+        if at_ms is not None:
+            delay_s = max(0, at_ms - self.now_ms()) / 1000
+            self._alarm, self._alarm_at_ms = self._loop.call_later(delay_s, self._ring), at_ms
+
+    def close(self) -> None:
+        """Fire nothing any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._timers.clear()
+
+
+class Waiter:
+    """One sleeper that may be woken by anybody, or by the clock: the broker's only way to wait."""
+
+    __slots__ = ("_future", "woken")
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.woken = False
+
+    def wake(self) -> None:
+        """End the wait; waking twice does nothing."""
+        self.woken = True
+        if not self._future.done():
+            self._future.set_result(True)
+
+    async def wait(self, clock: Clock, deadline_ms: int) -> bool:
+        """Sleep until woken (true) or until the cluster's clock reaches the deadline (false)."""
+        timer = clock.call_at(deadline_ms, self._time_out)
+        try:
+            return await self._future
+        finally:
+            timer.cancel()
+
+    def _time_out(self) -> None:
+        if not self._future.done():
+            self._future.set_result(False)
+
+    def again(self) -> None:
+        """Make it ready for another wait."""
+        self._future = asyncio.get_running_loop().create_future()
+        self.woken = False

@@ -1,0 +1,64 @@
+"""What AlterConfigs and IncrementalAlterConfigs share: decide on what is stored now, then store (core C.4)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from broker.context import AclOperation, RequestContext
+from broker.context import ResourceType as AclResource
+from broker.coordination.metadata.features import ELR_VERSION
+from broker.coordination.metadata.names import check_topic_name
+from broker.settings import ResourceType
+from broker.settings.alter import Alteration, Decision, World, decide
+from protocol.errors import ErrorCode, KafkaError
+
+CLUSTER_NAME = "kafka-cluster"
+"""The name of the one resource CLUSTER in ACLs (core G.7)."""
+
+_MOST_CHANGES = 10_000
+"""QuorumController.MAX_RECORDS_PER_USER_OP."""
+
+_ACL_RESOURCES = {ResourceType.TOPIC: AclResource.TOPIC, ResourceType.GROUP: AclResource.GROUP}
+
+
+def config_allowed(ctx: RequestContext, operation: AclOperation, resource_type: int, name: str) -> bool:
+    """Whether the requester may read or alter a resource's settings: a topic's, a group's, or else the cluster's."""
+    acl_resource = _ACL_RESOURCES.get(ResourceType(resource_type))
+    if acl_resource is None:
+        return ctx.authorized(operation, AclResource.CLUSTER, CLUSTER_NAME)
+    return ctx.authorized(operation, acl_resource, name)
+
+
+async def alter(
+    ctx: RequestContext, alterations: Sequence[Alteration], *, incremental: bool, validate_only: bool
+) -> list[Decision]:
+    """Decide on each resource and store what was allowed, before anybody else gets to run.
+
+    Raises:
+        KafkaError: POLICY_VIOLATION where there are more changes than Kafka's controller stores at once.
+    """
+    if sum(len(one.changes) for one in alterations) > _MOST_CHANGES:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    image = ctx.cluster.image
+    world = World(
+        settings=ctx.node.settings,
+        stored=image.config,
+        topic_exists=image.topics.__contains__,
+        check_topic_name=check_topic_name,
+        may_alter=partial(config_allowed, ctx, AclOperation.ALTER_CONFIGS),
+        eligible_leader_replicas=image.features.get(ELR_VERSION, 0) > 0,
+    )
+    decisions = decide(alterations, world, incremental=incremental)
+    if not validate_only:
+        for one, decision in zip(alterations, decisions, strict=True):
+            await _store(ctx, one, decision)
+    return decisions
+
+
+async def _store(ctx: RequestContext, one: Alteration, decision: Decision) -> None:
+    """Settings go to the metadata, log levels to the broker that was asked."""
+    new = decision.configs
+    if new is not None:
+        await ctx.cluster.metadata.ask(lambda machine, _now_ms, to: machine.alter_configs(one.type, one.name, new, to))
+    elif one.type == ResourceType.BROKER_LOGGER and not decision.error:
+        for change in one.changes:
+            ctx.node.settings.loggers.alter(change.name, change.operation, change.value)

@@ -1,0 +1,205 @@
+"""Verbs about the journal: requests found by what they say, and a capture for Wireshark."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from starlette.responses import Response, StreamingResponse
+
+from broker.clock import Slices
+from broker.context import Connection
+from broker.control import pcap
+from broker.control.asked import Asked
+from broker.control.entries import decode, told
+from broker.control.fault_body import nearest
+from broker.control.problems import unprocessable
+from broker.middleware.fields import errors
+from broker.middleware.items import Wanted, mentions, request_level, response_level
+from broker.middleware.journal import Entry, Raw
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+
+QUERY: dict[str, dict[str, Any]] = {
+    "api": {"type": "string", "description": "name of the API, such as EndTxn"},
+    "client_id": {"type": "string"},
+    "connection": {"type": "integer", "description": "number of the connection"},
+    "broker": {"type": "integer"},
+    "topic": {"type": "string", "description": "requests and answers that speak of this topic"},
+    "group": {"type": "string"},
+    "transactional_id": {"type": "string"},
+    "error": {"type": "string", "description": "an error code anywhere in the answer"},
+    "fault": {"type": "string", "description": "id of a fault that met the request"},
+    "since": {"type": "integer", "description": "not before this time of the cluster's clock (ms), or this entry's id"},
+    "limit": {"type": "integer", "minimum": 0, "description": "at most so many, the newest"},
+}
+_A_TIME_FROM = 10**11
+"""Numbers from here on are times (1973 in milliseconds), smaller ones are ids."""
+_GLANCES = 64
+"""So many entries are looked at before others may run."""
+Look = Callable[[Raw], bool]
+Place = tuple[Raw, dict[int, Connection]]
+_ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FAULT = 0, 1, 3, 4, 5, 6, 9
+
+
+class Query:
+    """Conditions, joined by AND: first those that a look at the bytes settles, then those that need decoding."""
+
+    def __init__(self, asked: Asked) -> None:
+        """Read them from the query string. Raises Problem 422."""
+        query = asked.query
+        topic = query.get("topic")
+        known = None if topic is None else asked.cluster.image.topics.get(topic)
+        topic_id: UUID | None = None if known is None else known.id
+        self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"), topic_id)
+        self._error = _error(query.get("error"))
+        self._glances = [*self._at_the_entry(asked), *self._at_the_bytes(query)]
+
+    @staticmethod
+    def _at_the_entry(asked: Asked) -> Iterator[Look]:
+        query = asked.query
+        if since := asked.number("since", 0):
+            at = _AT_MS if since >= _A_TIME_FROM else _ID
+            yield lambda raw: raw[at] >= since
+        if "connection" in query:
+            connection = asked.number("connection", 0)
+            yield lambda raw: raw[_CONNECTION] == connection
+        if "broker" in query:
+            broker = asked.number("broker", 0)
+            yield lambda raw: raw[_BROKER] == broker
+        if (fault := query.get("fault")) is not None:
+            yield lambda raw: fault in (raw[_FAULT] or "").split(",")
+
+    def _at_the_bytes(self, query: Mapping[str, str]) -> Iterator[Look]:
+        if "api" in query:
+            key = _api(query["api"]).to_bytes(2, "big")
+            yield lambda raw: _front(raw)[:2] == key
+        if "client_id" in query:
+            client = query["client_id"].encode()
+            begin = len(client).to_bytes(2, "big") + client
+            yield lambda raw: _front(raw)[8 : 8 + len(begin)] == begin
+        if (error := self._error) is not None:
+            code = error.to_bytes(2, "big", signed=True)
+            yield lambda raw: _holds(raw[_ANSWER], code)
+        for name in (self._wanted.group, self._wanted.transactional_id):
+            if name is not None:
+                yield _mentioning(name.encode())
+        if self._wanted.topic is not None:
+            yield _mentioning(self._wanted.topic.encode(), self._wanted.topic_id)
+
+    def sift(self, raws: Sequence[Raw]) -> list[Raw]:
+        """Those that may be asked for; without decoding them."""
+        for look in self._glances:
+            raws = [raw for raw in raws if look(raw)]
+        return list(raws)
+
+    def settles(self, raw: Raw) -> bool:
+        """Whether an entry is asked for."""
+        if self._error is None and not self._wanted.kinds:
+            return True
+        found = decode(Entry(*raw))
+        if self._error is not None and self._error not in errors(found.response):
+            return False
+        if not self._wanted.kinds:
+            return True
+        return found.header is not None and any(
+            message is not None and mentions(level(found.header.api_key), message, self._wanted)
+            for level, message in ((request_level, found.request), (response_level, found.response))
+        )
+
+
+def _front(raw: Raw) -> bytes | bytearray:
+    frame = raw[_FRAME]
+    front: bytes | bytearray = frame[0] if type(frame) is tuple else frame
+    return front
+
+
+def _mentioning(name: bytes, topic_id: UUID | None = None) -> Look:
+    if topic_id is None:
+        return lambda raw: _holds(raw[_FRAME], name) or _holds(raw[_ANSWER], name)
+    number = topic_id.bytes
+    return lambda raw: any(_holds(raw[at], part) for at in (_FRAME, _ANSWER) for part in (name, number))
+
+
+def _holds(kept: Any, part: bytes) -> bool:
+    if type(kept) is tuple:
+        return any(part in piece for piece in kept[::3])
+    return kept is not None and part in kept
+
+
+def _api(name: str) -> int:
+    plain = name.replace("_", "").lower()
+    found = next((key for key in ApiKey if key.title.lower() == plain), None)
+    if found is None:
+        raise unprocessable(f"there is no API {name!r}{nearest(name, (key.title for key in ApiKey))}", "api")
+    return int(found)
+
+
+def _error(name: str | None) -> ErrorCode | None:
+    if name is None:
+        return None
+    if name.upper() not in ErrorCode.__members__:
+        raise unprocessable(f"there is no error {name!r}{nearest(name, ErrorCode.__members__)}", "error")
+    return ErrorCode[name.upper()]
+
+
+async def find(asked: Asked) -> list[Place]:
+    """The entries asked for, oldest first; looked for from the newest on, in slices."""
+    query, slices, limit = Query(asked), Slices(), asked.number("limit", 1 << 62)
+    found: list[Place] = []
+    for entries, connections in reversed(asked.cluster.journal.snapshot()):
+        for end in range(len(entries), 0, -_GLANCES):
+            if len(found) >= limit:
+                break
+            await slices.pause()
+            for raw in reversed(query.sift(entries[max(end - _GLANCES, 0) : end])):
+                if len(found) < limit and query.settles(raw):
+                    found.append((raw, connections))
+                    await slices.pause()
+    found.sort(key=lambda place: int(place[0][_ID]))
+    return found
+
+
+async def read(asked: Asked) -> Response:
+    """Requests with their answers, those that are being served included, oldest first."""
+    found, journal = await find(asked), asked.cluster.journal
+    tail = f'], "kept": {journal.entries}, "dropped": {journal.dropped}}}'
+
+    def line(place: Place) -> bytes:
+        raw, connections = place
+        return json.dumps(told(Entry(*raw), connections.get(raw[_CONNECTION]))).encode()
+
+    return StreamingResponse(
+        _joined(b'{"entries": [', b",\n", tail.encode(), found, line), media_type="application/json"
+    )
+
+
+async def clear(asked: Asked) -> dict[str, Any]:
+    """Forget all requests."""
+    gone = asked.cluster.journal.entries
+    asked.cluster.journal.clear()
+    return {"removed": gone}
+
+
+async def capture(asked: Asked) -> Response:
+    """The requests asked for as a capture that Wireshark reads: brokers on port 9092, records left out where large."""
+    found, writer = await find(asked), pcap.Capture()
+
+    def packets(place: Place) -> bytes:
+        raw, connections = place
+        return writer.packets(Entry(*raw), connections.get(raw[_CONNECTION]))
+
+    return StreamingResponse(_joined(pcap.HEADER, b"", b"", found, packets), media_type="application/vnd.tcpdump.pcap")
+
+
+async def _joined(
+    head: bytes, between: bytes, tail: bytes, found: list[Place], show: Callable[[Place], bytes]
+) -> AsyncIterator[bytes]:
+    slices, out = Slices(), bytearray(head)
+    for at, place in enumerate(found):
+        out += (between if at else b"") + show(place)
+        if len(out) > 64 * 1024:
+            yield bytes(out)
+            out.clear()
+        await slices.pause()
+    yield bytes(out) + tail

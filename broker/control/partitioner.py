@@ -1,0 +1,27 @@
+"""Which partition a record goes to, as Kafka's Java producer decides: murmur2 of the key; in turn without one."""
+
+from collections.abc import Iterator
+
+_SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
+_MASK = 0xFFFFFFFF
+
+
+def partition_for(key: bytes | None, partitions: int, turn: Iterator[int]) -> int:
+    """A partition of 0 to ``partitions`` - 1."""
+    if key is None:
+        return next(turn) % partitions
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def murmur2(data: bytes) -> int:
+    """The 32-bit hash, unsigned (Kafka: ``Utils.murmur2``)."""
+    value = (_SEED ^ len(data)) & _MASK
+    whole = len(data) // 4 * 4
+    for at in range(0, whole, 4):
+        part = int.from_bytes(data[at : at + 4], "little") * _M & _MASK
+        part = (part ^ part >> _R) * _M & _MASK
+        value = (value * _M & _MASK) ^ part
+    if rest := data[whole:]:
+        value = (value ^ int.from_bytes(rest, "little")) * _M & _MASK
+    value = (value ^ value >> 13) * _M & _MASK
+    return value ^ value >> 15

@@ -1,0 +1,134 @@
+"""The journal as a packet capture: TCP conversations made up around the messages that were kept.
+
+Every broker listens on port 9092 there, which Wireshark takes for Kafka, and has an address of its own (127.0.0.N).
+Sets of records that were not kept whole are one batch without records there, with the first batch's header.
+"""
+
+import struct
+from ipaddress import AddressValueError, IPv4Address
+
+from crc32c import crc32c
+
+from broker.context import Connection
+from broker.middleware.journal import Entry, expand
+from protocol.codec import BadFrame, decode_header
+from protocol.records.batch import (
+    ATTRIBUTES_POSITION,
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CRC_POSITION,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+)
+
+HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
+"""Version 2.4, microseconds, raw IP packets."""
+PORT = 9092
+_SEGMENT_BYTES = 60_000
+_FIN, _SYN, _PUSH, _ACK = 0x01, 0x02, 0x08, 0x10
+
+
+class _Side:
+    """One end of a conversation: its address, and the sequence number of its next byte."""
+
+    __slots__ = ("address", "port", "sequence")
+
+    def __init__(self, address: bytes, port: int) -> None:
+        self.address, self.port, self.sequence = address, port, 0
+
+
+class Capture:
+    """Packets for entry after entry."""
+
+    def __init__(self) -> None:
+        self._conversations: dict[int, tuple[_Side, _Side]] = {}
+        self._until_us: dict[int, int] = {}
+
+    def packets(self, entry: Entry, connection: Connection | None) -> bytes:
+        """The packets of one request and its answer; the first of a connection brings the handshake."""
+        out = bytearray()
+        began_us = max(entry.at_ms * 1000, self._until_us.get(entry.connection, 0))
+        ended_us = self._until_us[entry.connection] = began_us + max(entry.duration_us, 0)
+        sides = self._conversations.get(entry.connection)
+        if sides is None:
+            sides = self._conversations[entry.connection] = _sides(entry, connection)
+            self._shake_hands(out, *sides, began_us)
+        client, broker = sides
+        request, answer = _messages(entry)
+        self._send(out, client, broker, began_us, len(request).to_bytes(4, "big") + request)
+        if answer is not None:
+            self._send(out, broker, client, ended_us, answer)
+        if entry.outcome.startswith("closed"):
+            self._packet(out, broker, client, ended_us, _FIN | _ACK, b"")
+        return bytes(out)
+
+    def _shake_hands(self, out: bytearray, client: _Side, broker: _Side, at_us: int) -> None:
+        self._packet(out, client, broker, at_us, _SYN, b"")
+        client.sequence += 1
+        self._packet(out, broker, client, at_us, _SYN | _ACK, b"")
+        broker.sequence += 1
+        self._packet(out, client, broker, at_us, _ACK, b"")
+
+    def _send(self, out: bytearray, source: _Side, target: _Side, at_us: int, message: bytes) -> None:
+        for at in range(0, len(message), _SEGMENT_BYTES):
+            piece = message[at : at + _SEGMENT_BYTES]
+            self._packet(out, source, target, at_us, _PUSH | _ACK, piece)
+            source.sequence = (source.sequence + len(piece)) & 0xFFFFFFFF
+
+    @staticmethod
+    def _packet(out: bytearray, source: _Side, target: _Side, at_us: int, flags: int, payload: bytes) -> None:
+        acknowledged = target.sequence if flags & _ACK else 0
+        tcp = struct.pack(
+            ">HHIIBBHHH", source.port, target.port, source.sequence, acknowledged, 5 << 4, flags, 65_535, 0, 0
+        )
+        ends = source.address + target.address
+        pseudo = ends + struct.pack(">HH", 6, len(tcp) + len(payload))
+        tcp = tcp[:16] + _checksum(pseudo + tcp + payload) + tcp[18:]
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 0, 0x4000, 64, 6, 0)
+        ip = ip[:10] + _checksum(ip + ends) + ends
+        size = len(ip) + len(tcp) + len(payload)
+        out += struct.pack("<IIII", at_us // 1_000_000, at_us % 1_000_000, size, size) + ip + tcp + payload
+
+
+def _checksum(data: bytes) -> bytes:
+    """The one's complement of the one's complement sum (RFC 1071)."""
+    if len(data) % 2:
+        data += b"\0"
+    return (0xFFFF - int.from_bytes(data, "big") % 0xFFFF).to_bytes(2, "big")
+
+
+def _sides(entry: Entry, connection: Connection | None) -> tuple[_Side, _Side]:
+    try:
+        host = IPv4Address("127.0.0.1" if connection is None else connection.client_host).packed
+    except AddressValueError:
+        host = b"\x7f\0\0\1"
+    port = entry.connection & 0xFFFF if connection is None else connection.client_port
+    return _Side(host, port), _Side(b"\x7f\0" + (entry.broker & 0xFFFF).to_bytes(2, "big"), PORT)
+
+
+def hollow(head: bytes) -> bytes:
+    """A batch with this header, and no records in it; nothing for older formats."""
+    if len(head) < BATCH_HEADER_SIZE or head[16] != MAGIC_V2:
+        return b""
+    batch = bytearray(head)
+    attributes = int.from_bytes(head[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2]) & ~CODEC_MASK
+    struct.pack_into(">i", batch, 8, BATCH_HEADER_SIZE - LOG_OVERHEAD)
+    struct.pack_into(">H", batch, ATTRIBUTES_POSITION, attributes)
+    struct.pack_into(">i", batch, BATCH_HEADER_SIZE - 4, 0)
+    struct.pack_into(">I", batch, CRC_POSITION, crc32c(bytes(batch[ATTRIBUTES_POSITION:])))
+    return bytes(batch)
+
+
+def _messages(entry: Entry) -> tuple[bytes, bytes | None]:
+    """Request frame and answer with its size, as they were, or with empty sets of records."""
+    try:
+        header = decode_header(entry.frame[0] if isinstance(entry.frame, tuple) else entry.frame)
+    except BadFrame:
+        return (b"" if isinstance(entry.frame, tuple) else bytes(entry.frame)), None
+    request, _ = expand(entry.frame, header.api_key, header.api_version, hollow)
+    if entry.answer is None:
+        return bytes(request), None
+    answer, cut = expand(entry.answer, header.api_key, header.api_version, hollow)
+    if cut is not None:
+        answer = (len(answer) - 4).to_bytes(4, "big") + answer[4:]
+    return bytes(request), bytes(answer)

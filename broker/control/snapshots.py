@@ -1,0 +1,27 @@
+"""Verbs that keep the cluster's state and go back to it."""
+
+from typing import Any
+
+from broker.anew import CannotKeep
+from broker.control.asked import Asked
+from broker.control.problems import conflict, not_found
+
+
+async def take(asked: Asked) -> dict[str, Any]:
+    """Keep the whole cluster's state: topics, records, groups, transactions, time."""
+    asked.only()
+    try:
+        return {"id": asked.cluster.snapshots.take()}
+    except CannotKeep as error:
+        raise conflict(str(error)) from error
+
+
+async def restore(asked: Asked) -> dict[str, Any]:
+    """Go back to a state that was kept, as often as you like; connections stay, coordinators load anew."""
+    asked.only()
+    name, kept = asked.names["snapshot"], asked.cluster.snapshots.kept
+    if name not in kept:
+        known = ", ".join(kept) or "none"
+        raise not_found(f"there is no snapshot {name}; there are {known}")
+    await asked.cluster.snapshots.restore(kept[name])
+    return {"id": name, "status": "ok"}

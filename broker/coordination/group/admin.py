@@ -1,0 +1,77 @@
+"""DescribeGroups, ListGroups and DeleteGroups of one shard (groups A.13)."""
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.commits import Commits
+from broker.coordination.group.draft import Draft
+from broker.coordination.group.model import Group
+from broker.coordination.group.states import State
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_groups import DeletableGroupResult
+from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from protocol.messages.list_groups import ListedGroup
+
+
+class Administration:
+    """What administrators ask of groups."""
+
+    def __init__(self, groups: Mapping[str, Group], commits: Commits) -> None:
+        self._groups, self._commits = groups, commits
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """A classic group; its members' metadata and its protocol are told of a Stable one only.
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
+        """
+        group = self._groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        protocol = (group.protocol_name or "") if group.state is State.STABLE else ""
+        members = [
+            DescribedGroupMember(
+                member.member_id,
+                member.client_id,
+                member.client_host,
+                member.metadata(protocol) if protocol else b"",
+                member.assignment,
+                member.instance_id,
+            )
+            for member in group.members.values()
+        ]
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=group.state.value,
+            protocol_type=group.protocol_type or "",
+            protocol_data=protocol,
+            members=members,
+        )
+
+    def listed(self, states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
+        """The groups in one of these states and of one of these types, both in lower case.
+
+        An empty filter lets all pass; names that mean nothing match nothing.
+        """
+        return [
+            ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
+            for group in self._groups.values()
+            if (not states or group.in_states(states)) and (not types or group.type.value in types)
+        ]
+
+    def delete(self, draft: Draft, group_ids: Sequence[str], token: Hashable) -> None:
+        """Forget Empty groups with all their offsets, pending ones too; answers a list of results."""
+        results = []
+        for group_id in group_ids:
+            group = self._groups.get(group_id)
+            if group is None:
+                results.append(DeletableGroupResult(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+                continue
+            if not group.is_empty:
+                results.append(DeletableGroupResult(group_id, ErrorCode.NON_EMPTY_GROUP))
+                continue
+            self._commits.forget_all(draft, group_id)
+            for record in group.tombstones():
+                draft.record(record)
+            results.append(DeletableGroupResult(group_id))
+        draft.reply(token, results)

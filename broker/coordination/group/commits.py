@@ -1,0 +1,245 @@
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete (groups B; transactions C.4, E)."""
+
+from collections.abc import Hashable
+from uuid import UUID
+
+from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.draft import Draft
+from broker.coordination.group.java_hash import utf16_length
+from broker.coordination.group.model import Committer, Group, GroupType
+from broker.coordination.group.offsets import CommittedOffset, Offsets, Partitions
+from broker.coordination.group.rebalance import Rebalances, Settings
+from broker.coordination.group.states import State
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+_CommittedPartition = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+
+NO_EXPIRY = -1
+_EXPIRING_VERSION = 1
+_TOPIC_ID_VERSION = 4
+
+
+class Commits:
+    """Decides over the offsets of one shard. ``offset_version`` is that of the values written (4; before 4.1: 3)."""
+
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        offsets: Offsets,
+        settings: Settings,
+        rebalances: Rebalances,
+        offset_version: int = _TOPIC_ID_VERSION,
+    ) -> None:
+        self._groups, self._offsets, self._settings, self._rebalances = groups, offsets, settings, rebalances
+        self._version = offset_version
+
+    # --- committing --------------------------------------------------------------------------------------------------
+
+    def commit(self, draft: Draft, request: OffsetCommitRequest, token: Hashable, *, knows_stale_epochs: bool) -> None:
+        """B.1: topics carry name and, where it is known, id; every partition exists.
+
+        Raises:
+            KafkaError: the whole request is refused.
+        """
+        committer = Committer(
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            knows_stale_epochs=knows_stale_epochs,
+        )
+        absent = ErrorCode.GROUP_ID_NOT_FOUND if knows_stale_epochs else ErrorCode.ILLEGAL_GENERATION
+        group = self._committing_group(request.group_id, committer, absent)
+        if isinstance(group, ClassicGroup) and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+            self._rebalances.rearm(draft, group, request.member_id)
+        expires_ms = NO_EXPIRY
+        if request.retention_time_ms != NO_EXPIRY:
+            expires_ms = draft.now_ms + request.retention_time_ms
+        topics = []
+        for topic in request.topics:
+            codes = [
+                OffsetCommitResponsePartition(
+                    partition.partition_index,
+                    self._store(draft, (request.group_id, topic.name, topic.topic_id), partition, expires_ms),
+                )
+                for partition in topic.partitions
+            ]
+            topics.append(OffsetCommitResponseTopic(topic.name, codes, topic.topic_id))
+        self._create_without_records(draft, request.group_id)
+        draft.reply(token, OffsetCommitResponse(topics))
+
+    def commit_pending(self, draft: Draft, request: TxnOffsetCommitRequest, token: Hashable) -> None:
+        """Transactions C.4.2: the records of the draft belong to the producer's transaction.
+
+        Raises:
+            KafkaError: the whole request is refused.
+        """
+        committer = Committer(request.member_id, request.group_instance_id, request.generation_id, transactional=True)
+        self._committing_group(request.group_id, committer, ErrorCode.ILLEGAL_GENERATION)
+        topics = []
+        for topic in request.topics:
+            codes = [
+                TxnOffsetCommitResponsePartition(
+                    partition.partition_index,
+                    self._store(draft, (request.group_id, topic.name, None), partition, NO_EXPIRY),
+                )
+                for partition in topic.partitions
+            ]
+            topics.append(TxnOffsetCommitResponseTopic(topic.name, codes))
+        self._create_without_records(draft, request.group_id)
+        draft.reply(token, TxnOffsetCommitResponse(topics=topics))
+
+    def _committing_group(self, group_id: str, committer: Committer, absent: ErrorCode) -> Group | None:
+        """OC1-OC4: the group, if that member may commit to it; ``None`` where a simple group is about to be."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.check_commit(committer)
+        elif committer.generation >= 0:
+            raise KafkaError(absent)
+        return group
+
+    def _create_without_records(self, draft: Draft, group_id: str) -> None:
+        """A simple group is made by its first offset in ``replay``; Kafka makes it also if none was accepted."""
+        if not draft.records and group_id not in self._groups:
+            self._groups[group_id] = ClassicGroup(group_id, draft.now_ms)
+
+    def _store(
+        self, draft: Draft, place: tuple[str, str, UUID | None], partition: _CommittedPartition, expires_ms: int
+    ) -> ErrorCode:
+        """OC5-OC7: remember one offset, whatever its value. ``place`` is group id, topic and topic id."""
+        group_id, topic, topic_id = place
+        metadata = partition.committed_metadata or ""
+        # Quirk: the limit is in bytes, but UTF-16 units are counted.
+        if utf16_length(metadata) > self._settings.int("offset.metadata.max.bytes"):
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        version = self._version if expires_ms == NO_EXPIRY else _EXPIRING_VERSION
+        draft.record(
+            OffsetCommit(
+                group_id,
+                topic,
+                partition.partition_index,
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                metadata,
+                draft.now_ms,
+                expires_ms,
+                topic_id if self._version >= _TOPIC_ID_VERSION else None,
+                version,
+            )
+        )
+        return ErrorCode.NONE
+
+    # --- fetching ----------------------------------------------------------------------------------------------------
+
+    def fetch(self, wanted: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
+        """B.2: named topics carry name and, from v10 on, id; ``topics=None`` asks for all.
+
+        Raises:
+            KafkaError: the group refuses that member.
+        """
+        group = self._groups.get(wanted.group_id)
+        known = group is not None and group.type is not GroupType.SHARE
+        if group is not None and known:
+            group.check_fetch(wanted.member_id, wanted.member_epoch)
+        stored = self._offsets.topics(wanted.group_id) if known else {}
+        if wanted.topics is None:
+            topics = [OffsetFetchRequestTopics(name, list(partitions), None) for name, partitions in stored.items()]
+        else:
+            topics = list(wanted.topics)
+        answers = [self._fetch_topic(wanted.group_id, topic, stored, require_stable) for topic in topics]
+        return OffsetFetchResponseGroup(wanted.group_id, answers)
+
+    def _fetch_topic(
+        self, group_id: str, topic: OffsetFetchRequestTopics, stored: dict[str, Partitions], require_stable: bool
+    ) -> OffsetFetchResponseTopics:
+        offsets = stored.get(topic.name, {})
+        answers = []
+        for partition in topic.partition_indexes:
+            offset = offsets.get(partition)
+            if require_stable and self._offsets.is_pending(group_id, topic.name, partition):
+                answers.append(no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
+            elif offset is None or _of_another_topic(offset, topic.topic_id):
+                answers.append(no_offset(partition))
+            else:
+                commit = offset.commit
+                answers.append(
+                    OffsetFetchResponsePartitions(partition, commit.offset, commit.leader_epoch, commit.metadata)
+                )
+        return OffsetFetchResponseTopics(topic.name, answers, topic.topic_id)
+
+    # --- deleting ----------------------------------------------------------------------------------------------------
+
+    def delete(self, draft: Draft, request: OffsetDeleteRequest, token: Hashable) -> None:
+        """Transactions E.4: forget offsets that nobody reads any more, pending ones among them.
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+        """
+        group = self._groups.get(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        group.check_offset_delete()
+        known = set(self._offsets.places(request.group_id))
+        topics = []
+        for topic in request.topics:
+            subscribed = group.subscribes_to(topic.name)
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+            for partition in topic.partitions:
+                if not subscribed and (topic.name, partition.partition_index) in known:
+                    draft.record(OffsetCommitTombstone(request.group_id, topic.name, partition.partition_index))
+            codes = [OffsetDeleteResponsePartition(partition.partition_index, code) for partition in topic.partitions]
+            topics.append(OffsetDeleteResponseTopic(topic.name, codes))
+        draft.reply(token, OffsetDeleteResponse(topics=topics))
+
+    def forget_all(self, draft: Draft, group_id: str) -> None:
+        """Tombstones for everything that a group has committed or pending."""
+        for topic, partition in self._offsets.places(group_id):
+            draft.record(OffsetCommitTombstone(group_id, topic, partition))
+
+    def forget_topic(self, draft: Draft, topic: str, topic_id: UUID | None) -> None:
+        """B.4: a deleted topic's offsets go, in all groups; those of another topic of that name stay."""
+        places = {
+            (offset.commit.group_id, offset.commit.partition)
+            for offset in self._offsets.of_topic(topic)
+            if not _of_another_topic(offset, topic_id)
+        }
+        for group_id, partition in sorted(places):
+            draft.record(OffsetCommitTombstone(group_id, topic, partition))
+
+
+def no_offset(partition: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponsePartitions:
+    """The answer for a partition without an offset, for whatever reason."""
+    return OffsetFetchResponsePartitions(partition, -1, -1, "", code)
+
+
+def _of_another_topic(offset: CommittedOffset, topic_id: UUID | None) -> bool:
+    """Whether the offset was committed to a topic of the same name and another id."""
+    stored = offset.commit.topic_id
+    return stored is not None and topic_id is not None and stored != topic_id

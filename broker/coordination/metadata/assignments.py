@@ -1,0 +1,63 @@
+"""Manual replica assignments: what is wrong with them (core B.7 T13, T14), and the partitions they make."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from broker.coordination.metadata.controller import Controller
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata import PartitionRecord
+
+
+def check_assignment(controller: Controller, replicas: Sequence[int], size: int | None = None) -> None:
+    """One partition's list of brokers; ``size`` is the replication factor that it has to have.
+
+    Raises:
+        KafkaError: INVALID_REPLICA_ASSIGNMENT with Kafka's sentence, for the first thing that is wrong.
+    """
+    if not replicas:
+        raise refused("The manual partition assignment includes an empty replica list.")
+    previous = None
+    for broker_id in sorted(replicas):
+        broker = controller.image.brokers.get(broker_id)
+        includes = f"The manual partition assignment includes broker {broker_id}, but"
+        if broker is None:
+            raise refused(f"{includes} no such broker is registered.")
+        if broker.directories and set(broker.directories) <= set(broker.cordoned or ()):
+            raise refused(f"{includes} all its log directories are cordoned.")
+        if broker_id == previous:
+            raise refused(f"The manual partition assignment includes the broker {broker_id} more than once.")
+        previous = broker_id
+    if size is not None and len(replicas) != size:
+        raise refused(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {size} replica(s)."
+        )
+
+
+def new_partition(controller: Controller, topic_id: UUID, index: int, replicas: Sequence[int]) -> PartitionRecord:
+    """A partition on these brokers, led by the first active one.
+
+    Raises:
+        KafkaError: INVALID_REPLICA_ASSIGNMENT where none of them is active.
+    """
+    isr = tuple(broker_id for broker_id in replicas if controller.image.active(broker_id))
+    if not isr:
+        raise refused(
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown."
+        )
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=tuple(replicas),
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=tuple(controller.directory_of(broker_id) for broker_id in replicas),
+    )
+
+
+def refused(message: str) -> KafkaError:
+    """INVALID_REPLICA_ASSIGNMENT with that sentence."""
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

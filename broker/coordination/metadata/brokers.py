@@ -1,0 +1,130 @@
+"""Brokers come and go: registration, fencing, shutdown, and what that does to the partitions they hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from broker.coordination.metadata.controller import Controller
+from broker.coordination.metadata.features import SUPPORTED
+from broker.coordination.metadata.image import Broker, BrokerListener
+from broker.coordination.metadata.replay import PROTOCOLS
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata import (
+    BROKER_FENCED,
+    BROKER_UNFENCED,
+    BrokerRegistrationChangeRecord,
+    Endpoint,
+    RegisterBrokerRecord,
+    SupportedFeature,
+    UnregisterBrokerRecord,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Who comes. ``clean`` says that the last life of this broker ended with everything on disk (KIP-966)."""
+
+    id: int
+    incarnation_id: UUID
+    listeners: Mapping[str, BrokerListener]
+    directories: Sequence[UUID] = ()
+    rack: str | None = None
+    features: Mapping[str, tuple[int, int]] = field(default_factory=lambda: SUPPORTED)
+    clean: bool = True
+
+
+def register(controller: Controller, who: Registration) -> list[Any]:
+    """A broker comes, fenced; what an earlier life of it still held is settled first.
+
+    The epoch is the offset at which the batch begins, as in Kafka.
+    """
+    records: list[Any] = []
+    before = controller.image.brokers.get(who.id)
+    if before is not None and before.incarnation_id != who.incarnation_id:
+        records += controller.without_broker(who.id, unclean=controller.elr and not who.clean)
+    records.append(
+        RegisterBrokerRecord(
+            broker_id=who.id,
+            incarnation_id=who.incarnation_id,
+            broker_epoch=controller.next_offset(),
+            end_points=tuple(
+                Endpoint(name, listener.host, listener.port, PROTOCOLS.index(listener.protocol))
+                for name, listener in who.listeners.items()
+            ),
+            features=tuple(SupportedFeature(name, low, high) for name, (low, high) in who.features.items()),
+            rack=who.rack,
+            fenced=True,
+            log_dirs=tuple(who.directories),
+        )
+    )
+    return records
+
+
+def unfence(controller: Controller, broker_id: int) -> list[Any]:
+    """A broker is ready: it leads the leaderless partitions that it may lead."""
+    broker = registered(controller, broker_id)
+    if not broker.fenced:
+        return []
+
+    def may_lead(replica: int) -> bool:
+        return replica == broker_id or controller.image.active(replica)
+
+    return [
+        BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=BROKER_UNFENCED),
+        *controller.elect_leaderless(may_lead=may_lead),
+    ]
+
+
+def fence(controller: Controller, broker_id: int, *, unclean: bool = False) -> list[Any]:
+    """A broker is not heard of any more: its leaders move, or the partition is without one."""
+    broker = registered(controller, broker_id)
+    if broker.fenced:
+        return []
+    return [
+        *controller.without_broker(broker_id, unclean=controller.elr and unclean),
+        BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=BROKER_FENCED),
+    ]
+
+
+def shut_down(controller: Controller, broker_id: int) -> list[Any]:
+    """A broker leaves in an orderly way (controlled shutdown), and is fenced when all is settled."""
+    broker = registered(controller, broker_id)
+    if broker.fenced:
+        return []
+    leaving = BrokerRegistrationChangeRecord(broker_id, broker.epoch, in_controlled_shutdown=1)
+    fenced = BrokerRegistrationChangeRecord(broker_id, broker.epoch, fenced=BROKER_FENCED)
+    return [leaving, *controller.without_broker(broker_id), fenced]
+
+
+def directory_failed(controller: Controller, broker_id: int) -> list[Any]:
+    """A broker that lives on has lost its log directory: what another in-sync replica can lead, it leads (KIP-858)."""
+
+    def is_safe(topic_id: Any, index: int) -> bool:
+        isr = controller.image.topics_by_id[topic_id].partitions[index].isr
+        return any(replica != broker_id and controller.image.active(replica) for replica in isr)
+
+    return [record for record in controller.without_broker(broker_id) if is_safe(record.topic_id, record.partition_id)]
+
+
+def unregister(controller: Controller, broker_id: int) -> list[Any]:
+    """A broker is forgotten.
+
+    Raises:
+        KafkaError: BROKER_ID_NOT_REGISTERED.
+    """
+    broker = registered(controller, broker_id)
+    changes = controller.without_broker(broker_id, unclean=controller.elr)
+    return [*changes, UnregisterBrokerRecord(broker_id, broker.epoch)]
+
+
+def registered(controller: Controller, broker_id: int) -> Broker:
+    """The registration.
+
+    Raises:
+        KafkaError: BROKER_ID_NOT_REGISTERED.
+    """
+    broker = controller.image.brokers.get(broker_id)
+    if broker is None:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+    return broker

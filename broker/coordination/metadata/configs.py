@@ -1,0 +1,43 @@
+"""Dynamic settings change: the records of one resource's new mapping (what may be set is judged in broker.settings)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN, Controller
+from broker.coordination.metadata.elections import Election
+from protocol.log_records.metadata import ClearElrRecord, ConfigRecord
+
+
+def alter_configs(controller: Controller, resource_type: int, name: str, new: Mapping[str, str]) -> list[Any]:
+    """From what is stored to ``new``: one record per key that differs, and what follows from it.
+
+    A changed min.insync.replicas clears the eligible leader replicas of the old one (core C.3); unclean elections
+    that are allowed now are held now, where a leader is missing.
+    """
+    old = controller.image.config(resource_type, name)
+    changed = {key: new.get(key) for key in (*old, *new) if new.get(key) != old.get(key)}
+    records: list[Any] = [ConfigRecord(resource_type, name, key, value) for key, value in changed.items()]
+    if controller.elr and MIN_ISR in changed and (resource_type == TOPIC_RESOURCE or not name):
+        records.append(ClearElrRecord(name))
+    if (changed.get(UNCLEAN) or "").strip().lower() == "true":
+        records += _unclean_elections(controller, resource_type, name)
+    return records
+
+
+def _unclean_elections(controller: Controller, resource_type: int, name: str) -> list[Any]:
+    if resource_type == TOPIC_RESOURCE:
+        found = controller.image.topics.get(name)
+        topics = [] if found is None else [found]
+    elif resource_type == BROKER_RESOURCE:
+        image = controller.image
+        topics = [t for t in image.topics.values() if UNCLEAN not in image.config(TOPIC_RESOURCE, t.name)]
+    else:
+        topics = []
+    records = []
+    for topic in topics:
+        for index, partition in topic.partitions.items():
+            if partition.leader < 0:
+                record = controller.change(topic, index, election=Election.UNCLEAN).record()
+                if record is not None:
+                    records.append(record)
+    return records

@@ -1,0 +1,126 @@
+"""What every decision about the metadata stands on: the image as of now, the controller's settings, ids and chance."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from broker.coordination.metadata.elections import Election, PartitionChange, Rules
+from broker.coordination.metadata.features import ELR_VERSION
+from broker.coordination.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, Partition, Topic
+from broker.coordination.metadata.placement import Placer
+from protocol.log_records.metadata import PartitionChangeRecord
+
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+"""Resource types of core C.1 that decisions look at."""
+
+MIN_ISR = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class Settings(Protocol):
+    """What is asked of the controller's settings (``broker.settings.BrokerSettings``)."""
+
+    @property
+    def static(self) -> Mapping[str, str]:
+        """What was set at start, as texts."""
+        ...
+
+    def int(self, name: str) -> int:
+        """An effective number."""
+        ...
+
+    def boolean(self, name: str) -> bool:
+        """An effective boolean."""
+        ...
+
+    def string(self, name: str) -> str:
+        """An effective text."""
+        ...
+
+
+@dataclass(slots=True)
+class Controller:
+    """The ground for decisions. ``below(n)`` is a number from 0 to n-1; ``next_offset()`` the log's end."""
+
+    image: ClusterImage
+    settings: Settings
+    new_uuid: Callable[[], UUID]
+    below: Callable[[int], int]
+    next_offset: Callable[[], int]
+
+    @property
+    def elr(self) -> bool:
+        """Whether eligible leader replicas are kept (KIP-966)."""
+        return self.image.features.get(ELR_VERSION, 0) > 0
+
+    def placer(self) -> Placer:
+        """Places the partitions of one topic."""
+        return Placer(self.image.brokers.values(), self.below)
+
+    def directory_of(self, broker_id: int) -> UUID:
+        """Where a broker puts a new replica."""
+        broker = self.image.brokers.get(broker_id)
+        return UNASSIGNED_DIRECTORY if broker is None else broker.directory_id
+
+    def min_isr(self, topic: str) -> int:
+        """``min.insync.replicas`` of a topic: its own, else the cluster's."""
+        own = self.image.config(TOPIC_RESOURCE, topic).get(MIN_ISR)
+        shared = self.image.config(BROKER_RESOURCE, "").get(MIN_ISR)
+        return int(own or shared or self.settings.int(MIN_ISR))
+
+    def unclean_allowed(self, topic: str) -> bool:
+        """``unclean.leader.election.enable`` of a topic."""
+        own = self.image.config(TOPIC_RESOURCE, topic).get(UNCLEAN)
+        return self.settings.boolean(UNCLEAN) if own is None else own.strip().lower() == "true"
+
+    def change(
+        self,
+        topic: Topic,
+        index: int,
+        *,
+        election: Election | None = None,
+        may_lead: Callable[[int], bool] | None = None,
+    ) -> PartitionChange:
+        """A change of one partition, under this cluster's rules; unclean elections only where the topic allows them."""
+        if election is None:
+            election = Election.UNCLEAN if self.unclean_allowed(topic.name) else Election.ONLINE
+        rules = Rules(
+            may_lead=may_lead or self.image.active,
+            directory_of=self.directory_of,
+            min_isr=self.min_isr(topic.name),
+            elr=self.elr,
+            election=election,
+        )
+        return PartitionChange(topic.id, index, topic.partitions[index], rules)
+
+    def without_broker(self, broker_id: int, *, unclean: bool = False) -> list[PartitionChangeRecord]:
+        """What a broker's going means for the partitions it is in sync for (or eligible, if it lost its memory)."""
+
+        def affected(partition: Partition) -> bool:
+            return broker_id in partition.isr or (unclean and broker_id in partition.elr)
+
+        def may_lead(replica: int) -> bool:
+            return replica != broker_id and self.image.active(replica)
+
+        changes = []
+        for topic, index, partition in self.image.all_partitions():
+            if affected(partition):
+                change = self.change(topic, index, may_lead=may_lead)
+                change.isr = tuple(replica for replica in partition.isr if replica != broker_id)
+                if unclean:
+                    change.unclean_shutdowns = frozenset({broker_id})
+                changes.append(change.record())
+        return _some(changes)
+
+    def elect_leaderless(self, *, may_lead: Callable[[int], bool] | None = None) -> list[PartitionChangeRecord]:
+        """Leaders for partitions that have none, where there is somebody."""
+        return _some(
+            self.change(topic, index, may_lead=may_lead).record()
+            for topic, index, partition in self.image.all_partitions()
+            if partition.leader < 0
+        )
+
+
+def _some(records: Iterable[PartitionChangeRecord | None]) -> list[PartitionChangeRecord]:
+    return [record for record in records if record is not None]

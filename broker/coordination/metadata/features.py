@@ -1,0 +1,155 @@
+"""Features of the cluster: the ranges this release supports, their levels, and how they may change (core A.5, B.13)."""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from protocol.errors import ErrorCode, KafkaError
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+TRANSACTION_VERSION = "transaction.version"
+GROUP_VERSION = "group.version"
+ELR_VERSION = "eligible.leader.replicas.version"
+SHARE_VERSION = "share.version"
+STREAMS_VERSION = "streams.version"
+
+SUPPORTED: Mapping[str, tuple[int, int]] = {
+    METADATA_VERSION: (7, 30),
+    KRAFT_VERSION: (0, 1),
+    TRANSACTION_VERSION: (0, 2),
+    GROUP_VERSION: (0, 1),
+    ELR_VERSION: (0, 1),
+    SHARE_VERSION: (0, 1),
+    STREAMS_VERSION: (0, 1),
+}
+"""Feature -> supported (min, max) of Kafka 4.3."""
+
+FRESH_LEVELS: Mapping[str, int] = {
+    METADATA_VERSION: 30,
+    ELR_VERSION: 1,
+    GROUP_VERSION: 1,
+    SHARE_VERSION: 1,
+    STREAMS_VERSION: 1,
+    TRANSACTION_VERSION: 2,
+}
+"""Finalized levels of a freshly formatted 4.3 cluster, in the order of its bootstrap records.
+
+kraft.version is not among them: it is a control record of the raft log, and 0 where the voters are static.
+"""
+
+
+class UpgradeType(IntEnum):
+    """What an UpdateFeatures request allows."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """One feature of a request; ``upgrade_type`` as on the wire."""
+
+    name: str
+    level: int
+    upgrade_type: int = UpgradeType.UPGRADE
+
+
+class Node(NamedTuple):
+    """Somebody whose support counts: ``kind`` is "Broker" or "Local controller"."""
+
+    kind: str
+    id: int
+    supports: Mapping[str, tuple[int, int]]
+
+
+def fresh_levels(overrides: Mapping[str, int] | None = None) -> dict[str, int]:
+    """The levels of a new cluster; an override of 0 takes a feature away."""
+    levels = {**FRESH_LEVELS, **(overrides or {})}
+    return {name: level for name, level in levels.items() if level > 0 and name != KRAFT_VERSION}
+
+
+def decide(updates: Sequence[FeatureUpdate], levels: Mapping[str, int], nodes: Sequence[Node]) -> dict[str, int]:
+    """The new level of each feature that changes. All or nothing.
+
+    Raises:
+        KafkaError: INVALID_UPDATE_VERSION for the first update that is not possible, with Kafka's sentence.
+    """
+    changed: dict[str, int] = {}
+    for update in updates:
+        current = levels.get(update.name, 0)
+        reason = _reason(update, current, nodes) or _missing(update, {**levels, **changed})
+        refused: str | None = None
+        if reason is not None:
+            refused = f"Invalid update version {update.level} for feature {update.name}. {reason}"
+        elif update.name == METADATA_VERSION and update.level < current:
+            refused = _loses(update, current)
+        if refused is not None:
+            raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, f"{_FAILED}: {refused}")
+        if update.level != current:
+            changed[update.name] = update.level
+    return changed
+
+
+_FAILED = "The update failed for all features since the following feature had an error"
+
+
+def _reason(update: FeatureUpdate, current: int, nodes: Sequence[Node]) -> str | None:
+    """FeatureControlManager.updateFeature, its checks in its order."""
+    if update.upgrade_type not in set(UpgradeType):
+        return "The controller does not support the given upgrade type."
+    if update.level < 0:
+        return "A feature version cannot be less than 0."
+    unsupported = _unsupported(update, nodes)
+    if unsupported is not None:
+        return unsupported
+    upgrade = update.upgrade_type == UpgradeType.UPGRADE
+    if update.level < current and upgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    if update.level > current and not upgrade:
+        return "Can't downgrade to a newer version."
+    return None
+
+
+# MetadataVersion.didMetadataChange: the levels that brought new records or fields.
+_CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
+
+
+def _loses(update: FeatureUpdate, current: int) -> str | None:
+    """Why metadata.version may not go down to that level, or ``None``."""
+    if not any(update.level < level <= current for level in _CHANGED_METADATA):
+        return None
+    unsafe = update.upgrade_type == UpgradeType.UNSAFE_DOWNGRADE
+    reason = (
+        "Unsafe metadata downgrade is not supported in this version."
+        if unsafe
+        else "Refusing to perform the requested downgrade because it might delete metadata information."
+    )
+    return f"Unsupported metadata.version downgrade from {current} to {update.level}. {reason}"
+
+
+def _unsupported(update: FeatureUpdate, nodes: Sequence[Node]) -> str | None:
+    for node in nodes:
+        if update.name not in node.supports:
+            if update.level:
+                return f"{node.kind} {node.id} does not support this feature."
+            continue
+        low, high = node.supports[update.name]
+        if not low <= update.level <= high:
+            return f"{node.kind} {node.id} only supports versions {low if low == high else f'{low}-{high}'}"
+    return None
+
+
+# Feature.dependencies: (feature, level) -> the level that metadata.version must have.
+_NEEDS = {(ELR_VERSION, 1): 23}
+
+
+def _missing(update: FeatureUpdate, levels: Mapping[str, int]) -> str | None:
+    """The feature that must come before this one."""
+    need = _NEEDS.get((update.name, update.level), 0)
+    if levels.get(METADATA_VERSION, 0) >= need:
+        return None
+    return f"{update.name} could not be set to {update.level} because it depends on {METADATA_VERSION} level {need}"

@@ -1,0 +1,164 @@
+"""What the cluster knows of itself at one moment: plain objects, looked up by dict.
+
+Only :meth:`MetadataMachine.replay` changes an image. Brokers and partitions are frozen and replaced when they change:
+whoever keeps one keeps what was true then, and may compare by identity. After Kafka's ``MetadataImage``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+NO_LEADER = -1
+"""The leader field of a partition that nobody leads."""
+
+# org.apache.kafka.common.DirectoryId: reserved directory ids (KIP-858).
+UNASSIGNED_DIRECTORY = UUID(int=1)
+LOST_DIRECTORY = UUID(int=2)
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics whose IsInternal is true (core B.1)."""
+
+METADATA_TOPIC = "__cluster_metadata"
+"""Reserved: never listed, never creatable (core B.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerListener:
+    """A broker's listener as clients are told of it. ``protocol`` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+
+    host: str
+    port: int
+    protocol: str = "PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A registered broker. ``epoch`` is the log offset of its registration, as in Kafka."""
+
+    id: int
+    epoch: int
+    incarnation_id: UUID
+    listeners: Mapping[str, BrokerListener] = field(default_factory=dict)
+    directories: tuple[UUID, ...] = ()
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Feature name -> supported (min, max)."""
+    cordoned: tuple[UUID, ...] | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it may lead: neither fenced nor on its way down."""
+        return not (self.fenced or self.in_controlled_shutdown)
+
+    @property
+    def directory_id(self) -> UUID:
+        """Its log directory; Kafka's "unassigned" while none is known."""
+        return self.directories[0] if self.directories else UNASSIGNED_DIRECTORY
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition's registration. All epochs and ids are Kafka's; ``leader`` is -1 for none."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    directories: tuple[UUID, ...] = ()
+    recovering: bool = False
+    """Whether the leader came by an unclean election and still recovers (LeaderRecoveryState)."""
+
+    @property
+    def reassigning(self) -> bool:
+        """Whether a reassignment is in progress."""
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def preferred_leader(self) -> int:
+        """The first replica."""
+        return self.replicas[0] if self.replicas else NO_LEADER
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic and its partitions by index (0..n-1, in order). The object lives as long as its topic id."""
+
+    name: str
+    id: UUID
+    partitions: dict[int, Partition] = field(default_factory=dict)
+
+    @property
+    def internal(self) -> bool:
+        """Whether clients are told that Kafka keeps it for itself."""
+        return self.name in INTERNAL_TOPICS
+
+
+@dataclass(slots=True)
+class ClusterImage:
+    """Everything, as of ``offset``: the offset of the last metadata record applied (-1: none)."""
+
+    offset: int = -1
+    brokers: dict[int, Broker] = field(default_factory=dict)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    topics_by_id: dict[UUID, Topic] = field(default_factory=dict)
+    configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
+    """(resource type of core C.1, name) -> key -> value, for what was set dynamically."""
+    features: dict[str, int] = field(default_factory=dict)
+    """Finalized levels; a level of 0 is not kept. FinalizedFeaturesEpoch is :attr:`offset`."""
+    next_producer_id: int = 0
+    colliding_names: dict[str, set[str]] = field(default_factory=dict)
+    """A name with "." read as "_" -> the topics of that shape, for those that hold one of both (core B.1)."""
+    # Rooms of the security records, each as its record says it (protocol.log_records.metadata).
+    acls: dict[UUID, Any] = field(default_factory=dict)
+    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = field(default_factory=dict)
+    """Sorted ((entity type, name or None for the default), ...) -> quota key -> value."""
+    scram: dict[tuple[str, int], Any] = field(default_factory=dict)
+    """(user, mechanism) -> credential record."""
+    tokens: dict[str, Any] = field(default_factory=dict)
+    """Token id -> delegation token record."""
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic of that name."""
+        return self.topics.get(name)
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """One partition, if topic and index exist."""
+        found = self.topics.get(topic)
+        return None if found is None else found.partitions.get(index)
+
+    def config(self, resource_type: int, name: str) -> Mapping[str, str]:
+        """What was set on that resource; empty if nothing was."""
+        return self.configs.get((resource_type, name), {})
+
+    def alive(self, broker_id: int) -> bool:
+        """Whether the broker is registered and unfenced."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and not broker.fenced
+
+    def alive_brokers(self) -> list[Broker]:
+        """The unfenced brokers by id."""
+        return [broker for _, broker in sorted(self.brokers.items()) if not broker.fenced]
+
+    def active(self, broker_id: int) -> bool:
+        """Whether the broker may be a leader."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.active
+
+    def listener(self, broker_id: int, name: str) -> BrokerListener | None:
+        """Where an unfenced broker is to be found by those who came in on the listener ``name``."""
+        broker = self.brokers.get(broker_id)
+        return None if broker is None or broker.fenced else broker.listeners.get(name)
+
+    def all_partitions(self) -> Iterator[tuple[Topic, int, Partition]]:
+        """Every partition of every topic."""
+        for topic in self.topics.values():
+            for index, partition in topic.partitions.items():
+                yield topic, index, partition

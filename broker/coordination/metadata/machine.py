@@ -1,0 +1,276 @@
+"""The controller as a machine: asked for a change, it answers with records, notices and a reply; replay makes it true.
+
+One log, ``__cluster_metadata-0``, in Kafka's own records. Every operation is decided on the image of that moment; what
+it raises or refuses leaves nothing behind. Notices (see ``notices``) follow from the records alone.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from broker.coordination.metadata import brokers, configs, features, reassignments
+from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, Controller, Settings
+from broker.coordination.metadata.elections import Election
+from broker.coordination.metadata.features import FeatureUpdate
+from broker.coordination.metadata.image import ClusterImage, Topic
+from broker.coordination.metadata.internal_topics import internal_topic
+from broker.coordination.metadata.notices import notices
+from broker.coordination.metadata.replay import apply
+from broker.coordination.metadata.topics import (
+    MOST_PARTITIONS,
+    CheckConfigs,
+    CreatedTopic,
+    MorePartitions,
+    NewTopic,
+    add_partitions,
+    create_topic,
+)
+from broker.coordination.outcome import Outcome, Reply, TransactionalAppend
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+)
+
+PRODUCER_IDS_BLOCK = 1000
+"""ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE (KIP-730)."""
+
+Result = tuple[Any, KafkaError | None]
+"""What was asked about, and why it was refused, if it was."""
+
+
+def _any_configs(_configs: Mapping[str, str | None]) -> None:
+    """Settings that somebody else has judged, or that are ours."""
+
+
+def bootstrap_records(levels: Mapping[str, int] | None = None) -> list[Any]:
+    """What formatting leaves for a new cluster: the features of a fresh one, some of them at other levels."""
+    return [FeatureLevelRecord(name, level) for name, level in features.fresh_levels(levels).items()]
+
+
+class MetadataMachine:
+    """All brokers, topics, partitions, settings and features of the cluster.
+
+    ``new_uuid`` and ``below`` (n -> 0..n-1) are the cluster's chance; ``bootstrap`` is what a new cluster begins with
+    (by default the features of a fresh one); ``next_offset`` the end of the machine's log, for broker epochs (by
+    default what replay has seen).
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        new_uuid: Callable[[], UUID],
+        below: Callable[[int], int],
+        next_offset: Callable[[], int] | None = None,
+        bootstrap: Sequence[Any] | None = None,
+    ) -> None:
+        self.image = ClusterImage()
+        self._bootstrap = bootstrap_records() if bootstrap is None else bootstrap
+        self._controller = Controller(
+            self.image, settings, new_uuid, below, next_offset or (lambda: self.image.offset + 1)
+        )
+        self._pending: list[Any] | None = None
+
+    # --- the machine ---------------------------------------------------------------------------------------------
+
+    def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None = None) -> None:  # noqa: ARG002
+        """Apply one record; those of a metadata transaction (KIP-868) wait for its end."""
+        self.image.offset = offset
+        match record:
+            case BeginTransactionRecord():
+                self._pending = []
+            case AbortTransactionRecord():
+                self._pending = None
+            case EndTransactionRecord():
+                for each in self._pending or ():
+                    apply(self.image, each)
+                self._pending = None
+            case _ if self._pending is not None:
+                self._pending.append(record)
+            case _:
+                apply(self.image, record)
+
+    def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
+        """There are no producers here."""
+
+    def loaded(self, now_ms: int) -> Outcome:  # noqa: ARG002
+        """An empty log begins with the features of a new cluster, as Kafka's bootstrap records do."""
+        self._pending = None
+        return Outcome() if self.image.features else self._done(self._beginning())
+
+    def unloaded(self) -> Outcome:
+        """Nobody waits here."""
+        return Outcome()
+
+    def _beginning(self) -> list[Any]:
+        records: list[Any] = [BeginTransactionRecord("Bootstrap records"), *self._bootstrap]
+        if any(isinstance(each, FeatureLevelRecord) and each.name == features.ELR_VERSION for each in records):
+            least = str(self._controller.settings.int(MIN_ISR))
+            records.append(ConfigRecord(BROKER_RESOURCE, "", MIN_ISR, least))
+        return [*records, EndTransactionRecord()]
+
+    def _done(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> Outcome:
+        """Records, their notices, and the reply to whoever waits."""
+        records = tuple(records)
+        reply = () if token is None else (Reply(token, answer),)
+        return Outcome(records, (*notices(self.image, records), *reply))
+
+    def _topic(self, name: str, index: int) -> Topic:
+        topic = self.image.topics.get(name)
+        if topic is None or index not in topic.partitions:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic
+
+    # --- brokers -------------------------------------------------------------------------------------------------
+
+    def register_broker(self, who: brokers.Registration, token: Hashable = None) -> Outcome:
+        """A broker comes, fenced; the reply is its epoch."""
+        return self._done(brokers.register(self._controller, who), token, self._controller.next_offset())
+
+    def unfence_broker(self, broker_id: int, token: Hashable = None) -> Outcome:
+        """It is ready, and leads what it may. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.unfence(self._controller, broker_id), token)
+
+    def fence_broker(self, broker_id: int, token: Hashable = None, *, unclean: bool = False) -> Outcome:
+        """It is not heard of any more. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.fence(self._controller, broker_id, unclean=unclean), token)
+
+    def broker_stopped(self, broker_id: int, token: Hashable = None) -> Outcome:
+        """It leaves in an orderly way: controlled shutdown, then fenced. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.shut_down(self._controller, broker_id), token)
+
+    def directory_failed(self, broker_id: int, token: Hashable = None) -> Outcome:
+        """Its disk refused: others lead what they can, and it is in sync with nothing that others hold."""
+        return self._done(brokers.directory_failed(self._controller, broker_id), token)
+
+    def unregister_broker(self, broker_id: int, token: Hashable = None) -> Outcome:
+        """It is forgotten. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.unregister(self._controller, broker_id), token)
+
+    # --- topics --------------------------------------------------------------------------------------------------
+
+    def create_topics(
+        self,
+        topics: Sequence[NewTopic],
+        token: Hashable = None,
+        *,
+        check_configs: CheckConfigs = _any_configs,
+        validate_only: bool = False,
+    ) -> Outcome:
+        """The reply is a list of :class:`CreatedTopic`, in order; each topic succeeds or fails by itself."""
+        answers: list[CreatedTopic] = []
+        records: list[Any] = []
+        for topic in topics:
+            created, made = create_topic(self._controller, topic, check_configs)
+            answers.append(created)
+            records += made
+        return self._done(() if validate_only else records, token, answers)
+
+    def create_internal_topic(self, name: str, token: Hashable = None) -> Outcome:
+        """One of Kafka's own topics, if it is missing; the reply is a :class:`CreatedTopic`."""
+        existing = self.image.topics.get(name)
+        if existing is not None:
+            return self._done((), token, CreatedTopic(name, topic_id=existing.id))
+        created, records = create_topic(self._controller, internal_topic(self._controller, name), _any_configs)
+        return self._done(records, token, created)
+
+    def create_partitions(
+        self, topics: Sequence[MorePartitions], token: Hashable = None, *, validate_only: bool = False
+    ) -> Outcome:
+        """The reply is a list of (name, error or None), in order."""
+        answers: list[Result] = []
+        records: list[Any] = []
+        for topic in topics:
+            try:
+                records += add_partitions(self._controller, topic, MOST_PARTITIONS - len(records))
+                answers.append((topic.name, None))
+            except KafkaError as error:
+                answers.append((topic.name, error))
+        return self._done(() if validate_only else records, token, answers)
+
+    def delete_topics(self, ids: Iterable[UUID], token: Hashable = None) -> Outcome:
+        """Topics go, with their partitions and settings; ids that are not there are passed over."""
+        known = [topic_id for topic_id in dict.fromkeys(ids) if topic_id in self.image.topics_by_id]
+        return self._done([RemoveTopicRecord(topic_id) for topic_id in known], token)
+
+    # --- partitions ----------------------------------------------------------------------------------------------
+
+    def elect_leaders(
+        self, partitions: Iterable[tuple[str, int]], election: Election, token: Hashable = None
+    ) -> Outcome:
+        """The reply is a list of ((topic, index), error or None), in order."""
+        answers: list[Result] = []
+        records: list[Any] = []
+        for name, index in partitions:
+            try:
+                records.append(reassignments.elect(self._controller, name, index, election))
+                answers.append(((name, index), None))
+            except KafkaError as error:
+                answers.append(((name, index), error))
+        return self._done(records, token, answers)
+
+    def alter_partition_reassignments(
+        self,
+        targets: Iterable[tuple[str, int, Sequence[int] | None]],
+        token: Hashable = None,
+        *,
+        factor_may_change: bool = True,
+    ) -> Outcome:
+        """The reply is a list of ((topic, index), error or None), in order; a null target cancels."""
+        answers: list[Result] = []
+        records: list[Any] = []
+        for name, index, target in targets:
+            try:
+                record = reassignments.reassign(
+                    self._controller, name, index, target, factor_may_change=factor_may_change
+                )
+                records += () if record is None else (record,)
+                answers.append(((name, index), None))
+            except KafkaError as error:
+                answers.append(((name, index), error))
+        return self._done(records, token, answers)
+
+    def change_isr(self, name: str, index: int, isr: Sequence[int], token: Hashable = None) -> Outcome:
+        """The leader says who is in sync; completes a reassignment. Raises INELIGIBLE_REPLICA."""
+        record = reassignments.change_isr(self._controller, self._topic(name, index), index, isr)
+        return self._done(() if record is None else (record,), token)
+
+    def move_leader(self, name: str, index: int, broker_id: int | None, token: Hashable = None) -> Outcome:
+        """Another leader, or none, whatever elections would say. Raises INELIGIBLE_REPLICA."""
+        topic = self._topic(name, index)
+        return self._done(reassignments.move_leader(self._controller, topic, index, broker_id), token)
+
+    # --- settings, features, producer ids ------------------------------------------------------------------------
+
+    def alter_configs(self, resource_type: int, name: str, new: Mapping[str, str], token: Hashable = None) -> Outcome:
+        """All that is set on a resource becomes ``new``, which somebody has found valid."""
+        return self._done(configs.alter_configs(self._controller, resource_type, name, new), token)
+
+    def update_features(
+        self, updates: Sequence[FeatureUpdate], token: Hashable = None, *, validate_only: bool = False
+    ) -> Outcome:
+        """All or nothing. Raises INVALID_UPDATE_VERSION."""
+        known = sorted(self.image.brokers.values(), key=lambda broker: broker.id)
+        nodes = [features.Node("Local controller", known[0].id if known else 1, features.SUPPORTED)]
+        nodes += [features.Node("Broker", broker.id, broker.features) for broker in known]
+        changed = features.decide(updates, self.image.features, nodes)
+        records = [FeatureLevelRecord(name, level) for name, level in changed.items()]
+        return self._done(() if validate_only else records, token, changed)
+
+    def allocate_producer_ids(self, now_ms: int = 0, token: Hashable = None) -> Outcome:  # noqa: ARG002
+        """A block of ids that nobody else gets; the reply is its ``range``."""
+        start = self.image.next_producer_id
+        broker = min(self.image.alive_brokers(), key=lambda each: each.id, default=None)
+        owner = (-1, -1) if broker is None else (broker.id, broker.epoch)
+        block = range(start, start + PRODUCER_IDS_BLOCK)
+        return self._done([ProducerIdsRecord(*owner, block.stop)], token, block)
+
+    def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> Outcome:
+        """Records that somebody else has decided on (ACLs, quotas, credentials, tokens); the reply is ``answer``."""
+        return self._done(records, token, answer)

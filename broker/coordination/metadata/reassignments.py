@@ -1,0 +1,117 @@
+"""Leaders, in-sync replicas and assignments of existing partitions change on request (core B.10, B.11)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from broker.coordination.metadata.assignments import check_assignment, refused
+from broker.coordination.metadata.controller import Controller
+from broker.coordination.metadata.elections import Election
+from broker.coordination.metadata.image import NO_LEADER, Partition, Topic
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata import PartitionChangeRecord
+
+
+def elect(controller: Controller, name: str, index: int, election: Election) -> PartitionChangeRecord:
+    """One partition of an ElectLeaders request: PREFERRED or UNCLEAN.
+
+    Raises:
+        KafkaError: with the code and sentence of core B.10.
+    """
+    topic = controller.image.topics.get(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}")
+    preferred = election is Election.PREFERRED
+    if partition.leader == partition.preferred_leader if preferred else partition.leader != NO_LEADER:
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+    record = controller.change(topic, index, election=election).record()
+    if record is None:
+        if preferred:
+            raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available.")
+        raise KafkaError(
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
+        )
+    return record
+
+
+def reassign(
+    controller: Controller, name: str, index: int, target: Sequence[int] | None, *, factor_may_change: bool
+) -> PartitionChangeRecord | None:
+    """One partition of an AlterPartitionReassignments request; a null target cancels.
+
+    Raises:
+        KafkaError: with the code and sentence of core B.11.
+    """
+    topic = controller.image.topics.get(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
+    if target is None:
+        return _cancel(controller, topic, index, partition)
+    check_assignment(controller, target)
+    size = len(partition.replicas) - len(partition.adding_replicas)
+    if not factor_may_change and len(target) != size:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {size} to {len(target)}"
+        )
+    change = controller.change(topic, index)
+    removing = tuple(sorted(set(partition.replicas) - set(target)))
+    adding = tuple(sorted(set(target) - set(partition.replicas)))
+    change.replicas = (*target, *removing)
+    change.removing = removing or change.removing
+    change.adding = adding or change.adding
+    return change.record()
+
+
+def _cancel(controller: Controller, topic: Topic, index: int, partition: Partition) -> PartitionChangeRecord | None:
+    if not partition.reassigning:
+        raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+    replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
+    isr = tuple(replica for replica in partition.isr if replica not in partition.adding_replicas)
+    unclean = not isr
+    if unclean and not controller.unclean_allowed(topic.name):
+        raise refused(
+            f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
+            "leader election."
+        )
+    change = controller.change(topic, index)
+    change.replicas, change.adding, change.removing = replicas, (), ()
+    change.isr = isr
+    return change.record()
+
+
+def change_isr(controller: Controller, topic: Topic, index: int, isr: Sequence[int]) -> PartitionChangeRecord | None:
+    """The leader says who is in sync (AlterPartition); a reassignment that waited for it is completed.
+
+    Raises:
+        KafkaError: INELIGIBLE_REPLICA for a broker that is fenced, leaving, or no replica of the partition.
+    """
+    partition = topic.partitions[index]
+    for broker_id in isr:
+        if broker_id not in partition.replicas or not controller.image.active(broker_id):
+            raise KafkaError(ErrorCode.INELIGIBLE_REPLICA, f"Broker {broker_id} may not be in sync.")
+    change = controller.change(topic, index)
+    change.isr = tuple(isr)
+    change.recovering = False
+    return change.record()
+
+
+def move_leader(controller: Controller, topic: Topic, index: int, broker_id: int | None) -> list[Any]:
+    """Another leader, or none: steering's way to an election at will. LeaderEpoch grows by 1.
+
+    Raises:
+        KafkaError: INELIGIBLE_REPLICA where the broker holds no replica or may not lead.
+    """
+    partition = topic.partitions[index]
+    if broker_id is None:
+        return [PartitionChangeRecord(index, topic.id, leader=NO_LEADER)]
+    if broker_id not in partition.replicas:
+        raise KafkaError(ErrorCode.INELIGIBLE_REPLICA, f"Broker {broker_id} has no replica of {topic.name}-{index}.")
+    if not controller.image.active(broker_id):
+        raise KafkaError(ErrorCode.INELIGIBLE_REPLICA, f"Broker {broker_id} is fenced or in controlled shutdown.")
+    isr = None if broker_id in partition.isr else (*partition.isr, broker_id)
+    return [PartitionChangeRecord(index, topic.id, leader=broker_id, isr=isr)]

@@ -1,0 +1,225 @@
+"""One record's effect on the image. The only code that changes an image (``MetadataDelta`` in Kafka)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from broker.coordination.metadata.image import Broker, BrokerListener, ClusterImage, Partition, Topic
+from broker.coordination.metadata.names import colliding_form, may_collide
+from protocol.log_records import metadata as records
+from protocol.log_records import metadata_security as security
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""Security protocols by Kafka's id."""
+
+
+def apply(image: ClusterImage, record: Any) -> None:
+    """Change the image as the record says. Kinds that say nothing about the cluster (NoOp, controllers) are skipped."""
+    change = _CHANGES.get(type(record))
+    if change is not None:
+        change(image, record)
+
+
+# --- brokers -------------------------------------------------------------------------------------------------------
+
+
+def _register(image: ClusterImage, record: records.RegisterBrokerRecord) -> None:
+    listeners = {
+        end.name.upper(): BrokerListener(end.host, end.port, PROTOCOLS[end.security_protocol])
+        for end in record.end_points
+    }
+    image.brokers[record.broker_id] = Broker(
+        id=record.broker_id,
+        epoch=record.broker_epoch,
+        incarnation_id=record.incarnation_id,
+        listeners=listeners,
+        directories=record.log_dirs,
+        rack=record.rack,
+        fenced=record.fenced,
+        in_controlled_shutdown=record.in_controlled_shutdown,
+        features={f.name: (f.min_supported_version, f.max_supported_version) for f in record.features},
+        cordoned=record.cordoned_log_dirs,
+    )
+
+
+def _unregister(image: ClusterImage, record: records.UnregisterBrokerRecord) -> None:
+    image.brokers.pop(record.broker_id, None)
+
+
+def _change_broker(image: ClusterImage, record: records.BrokerRegistrationChangeRecord) -> None:
+    broker = image.brokers[record.broker_id]
+    image.brokers[record.broker_id] = replace(
+        broker,
+        fenced=broker.fenced if record.fenced == 0 else record.fenced == records.BROKER_FENCED,
+        in_controlled_shutdown=broker.in_controlled_shutdown or record.in_controlled_shutdown == 1,
+        directories=record.log_dirs or broker.directories,
+        cordoned=broker.cordoned if record.cordoned_log_dirs is None else record.cordoned_log_dirs,
+    )
+
+
+def _fence(image: ClusterImage, record: records.FenceBrokerRecord) -> None:
+    image.brokers[record.id] = replace(image.brokers[record.id], fenced=True)
+
+
+def _unfence(image: ClusterImage, record: records.UnfenceBrokerRecord) -> None:
+    image.brokers[record.id] = replace(image.brokers[record.id], fenced=False)
+
+
+# --- topics --------------------------------------------------------------------------------------------------------
+
+
+def _add_topic(image: ClusterImage, record: records.TopicRecord) -> None:
+    topic = Topic(record.name, record.topic_id)
+    image.topics[record.name] = image.topics_by_id[record.topic_id] = topic
+    if may_collide(record.name):
+        image.colliding_names.setdefault(colliding_form(record.name), set()).add(record.name)
+
+
+def _remove_topic(image: ClusterImage, record: records.RemoveTopicRecord) -> None:
+    topic = image.topics_by_id.pop(record.topic_id)
+    del image.topics[topic.name]
+    image.configs.pop((2, topic.name), None)
+    if may_collide(topic.name):
+        form = colliding_form(topic.name)
+        image.colliding_names[form].discard(topic.name)
+        if not image.colliding_names[form]:
+            del image.colliding_names[form]
+
+
+def _add_partition(image: ClusterImage, record: records.PartitionRecord) -> None:
+    image.topics_by_id[record.topic_id].partitions[record.partition_id] = Partition(
+        replicas=record.replicas,
+        isr=record.isr,
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        adding_replicas=record.adding_replicas,
+        removing_replicas=record.removing_replicas,
+        elr=record.eligible_leader_replicas or (),
+        last_known_elr=record.last_known_elr or (),
+        directories=record.directories,
+        recovering=record.leader_recovery_state == 1,
+    )
+
+
+def _change_partition(image: ClusterImage, record: records.PartitionChangeRecord) -> None:
+    partitions = image.topics_by_id[record.topic_id].partitions
+    partitions[record.partition_id] = changed(partitions[record.partition_id], record)
+
+
+def changed(old: Partition, record: records.PartitionChangeRecord) -> Partition:
+    """The registration after the change: a leader named makes its epoch grow, anything makes the partition's."""
+    named = record.leader != records.NO_LEADER_CHANGE
+    recovery = record.leader_recovery_state
+    return Partition(
+        replicas=_new(record.replicas, old.replicas),
+        isr=_new(record.isr, old.isr),
+        leader=record.leader if named else old.leader,
+        leader_epoch=old.leader_epoch + named,
+        partition_epoch=old.partition_epoch + 1,
+        adding_replicas=_new(record.adding_replicas, old.adding_replicas),
+        removing_replicas=_new(record.removing_replicas, old.removing_replicas),
+        elr=_new(record.eligible_leader_replicas, old.elr),
+        last_known_elr=_new(record.last_known_elr, old.last_known_elr),
+        directories=_new(record.directories, old.directories),
+        recovering=old.recovering if recovery == records.NO_RECOVERY_CHANGE else recovery == 1,
+    )
+
+
+def _new(said: tuple[Any, ...] | None, old: tuple[Any, ...]) -> tuple[Any, ...]:
+    return old if said is None else said
+
+
+def _clear_elr(image: ClusterImage, record: records.ClearElrRecord) -> None:
+    named = image.topics.get(record.topic_name)
+    topics = list(image.topics.values()) if not record.topic_name else [] if named is None else [named]
+    for topic in topics:
+        for index, old in topic.partitions.items():
+            if old.elr or old.last_known_elr:
+                topic.partitions[index] = replace(
+                    old, elr=(), last_known_elr=(), partition_epoch=old.partition_epoch + 1
+                )
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------
+
+
+def _set_config(image: ClusterImage, record: records.ConfigRecord) -> None:
+    resource = record.resource_type, record.resource_name
+    configs = image.configs.setdefault(resource, {})
+    if record.value is None:
+        configs.pop(record.name, None)
+    else:
+        configs[record.name] = record.value
+    if not configs:
+        del image.configs[resource]
+
+
+def _set_feature(image: ClusterImage, record: records.FeatureLevelRecord) -> None:
+    if record.feature_level:
+        image.features[record.name] = record.feature_level
+    else:
+        image.features.pop(record.name, None)
+
+
+def _set_producer_ids(image: ClusterImage, record: records.ProducerIdsRecord) -> None:
+    image.next_producer_id = record.next_producer_id
+
+
+def _set_quota(image: ClusterImage, record: security.ClientQuotaRecord) -> None:
+    entity = tuple(sorted(((e.entity_type, e.entity_name) for e in record.entity), key=lambda pair: pair[0]))
+    quotas = image.quotas.setdefault(entity, {})
+    if record.remove:
+        quotas.pop(record.key, None)
+    else:
+        quotas[record.key] = record.value
+    if not quotas:
+        del image.quotas[entity]
+
+
+def _add_acl(image: ClusterImage, record: security.AccessControlEntryRecord) -> None:
+    image.acls[record.id] = record
+
+
+def _remove_acl(image: ClusterImage, record: security.RemoveAccessControlEntryRecord) -> None:
+    image.acls.pop(record.id, None)
+
+
+def _set_scram(image: ClusterImage, record: security.UserScramCredentialRecord) -> None:
+    image.scram[record.name, record.mechanism] = record
+
+
+def _remove_scram(image: ClusterImage, record: security.RemoveUserScramCredentialRecord) -> None:
+    image.scram.pop((record.name, record.mechanism), None)
+
+
+def _set_token(image: ClusterImage, record: security.DelegationTokenRecord) -> None:
+    image.tokens[record.token_id] = record
+
+
+def _remove_token(image: ClusterImage, record: security.RemoveDelegationTokenRecord) -> None:
+    image.tokens.pop(record.token_id, None)
+
+
+_CHANGES: dict[type, Callable[[ClusterImage, Any], None]] = {
+    records.RegisterBrokerRecord: _register,
+    records.UnregisterBrokerRecord: _unregister,
+    records.BrokerRegistrationChangeRecord: _change_broker,
+    records.FenceBrokerRecord: _fence,
+    records.UnfenceBrokerRecord: _unfence,
+    records.TopicRecord: _add_topic,
+    records.RemoveTopicRecord: _remove_topic,
+    records.PartitionRecord: _add_partition,
+    records.PartitionChangeRecord: _change_partition,
+    records.ClearElrRecord: _clear_elr,
+    records.ConfigRecord: _set_config,
+    records.FeatureLevelRecord: _set_feature,
+    records.ProducerIdsRecord: _set_producer_ids,
+    security.ClientQuotaRecord: _set_quota,
+    security.AccessControlEntryRecord: _add_acl,
+    security.RemoveAccessControlEntryRecord: _remove_acl,
+    security.UserScramCredentialRecord: _set_scram,
+    security.RemoveUserScramCredentialRecord: _remove_scram,
+    security.DelegationTokenRecord: _set_token,
+    security.RemoveDelegationTokenRecord: _remove_token,
+}

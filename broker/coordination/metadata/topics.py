@@ -1,0 +1,159 @@
+"""Topics come, grow and go: the decisions of CreateTopics, CreatePartitions and DeleteTopics (core B.7 to B.9).
+
+What concerns a request as a whole (duplicates, permissions, deadlines) is the handlers'.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from broker.coordination.metadata.assignments import check_assignment, new_partition, refused
+from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
+from broker.coordination.metadata.names import check_topic_name, colliding_form, may_collide
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
+
+MOST_PARTITIONS = 10_000
+"""That one request may make (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+
+CheckConfigs = Callable[[Mapping[str, str | None]], None]
+"""Raises KafkaError where a topic may not have these settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that is wanted; -1 is the default. ``assignments`` are (partition, brokers) as in the request."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """What became of it. With an error, nothing; the id of a topic that was only validated belongs to nobody."""
+
+    name: str
+    error: KafkaError | None = None
+    topic_id: UUID | None = None
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """A topic that is to have ``count`` partitions; ``assignments`` lists the brokers of each added one."""
+
+    name: str
+    count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+def create_topic(
+    controller: Controller, topic: NewTopic, check_configs: CheckConfigs
+) -> tuple[CreatedTopic, list[Any]]:
+    """T6 to T17 for one topic: its answer and its records."""
+    try:
+        _check_name(controller, topic.name)
+        check_configs(topic.configs)
+        topic_id = controller.new_uuid()
+        if topic.assignments:
+            partitions = _assigned(controller, topic, topic_id)
+        else:
+            partitions = _placed(controller, topic, topic_id)
+    except KafkaError as error:
+        return CreatedTopic(topic.name, error), []
+    configs = {key: value for key, value in topic.configs.items() if value is not None}
+    records: list[Any] = [TopicRecord(topic.name, topic_id)]
+    records += [ConfigRecord(TOPIC_RESOURCE, topic.name, key, value) for key, value in configs.items()]
+    if controller.elr and MIN_ISR in configs:
+        records.append(ClearElrRecord(topic.name))
+    records += partitions
+    created = CreatedTopic(topic.name, None, topic_id, len(partitions), len(partitions[0].replicas), configs)
+    return created, records
+
+
+def _check_name(controller: Controller, name: str) -> None:
+    if name in controller.image.topics:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    check_topic_name(name)
+    if may_collide(name):
+        others = controller.image.colliding_names.get(colliding_form(name))
+        if others:
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {min(others)}"
+            )
+
+
+def _assigned(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[PartitionRecord]:
+    manual = "A manual partition assignment was specified, but"
+    if topic.replication_factor != -1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{manual} replication factor was not set to -1.")
+    if topic.partitions != -1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{manual} numPartitions was not set to -1.")
+    found: dict[int, PartitionRecord] = {}
+    size: int | None = None
+    for index, replicas in topic.assignments:
+        if index in found:
+            raise refused(f"Found multiple manual partition assignments for partition {index}")
+        check_assignment(controller, replicas, size)
+        size = len(replicas)
+        found[index] = new_partition(controller, topic_id, index, replicas)
+    if set(found) != set(range(len(found))):
+        raise refused("partitions should be a consecutive 0-based integer sequence")
+    return [found[index] for index in range(len(found))]
+
+
+def _placed(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[PartitionRecord]:
+    factor, count = topic.replication_factor, topic.partitions
+    if factor < -1 or factor == 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if count < -1 or count == 0:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+    factor = controller.settings.int("default.replication.factor") if factor == -1 else factor
+    count = controller.settings.int("num.partitions") if count == -1 else count
+    placer = controller.placer()
+    return [new_partition(controller, topic_id, index, placer.place(factor)) for index in range(count)]
+
+
+def add_partitions(controller: Controller, wanted: MorePartitions, room: int) -> list[PartitionRecord]:
+    """The records of the partitions that a topic lacks (core B.8); ``room`` is how many the request may still make.
+
+    Raises:
+        KafkaError: with Kafka's code and sentence.
+    """
+    topic = controller.image.topics.get(wanted.name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    have, want = len(topic.partitions), wanted.count
+    if want == have:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
+    if want < have:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {wanted.name} currently has {have} partition(s); {want} would not be an increase.",
+        )
+    if want - have > room:
+        # As 4.3.1 answers: its list of records overflows, and nobody gives that a code of its own.
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    factor = len(topic.partitions[0].replicas)
+    if wanted.assignments is None:
+        placer = controller.placer()
+        assignments: Sequence[Sequence[int]] = [placer.place(factor) for _ in range(have, want)]
+    else:
+        assignments = wanted.assignments
+        if len(assignments) != want - have:
+            raise refused(
+                f"Attempted to add {want - have} additional partition(s), but only {len(assignments)} assignment(s) "
+                "were specified."
+            )
+        for replicas in assignments:
+            check_assignment(controller, replicas, factor)
+    return [new_partition(controller, topic.id, have + i, replicas) for i, replicas in enumerate(assignments)]

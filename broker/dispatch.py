@@ -1,0 +1,144 @@
+"""From a frame to the parts of its answer: header, version gate, body, chain, encoding.
+
+The order of the checks is Kafka's (core A.2). Whatever cannot be answered raises :class:`~broker.chain.Disconnect`.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import structlog
+
+from broker.chain import Api, Disconnect, Middleware, NeverAnswer, chain
+from broker.context import ClusterView, Connection, RequestContext, Versions
+from broker.handlers.api_versions import unsupported_version
+from broker.middleware.actions import BYTES_NOTE
+from broker.middleware.journal import Journal, Served
+from broker.node import Node
+from broker.wire import Sending
+from protocol.apis import ApiKey
+from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response
+from protocol.compiled import Parts
+from protocol.errors import ErrorCode, KafkaError
+
+_log = structlog.get_logger(__name__)
+_KEY_AND_VERSION = struct.Struct(">hh")
+
+
+async def answer_errors(request: Any, ctx: RequestContext, handle: Any) -> Any:
+    """Middleware: an error of a handler becomes the API's own way of saying so (core 0.3.1).
+
+    A protocol error keeps its code and message. Anything else is a fault of ours: the client hears
+    UNKNOWN_SERVER_ERROR without a message, and the log has the traceback.
+    """
+    try:
+        return await handle(request, ctx)
+    except KafkaError as error:
+        return ctx.api.refuse(request, error, ctx.version)
+    except Disconnect:
+        raise
+    except Exception:  # noqa: BLE001 - a fault of ours is answered, as Kafka answers its own
+        _log.exception("handler failed", api=ctx.api.key.title, version=ctx.version, client_id=ctx.client_id)
+        return ctx.api.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), ctx.version)
+
+
+class Dispatcher:
+    """Answers the frames that come in on one broker's connections."""
+
+    def __init__(
+        self,
+        node: Node,
+        cluster: ClusterView,
+        apis: Sequence[Api],
+        middleware: Sequence[Middleware],
+        journal: Journal,
+        watches: Mapping[ApiKey, Middleware] = MappingProxyType({}),
+    ) -> None:
+        """``watches`` stand outside the middleware, for some APIs."""
+        self._node, self._cluster, self._journal = node, cluster, journal
+        self._apis: Mapping[int, Api] = {int(api.key): api for api in apis}
+        self._handlers = {
+            int(api.key): chain((watches[api.key], *middleware) if api.key in watches else middleware, api.handle)
+            for api in apis
+        }
+
+    async def answer(self, frame: bytearray, connection: Connection) -> Parts | Sending | None:
+        """The parts of the answer, or ``None`` where none is sent; :class:`Sending` where a fault spoils its bytes.
+
+        Raises:
+            Disconnect: the connection is to be closed.
+            NeverAnswer: the connection is to be left open, and nothing on it answered.
+        """
+        if not connection.number:
+            connection.number, connection.versions = self._journal.new_connection(), self._cluster.versions
+        served = Served(frame, connection, self._node.id, self._cluster.clock.now_ms())
+        self._journal.arrive(served)
+        try:
+            return await self._serve(served)
+        except Disconnect as disconnect:
+            served.outcome = f"closed: {disconnect.reason}"
+            raise
+        except NeverAnswer:
+            served.outcome = "never answered"
+            raise
+        except BaseException:
+            served.outcome = "failed"
+            raise
+        finally:
+            self._journal.settle(served)
+
+    async def _serve(self, served: Served) -> Parts | Sending | None:
+        try:
+            header = decode_header(served.frame)
+            api = self._gate(header, served.connection.versions)
+            if api is None:
+                served.parts = unsupported_version(header.correlation_id)
+                return served.parts
+            served.request = request = decode_request(served.frame, header)
+        except BadFrame as error:
+            raise Disconnect(str(error)) from error
+        key, version = header.api_key, header.api_version
+        ctx = RequestContext(
+            api, version, header.correlation_id, header.client_id, served.connection, self._node, self._cluster
+        )
+        served.notes = ctx.notes
+        response = await self._handlers[key](request, ctx)
+        if response is None:
+            served.outcome = "asked for no answer"
+            return None
+        served.parts = parts = encode_response(key, version, header.correlation_id, response)
+        if ctx.notes and BYTES_NOTE in ctx.notes:
+            spoiled: Sending = ctx.notes[BYTES_NOTE].spoil(b"".join(parts))
+            return spoiled
+        return parts
+
+    def _gate(self, header: RequestHeader, steered: Versions) -> Api | None:
+        """The API that serves the request; ``None`` for an ApiVersions version that we do not know (KIP-511)."""
+        api = self._apis.get(header.api_key)
+        if api is None:
+            raise Disconnect(f"{_title(header.api_key)} is not served here")
+        limits = steered.get(header.api_key, ()) if steered else ()
+        if limits is None:
+            raise Disconnect(f"{api.key.title} is not served on this connection")
+        low, high = limits or api.range(unstable=self._node.settings.boolean("unstable.api.versions.enable"))
+        if low <= header.api_version <= high:
+            return api
+        if header.api_key == ApiKey.API_VERSIONS:
+            return None
+        raise Disconnect(f"{api.key.title} v{header.api_version} is outside {low} to {high}")
+
+
+def named_in(frame: bytes | bytearray) -> dict[str, Any]:
+    """``api`` and ``version`` of a request, as far as its first bytes tell them: for the log."""
+    if len(frame) < _KEY_AND_VERSION.size:
+        return {}
+    key, version = _KEY_AND_VERSION.unpack_from(frame)
+    return {"api": _title(key), "version": version}
+
+
+def _title(key: int) -> str:
+    try:
+        return ApiKey(key).title
+    except ValueError:
+        return f"api key {key}"

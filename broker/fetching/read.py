@@ -1,0 +1,196 @@
+"""Reading the partitions of a fetch, within the limits of one response, and waiting until there is something to read.
+
+Rules and their numbers: core E.2 (one partition), E.3 (waiting), E.6 (diverging epochs), E.7 (preferred replicas).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broker.clock import Waiter
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.fetching.sessions import Interest
+from broker.partition import ReplicatedPartition
+from protocol import features
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
+from storage.partition_log import LogSlice, PartitionLog
+
+READ_COMMITTED = 1
+_NONE = ErrorCode.NONE
+
+
+@dataclass(slots=True)
+class Limits:
+    """What one response may hold. ``left`` shrinks as partitions are read; the first data may exceed it (KIP-74)."""
+
+    max_bytes: int
+    min_bytes: int
+    isolation: int
+    replica_id: int
+
+    @property
+    def follower(self) -> bool:
+        """Whether a broker asks: it reads up to the log's end."""
+        return self.replica_id >= 0
+
+
+@dataclass(slots=True)
+class Reading:
+    """A partition of the request once it is found: the answer, or where to read it."""
+
+    interest: Interest
+    partition: ReplicatedPartition | None
+    refused: PartitionData | None = None
+
+
+def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool) -> list[Reading]:
+    """Names for ids, permission, existence (core E.1 F3)."""
+    found = []
+    for interest in interests:
+        if uses_topic_ids:
+            topic = ctx.cluster.image.topics_by_id.get(interest.topic_id) if interest.topic_id else None
+            if topic is None:
+                found.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
+                continue
+            interest.topic = topic.name
+        if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
+            found.append(Reading(interest, None, _refused(interest, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+            continue
+        partition = ctx.cluster.partitions.get((interest.topic, interest.asked.partition))
+        refused = None if partition else _refused(interest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        found.append(Reading(interest, partition, refused))
+    return found
+
+
+def _refused(interest: Interest, code: ErrorCode) -> PartitionData:
+    """Refused before reading: schema defaults, so an empty list of aborted transactions (transactions D.11)."""
+    return PartitionData(interest.asked.partition, code, high_watermark=-1, records=b"")
+
+
+def failed(interest: Interest, code: ErrorCode) -> PartitionData:
+    """Refused while reading: no offsets, and null for the aborted transactions (core E.2)."""
+    return PartitionData(interest.asked.partition, code, high_watermark=-1, aborted_transactions=None, records=b"")
+
+
+class Reader:
+    """Reads a request's partitions, as often as it is asked to."""
+
+    def __init__(self, ctx: RequestContext, readings: Sequence[Reading], limits: Limits) -> None:
+        self._ctx, self._limits = ctx, limits
+        self.readings = readings
+        self.size = 0
+        self.final = False  # an error, a divergence or a redirect: answer at once (core E.3)
+
+    def read(self) -> list[tuple[Interest, PartitionData]]:
+        """All partitions in the request's order."""
+        self.size, self.final = 0, False
+        return [(each.interest, each.refused or self._partition(each)) for each in self.readings]
+
+    def _partition(self, reading: Reading) -> PartitionData:
+        try:
+            assert reading.partition is not None
+            return self._data(reading.interest, reading.partition)
+        except KafkaError as error:
+            self.final = True
+            data = failed(reading.interest, error.code)
+            if error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH) and (
+                features.fetch_tells_leader(self._ctx.version)
+            ):
+                state = reading.partition.state if reading.partition else None
+                if state is not None:
+                    data.current_leader = LeaderIdAndEpoch(state.leader, state.leader_epoch)
+            return data
+
+    def _data(self, interest: Interest, partition: ReplicatedPartition) -> PartitionData:
+        asked, limits = interest.asked, self._limits
+        if interest.topic_id is not None and interest.topic_id != partition.topic_id:
+            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+        log = self._log(interest, partition)
+        if limits.follower:
+            bound = log.log_end_offset
+        elif limits.isolation == READ_COMMITTED:
+            bound = log.last_stable_offset
+        else:
+            bound = log.high_watermark
+        data = PartitionData(asked.partition, _NONE, log.high_watermark, log.last_stable_offset, None, b"")
+        data.log_start_offset = log.log_start_offset
+        if asked.last_fetched_epoch >= 0 and self._diverges(asked.last_fetched_epoch, asked.fetch_offset, log, data):
+            return data
+        if asked.partition_max_bytes < 0:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        room = min(asked.partition_max_bytes, max(limits.max_bytes - self.size, 0))
+        piece = log.read(asked.fetch_offset, room, bound=bound, min_one=self.size == 0)
+        data.records = piece.buffers
+        self.size += piece.size
+        if limits.isolation == READ_COMMITTED and not limits.follower:
+            data.aborted_transactions = self._aborted(log, asked.fetch_offset, piece, bound)
+        return data
+
+    def _log(self, interest: Interest, partition: ReplicatedPartition) -> PartitionLog:
+        partition.check_epoch(interest.asked.current_leader_epoch)
+        node = self._ctx.node.id
+        if partition.state.leader != node and features.fetch_may_ask_any_replica(self._ctx.version):
+            return partition.hosted_by(node)
+        return partition.led_by(node)
+
+    def _diverges(self, epoch: int, offset: int, log: PartitionLog, data: PartitionData) -> bool:
+        """Whether the fetcher's history is not ours (core E.6)."""
+        found, end = log.end_offset_for_epoch(epoch)
+        if found < 0 or offset < log.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if found < epoch or end < offset:
+            data.diverging_epoch = EpochEndOffset(found, end)
+            self.final = True
+            return True
+        return False
+
+    @staticmethod
+    def _aborted(log: PartitionLog, offset: int, piece: LogSlice, bound: int) -> list[AbortedTransaction]:
+        if not piece.size:
+            return []
+        upper = log.upper_bound_of(piece, bound)
+        return [AbortedTransaction(pid, first) for pid, first in log.aborted_transactions(offset, upper)]
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    async def wait(self, deadline_ms: int) -> None:
+        """Sleep until there may be enough to answer, or until the deadline (core E.3)."""
+        clock, connection, waiter = self._ctx.cluster.clock, self._ctx.connection, Waiter()
+        watched: list[Connection | ReplicatedPartition] = [connection]
+        watched += [each.partition for each in self.readings if each.partition is not None]
+        for each in watched:
+            each.watch(waiter.wake)
+        try:
+            while not connection.lost and not self._enough():
+                if not await waiter.wait(clock, deadline_ms):
+                    return
+                waiter.again()
+        finally:
+            for each in watched:
+                each.unwatch(waiter.wake)
+
+    def _enough(self) -> bool:
+        """Whether the answer is due by what has come in, or by what has changed."""
+        available = 0
+        for each in self.readings:
+            if each.partition is None or each.refused is not None:
+                continue
+            asked = each.interest.asked
+            try:
+                log = self._log(each.interest, each.partition)
+            except KafkaError:
+                return True
+            if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
+                return True
+            bound = log.last_stable_offset if self._limits.isolation == READ_COMMITTED else log.high_watermark
+            if self._limits.follower:
+                bound = log.log_end_offset
+            if asked.fetch_offset > log.log_end_offset or asked.fetch_offset < log.log_start_offset:
+                return True
+            if asked.fetch_offset < bound:
+                if log.in_older_segment(asked.fetch_offset, bound):
+                    return True
+                available += log.bytes_available(asked.fetch_offset, bound, asked.partition_max_bytes)
+            if available >= self._limits.min_bytes:
+                return True
+        return False

@@ -1,0 +1,232 @@
+"""Fetch sessions: what a broker remembers between a client's incremental fetches (KIP-227, core E.5).
+
+After Kafka's ``FetchSession`` and ``FetchSessionCache``: eight shards, filled in turn, each with its own eviction.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from broker.chance import Random
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+SHARDS = 8
+MIN_EVICTION_MS = 120_000
+MAX_EPOCH = 2**31 - 1
+MOST_INTERESTS = 100_000
+"""Partitions that a broker remembers for its fetchers. Kafka bounds the sessions alone, not what is in them."""
+SESSIONLESS_EPOCH = -1
+INITIAL_EPOCH = 0
+
+Key = tuple[str | UUID, int]
+"""Topic name or id, whichever the client uses, and partition."""
+
+
+@dataclass(slots=True)
+class Interest:
+    """One partition that a fetcher wants, and what it was last told of it."""
+
+    topic: str
+    topic_id: UUID | None
+    asked: FetchPartition
+    told_high_watermark: int = -1
+    told_log_start: int = -1
+
+    @property
+    def key(self) -> Key:
+        """Its key within a session."""
+        return (self.topic_id or self.topic, self.asked.partition)
+
+    def update(self, answer: PartitionData) -> bool:
+        """Note what is about to be told; true if an incremental response has to say it (core E.5.5)."""
+        told = bool(answer.records) or answer.preferred_read_replica != -1 or answer.diverging_epoch.epoch != -1
+        if answer.error_code is not ErrorCode.NONE:
+            self.told_high_watermark = -1
+            return True
+        if (answer.high_watermark, answer.log_start_offset) != (self.told_high_watermark, self.told_log_start):
+            self.told_high_watermark, self.told_log_start = answer.high_watermark, answer.log_start_offset
+            told = True
+        return told
+
+
+@dataclass(slots=True)
+class Session:
+    """A session; ``epoch`` is the one that the next request must carry."""
+
+    id: int
+    follower: bool
+    uses_topic_ids: bool
+    interests: dict[Key, Interest]
+    created_ms: int
+    used_ms: int
+    epoch: int = 1
+
+    def advance(self) -> None:
+        """After 2^31-1 comes 1."""
+        self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
+
+    def merge(self, wanted: Iterable[Interest], forgotten: Iterable[Key]) -> None:
+        """Add, change, then forget partitions."""
+        for interest in wanted:
+            known = self.interests.get(interest.key)
+            if known is None:
+                self.interests[interest.key] = interest
+            else:
+                known.asked = interest.asked
+        for key in forgotten:
+            self.interests.pop(key, None)
+
+
+class SessionCache:
+    """The sessions of one broker. All of them together hold :data:`MOST_INTERESTS` partitions at most."""
+
+    def __init__(self, slots: int, chance: Random) -> None:
+        self._capacity = slots // SHARDS  # fewer than eight slots: none (core E.5.8)
+        self._chance = chance
+        self._shards: list[dict[int, Session]] = [{} for _ in range(SHARDS)]
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._shards))
+
+    def get(self, session_id: int) -> Session | None:
+        """The session of that id."""
+        for shard in self._shards:
+            if session := shard.get(session_id):
+                return session
+        return None
+
+    def has_room(self, more: int) -> bool:
+        """Whether so many more partitions may be remembered."""
+        kept = sum(len(session.interests) for shard in self._shards for session in shard.values())
+        return kept + more <= MOST_INTERESTS
+
+    def remove(self, session_id: int) -> None:
+        """Close a session."""
+        for shard in self._shards:
+            shard.pop(session_id, None)
+
+    def create(self, follower: bool, uses_topic_ids: bool, interests: dict[Key, Interest], now_ms: int) -> int:
+        """A new session's id; 0 where none is granted."""
+        if not self._capacity or not self.has_room(len(interests)):
+            return 0
+        shard = self._shards[self._turn % SHARDS]
+        self._turn += 1
+        if len(shard) >= self._capacity and not self._evict(shard, follower, len(interests), now_ms):
+            return 0
+        session_id = self._chance.randint(1, MAX_EPOCH)
+        while self.get(session_id) is not None:
+            session_id = self._chance.randint(1, MAX_EPOCH)
+        shard[session_id] = Session(session_id, follower, uses_topic_ids, interests, now_ms, now_ms)
+        return session_id
+
+    @staticmethod
+    def _evict(shard: dict[int, Session], follower: bool, size: int, now_ms: int) -> bool:
+        """Make room: the least recently used session if idle for two minutes, else a less valuable one.
+
+        Consumers may only take the place of sessions that are two minutes old, followers that of any consumer.
+        """
+        oldest = min(shard.values(), key=lambda session: session.used_ms)
+        if now_ms - oldest.used_ms > MIN_EVICTION_MS:
+            del shard[oldest.id]
+            return True
+        evictable = [
+            session
+            for session in shard.values()
+            if now_ms - session.created_ms > MIN_EVICTION_MS or (follower and not session.follower)
+        ]
+        least = min(evictable, key=lambda session: (session.follower, len(session.interests)), default=None)
+        if least is None or (least.follower, len(least.interests)) >= (follower, size):
+            return False
+        del shard[least.id]
+        return True
+
+
+@dataclass(slots=True)
+class Fetching:
+    """One fetch request, resolved: what to read, and how the answer relates to a session."""
+
+    interests: Sequence[Interest]
+    session: Session | None = None
+    wants_session: bool = False
+    expected_epoch: int = 0
+    uses_topic_ids: bool = False
+    follower: bool = False
+
+    def answer(
+        self, cache: SessionCache, answers: Sequence[tuple[Interest, PartitionData]], now_ms: int
+    ) -> tuple[int, Sequence[tuple[Interest, PartitionData]]]:
+        """Session id and the partitions to tell of.
+
+        Raises:
+            KafkaError: INVALID_FETCH_SESSION_EPOCH: somebody else used the session meanwhile (core E.5.7).
+        """
+        if self.session is not None:
+            return self._incremental(self.session, answers)
+        for interest, data in answers:
+            interest.update(data)
+        if not self.wants_session:
+            return 0, answers
+        interests = {interest.key: interest for interest in self.interests}
+        return cache.create(self.follower, self.uses_topic_ids, interests, now_ms), answers
+
+    def _incremental(
+        self, session: Session, answers: Sequence[tuple[Interest, PartitionData]]
+    ) -> tuple[int, Sequence[tuple[Interest, PartitionData]]]:
+        if session.epoch != self.expected_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        told = []
+        for interest, data in answers:
+            if interest.update(data):
+                told.append((interest, data))
+                if data.records and session.interests.pop(interest.key, None) is not None:
+                    session.interests[interest.key] = interest  # to the end: others first next time
+        return session.id, told
+
+
+def resolve(cache: SessionCache, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> Fetching:
+    """What a request means with regard to sessions (core E.5).
+
+    Raises:
+        KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+    """
+    wanted = _wanted(request)
+    follower = request.replica_state.replica_id >= 0
+    if request.session_epoch in (SESSIONLESS_EPOCH, INITIAL_EPOCH):
+        if request.session_id:
+            cache.remove(request.session_id)
+        interests = list({interest.key: interest for interest in wanted}.values())
+        wants = request.session_epoch == INITIAL_EPOCH
+        return Fetching(interests, wants_session=wants, uses_topic_ids=uses_topic_ids, follower=follower)
+    session = cache.get(request.session_id)
+    if session is None:
+        raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    if session.epoch != request.session_epoch:
+        raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+    if session.uses_topic_ids != uses_topic_ids:
+        raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+    if wanted and not cache.has_room(len(wanted)):
+        cache.remove(session.id)  # the client starts anew, and goes on without a session
+        raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    session.merge(wanted, _forgotten(request))
+    session.used_ms = now_ms
+    if not session.interests:
+        cache.remove(session.id)
+        return Fetching([], uses_topic_ids=uses_topic_ids, follower=follower)
+    session.advance()
+    return Fetching(list(session.interests.values()), session, expected_epoch=session.epoch, follower=follower)
+
+
+def _wanted(request: FetchRequest) -> list[Interest]:
+    return [
+        Interest(topic.topic, topic.topic_id, partition) for topic in request.topics for partition in topic.partitions
+    ]
+
+
+def _forgotten(request: FetchRequest) -> list[Key]:
+    return [
+        (topic.topic_id or topic.topic, partition)
+        for topic in request.forgotten_topics_data
+        for partition in topic.partitions
+    ]

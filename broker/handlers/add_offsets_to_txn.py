@@ -1,0 +1,43 @@
+"""AddOffsetsToTxn: the offsets that a group will commit belong to the transaction (KIP-98).
+
+Versions 0-4; clients since KIP-890 do not send it. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.node import GROUP_TOPIC
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+
+async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOffsetsToTxnResponse:
+    """Transactions C.2: adds the group's partition of the offsets topic, whether or not either exists."""
+    name = request.transactional_id
+    if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not ctx.authorized(AclOperation.READ, ResourceType.GROUP, request.group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    partition = ctx.node.coordinating_partition(GROUP_TOPIC, request.group_id)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    await ctx.node.transactions_for(name).ask(
+        lambda machine, now_ms, to: machine.add_partitions(
+            name, producer, frozenset({(GROUP_TOPIC, partition)}), now_ms, to
+        )
+    )
+    return AddOffsetsToTxnResponse()
+
+
+def refuse(request: AddOffsetsToTxnRequest, error: KafkaError, version: int) -> AddOffsetsToTxnResponse:  # noqa: ARG001
+    """The code as that version knows it."""
+    code = error.code
+    if code is ErrorCode.PRODUCER_FENCED and not features.add_offsets_knows_fencing(version):
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return AddOffsetsToTxnResponse(error_code=code)
+
+
+API = Api(ApiKey.ADD_OFFSETS_TO_TXN, (0, 4), handle, refuse)

@@ -1,0 +1,44 @@
+"""AlterConfigs: replace all settings of a resource.
+
+Versions 0-2. Not done: alter.config.policy.class.name; no class is loaded.
+"""
+
+from broker.chain import Api
+from broker.configuring import alter
+from broker.context import RequestContext
+from broker.settings.alter import Alteration, Change
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResourceResponse, AlterConfigsResponse
+
+
+async def handle(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
+    """Core C.4, resource by resource."""
+    wanted = [
+        Alteration(
+            resource.resource_type,
+            resource.resource_name,
+            [Change(config.name, config.value) for config in resource.configs],
+        )
+        for resource in request.resources
+    ]
+    decisions = await alter(ctx, wanted, incremental=False, validate_only=request.validate_only)
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(decision.error, decision.message, one.type, one.name)
+            for one, decision in zip(wanted, decisions, strict=True)
+        ]
+    )
+
+
+def refuse(request: AlterConfigsRequest, error: KafkaError, version: int) -> AlterConfigsResponse:  # noqa: ARG001
+    """On every resource; the API has no error of its own."""
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(error.code, error.message, resource.resource_type, resource.resource_name)
+            for resource in request.resources
+        ]
+    )
+
+
+API = Api(ApiKey.ALTER_CONFIGS, (0, 2), handle, refuse)

@@ -1,0 +1,70 @@
+"""AlterPartitionReassignments: other brokers for partitions, or back to the old ones (KIP-455; KIP-860).
+
+Versions 0-1. Differs from Kafka: new replicas are filled in the same step, so a reassignment ends at once where all of
+them are up.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.machine import Result
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+
+async def handle(
+    request: AlterPartitionReassignmentsRequest, ctx: RequestContext
+) -> AlterPartitionReassignmentsResponse:
+    """Core B.11."""
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    if request.timeout_ms <= 0:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    targets = [
+        (topic.name, each.partition_index, each.replicas) for topic in request.topics for each in topic.partitions
+    ]
+    answers: list[Result] = await ctx.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.alter_partition_reassignments(
+            targets, token, factor_may_change=request.allow_replication_factor_change
+        )
+    )
+    topics: dict[str, list[ReassignablePartitionResponse]] = {topic.name: [] for topic in request.topics}
+    for (name, index), error in answers:
+        topics[name].append(_result(index, error))
+    return AlterPartitionReassignmentsResponse(
+        error_message=None,
+        responses=[ReassignableTopicResponse(name, results) for name, results in topics.items()],
+        allow_replication_factor_change=request.allow_replication_factor_change,
+    )
+
+
+def _result(index: int, error: KafkaError | None) -> ReassignablePartitionResponse:
+    if error is None:
+        return ReassignablePartitionResponse(index, error_message=None)
+    return ReassignablePartitionResponse(index, error.code, error.message)
+
+
+def refuse(
+    request: AlterPartitionReassignmentsRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> AlterPartitionReassignmentsResponse:
+    """At the top and on every partition."""
+    return AlterPartitionReassignmentsResponse(
+        error_code=error.code,
+        error_message=error.message,
+        responses=[
+            ReassignableTopicResponse(topic.name, [_result(each.partition_index, error) for each in topic.partitions])
+            for topic in request.topics
+        ],
+        allow_replication_factor_change=request.allow_replication_factor_change,
+    )
+
+
+API = Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, (0, 1), handle, refuse)

@@ -1,0 +1,72 @@
+"""AlterReplicaLogDirs: move replicas between this broker's directories (KIP-113).
+
+Versions 1-2. Differs from Kafka: a broker has one directory, so a move is either none at all or impossible.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.log_dirs import is_offline, path_of
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+_LONGEST_NAME = 255
+_FUTURE_NAME_EXTRA = len(".-future") + 32
+"""What stands around ``topic-partition`` in the name of a directory that is being filled: a UUID and the suffix."""
+
+
+async def handle(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
+    """Core B.12, its checks in its order."""
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    own = path_of(ctx.node)
+    topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            for index in topic.partitions:
+                code = _move(topic.name, index, own if directory.path == own else None, ctx)
+                topics.setdefault(topic.name, []).append(AlterReplicaLogDirPartitionResult(index, code))
+    return AlterReplicaLogDirsResponse(
+        results=[AlterReplicaLogDirTopicResult(name, found) for name, found in topics.items()]
+    )
+
+
+def _move(topic: str, index: int, path: str | None, ctx: RequestContext) -> ErrorCode:
+    if len(f"{topic}-{index}") + _FUTURE_NAME_EXTRA > _LONGEST_NAME:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path is None:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if is_offline(ctx.node):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    partition = ctx.cluster.partitions.get((topic, index))
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    log = partition.logs.get(ctx.node.id)
+    if log is None:
+        return ErrorCode.REPLICA_NOT_AVAILABLE
+    return ErrorCode.KAFKA_STORAGE_ERROR if log.offline else ErrorCode.NONE
+
+
+def refuse(
+    request: AlterReplicaLogDirsRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> AlterReplicaLogDirsResponse:
+    """On every partition."""
+    topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            results = [AlterReplicaLogDirPartitionResult(index, error.code) for index in topic.partitions]
+            topics.setdefault(topic.name, []).extend(results)
+    return AlterReplicaLogDirsResponse(
+        results=[AlterReplicaLogDirTopicResult(name, found) for name, found in topics.items()]
+    )
+
+
+API = Api(ApiKey.ALTER_REPLICA_LOG_DIRS, (1, 2), handle, refuse)

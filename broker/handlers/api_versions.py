@@ -1,0 +1,76 @@
+"""ApiVersions: which APIs in which versions, and which features (KIP-35, KIP-511, KIP-584).
+
+Versions 0-4. Not done: v5 of 4.4 (ClusterId and NodeId, KIP-1242).
+"""
+
+import re
+import struct
+
+from broker.chain import Api
+from broker.context import RequestContext, Versions
+from broker.coordination.metadata.features import SUPPORTED
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.compiled import Parts
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersionsResponse:
+    """Core A.5. Answers from the list of handlers."""
+    from broker.handlers import APIS  # noqa: PLC0415 - that list holds this file's API too
+
+    if features.api_versions_names_software(ctx.version):
+        for text in (request.client_software_name, request.client_software_version):
+            if _SOFTWARE.fullmatch(text) is None:
+                raise KafkaError(ErrorCode.INVALID_REQUEST)
+        ctx.connection.software_name = request.client_software_name
+        ctx.connection.software_version = request.client_software_version
+    image = ctx.cluster.image
+    unstable = ctx.node.settings.boolean("unstable.api.versions.enable")
+    return ApiVersionsResponse(
+        api_keys=[
+            _listed(api, ctx.connection.versions, unstable=unstable)
+            for api in APIS
+            if api.listed and ctx.connection.versions.get(api.key, ()) is not None
+        ],
+        supported_features=[
+            SupportedFeatureKey(name, low, high)
+            for name, (low, high) in sorted(SUPPORTED.items())
+            if low > 0 or features.api_versions_tells_zero_minimums(ctx.version)
+        ],
+        finalized_features_epoch=image.offset,
+        finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in sorted(image.features.items())],
+    )
+
+
+def _listed(api: Api, steered: Versions, *, unstable: bool) -> ApiVersion:
+    limits = steered.get(api.key)
+    if limits is not None:
+        return ApiVersion(api.key, *limits)
+    low, high = api.range(unstable=unstable)
+    # Quirk: Produce is told from 0, for clients that take its range for a feature (core A.5.4).
+    return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
+
+
+def unsupported_version(correlation_id: int) -> Parts:
+    """The whole answer, size included, to a version that is not served: a v0 body naming the range (core A.5.1)."""
+    low, high = API.versions
+    code = ErrorCode.UNSUPPORTED_VERSION
+    return [struct.pack(">iihihhh", 16, correlation_id, code, 1, ApiKey.API_VERSIONS, low, high)]
+
+
+def refuse(request: ApiVersionsRequest, error: KafkaError, version: int) -> ApiVersionsResponse:  # noqa: ARG001
+    """The code, and nothing listed."""
+    return ApiVersionsResponse(error.code)
+
+
+API = Api(ApiKey.API_VERSIONS, (0, 4), handle, refuse)

@@ -1,0 +1,116 @@
+"""CreateTopics: topics with partitions, replicas and settings.
+
+Versions 2-7. Not done: create.topic.policy.class.name (no plugins), the controller mutation quota.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata.image import METADATA_TOPIC
+from broker.coordination.metadata.topics import MOST_PARTITIONS, CreatedTopic, NewTopic
+from broker.settings import topics as topic_settings
+from broker.settings.describe import topic_entries
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
+    """Core B.7: T1 to T5 here, the others in the machine."""
+    wanted, duplicates, refused = _sort_out(request, ctx)
+    if _partitions(wanted, ctx) > MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    if request.timeout_ms <= 0 and request.topics:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    settings = ctx.node.settings
+
+    def check_configs(configs: Mapping[str, str | None]) -> None:
+        topic_settings.validate(configs, settings)
+
+    created: list[CreatedTopic] = await ctx.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.create_topics(
+            [_new_topic(topic) for topic in wanted],
+            token,
+            check_configs=check_configs,
+            validate_only=request.validate_only,
+        )
+    )
+    return CreateTopicsResponse(topics=[*(_result(topic, ctx) for topic in created), *duplicates, *refused])
+
+
+def _sort_out(
+    request: CreateTopicsRequest, ctx: RequestContext
+) -> tuple[list[CreatableTopic], list[CreatableTopicResult], list[CreatableTopicResult]]:
+    """What goes on, what stands twice (T1), what nobody may create (T2, T3)."""
+    times = Counter(topic.name for topic in request.topics)
+    everything = may_on_cluster(ctx, AclOperation.CREATE)
+    wanted, refused = [], []
+    for topic in request.topics:
+        if times[topic.name] > 1:
+            continue
+        if topic.name == METADATA_TOPIC:
+            sentence = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+            refused.append(_error(topic.name, KafkaError(ErrorCode.INVALID_REQUEST, sentence)))
+        elif not everything and not ctx.authorized(AclOperation.CREATE, ResourceType.TOPIC, topic.name):
+            error = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+            refused.append(_error(topic.name, error))
+        else:
+            wanted.append(topic)
+    twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    return wanted, [_error(name, twice) for name, count in times.items() if count > 1], refused
+
+
+def _partitions(topics: list[CreatableTopic], ctx: RequestContext) -> int:
+    """How many partitions are asked for in all (T4)."""
+    default = ctx.node.settings.int("num.partitions")
+    return sum(
+        len(topic.assignments) or (default if topic.num_partitions == -1 else max(topic.num_partitions, 0))
+        for topic in topics
+    )
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(assignment.partition_index, assignment.broker_ids) for assignment in topic.assignments],
+        {config.name: config.value for config in topic.configs},
+    )
+
+
+def _error(name: str, error: KafkaError) -> CreatableTopicResult:
+    return CreatableTopicResult(name, error.code, error.message)
+
+
+def _result(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
+    if topic.error is not None:
+        return _error(topic.name, topic.error)
+    result = CreatableTopicResult(topic.name, error_message=None, topic_id=topic.topic_id)
+    if not ctx.authorized(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return result
+    result.num_partitions, result.replication_factor = topic.partitions, topic.replication_factor
+    entries = sorted(topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
+    result.configs = [
+        CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.sensitive)
+        for entry in entries
+    ]
+    return result
+
+
+def refuse(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:  # noqa: ARG001
+    """On every topic."""
+    return CreateTopicsResponse(topics=[_error(topic.name, error) for topic in request.topics])
+
+
+API = Api(ApiKey.CREATE_TOPICS, (2, 7), handle, refuse)

@@ -1,0 +1,122 @@
+"""DeleteTopics: by name, or by id (KIP-516).
+
+Versions 1-6. Not done: the controller mutation quota.
+"""
+
+from collections import Counter
+from uuid import UUID
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.topology import may_on_cluster
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+Answer = DeletableTopicResult
+
+
+async def handle(request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTopicsResponse:
+    """Core B.9, D1 to D10."""
+    if not ctx.node.settings.boolean("delete.topic.enable"):
+        if features.delete_topics_knows_disabled(ctx.version):
+            raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
+    if request.timeout_ms <= 0 and request.topics:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    names, ids, answers = _sort_out(request)
+    doomed = _Doomed(ctx, answers)
+    for topic_id in ids:
+        doomed.by_id(topic_id)
+    for name in names:
+        doomed.by_name(name)
+    await ctx.cluster.metadata.ask(lambda machine, _now_ms, token: machine.delete_topics(doomed.topics, token))
+    answers += [Answer(name, topic_id=topic_id) for topic_id, name in doomed.topics.items()]
+    return DeleteTopicsResponse(responses=answers)
+
+
+def _sort_out(request: DeleteTopicsRequest) -> tuple[list[str], list[UUID], list[Answer]]:
+    """The names and ids that stand there once each, and what is wrong with the others (D2 to D4)."""
+    answers: list[Answer] = []
+    names: Counter[str] = Counter()
+    ids: Counter[UUID] = Counter()
+    for topic in request.topics:
+        if topic.name is None and topic.topic_id is None:
+            answers.append(_invalid(topic, "Neither topic name nor id were specified."))
+        elif topic.name is None:
+            ids[topic.topic_id] += 1  # type: ignore[index]
+        elif topic.topic_id is not None:
+            answers.append(_invalid(topic, "You may not specify both topic name and topic id."))
+        else:
+            names[topic.name] += 1
+    twice = [DeleteTopicState(name=name) for name, count in names.items() if count > 1]
+    answers += [_invalid(topic, "Duplicate topic name.") for topic in twice]
+    twice = [DeleteTopicState(topic_id=topic_id) for topic_id, count in ids.items() if count > 1]
+    answers += [_invalid(topic, "Duplicate topic id.") for topic in twice]
+    return [n for n, count in names.items() if count == 1], [i for i, count in ids.items() if count == 1], answers
+
+
+def _invalid(topic: DeleteTopicState, message: str) -> Answer:
+    return Answer(topic.name, ErrorCode.INVALID_REQUEST, message, topic.topic_id)
+
+
+class _Doomed:
+    """The topics that will go, gathered under the permissions of the request."""
+
+    def __init__(self, ctx: RequestContext, answers: list[Answer]) -> None:
+        self.topics: dict[UUID, str] = {}
+        self._ctx, self._answers = ctx, answers
+        self._all = may_on_cluster(ctx, AclOperation.DELETE)
+
+    def _may(self, operation: AclOperation, name: str) -> bool:
+        return self._all or self._ctx.authorized(operation, ResourceType.TOPIC, name)
+
+    def by_id(self, topic_id: UUID) -> None:
+        """D5, D6."""
+        topic = self._ctx.cluster.image.topics_by_id.get(topic_id)
+        if topic is None:
+            text = "This server does not host this topic ID."
+            self._answers.append(Answer(None, ErrorCode.UNKNOWN_TOPIC_ID, text, topic_id))
+        elif not self._may(AclOperation.DESCRIBE, topic.name):
+            self._refuse(None, topic_id)
+        elif not self._may(AclOperation.DELETE, topic.name):
+            self._refuse(topic.name, topic_id)
+        else:
+            self.topics[topic_id] = topic.name
+
+    def by_name(self, name: str) -> None:
+        """D7, D8."""
+        topic = self._ctx.cluster.image.topics.get(name)
+        if not self._may(AclOperation.DESCRIBE, name):
+            self._refuse(name, None)
+        elif topic is None:
+            text = "This server does not host this topic-partition."
+            self._answers.append(Answer(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
+        elif not self._may(AclOperation.DELETE, name):
+            self._refuse(name, None)
+        elif topic.id in self.topics:
+            text = "The provided topic name maps to an ID that was already supplied."
+            del self.topics[topic.id]
+            self._answers.append(Answer(name, ErrorCode.INVALID_REQUEST, text, topic.id))
+        else:
+            self.topics[topic.id] = name
+
+    def _refuse(self, name: str | None, topic_id: UUID | None) -> None:
+        text = "Topic authorization failed."
+        self._answers.append(Answer(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, text, topic_id))
+
+
+def refuse(request: DeleteTopicsRequest, error: KafkaError, version: int) -> DeleteTopicsResponse:  # noqa: ARG001
+    """On every topic."""
+    return DeleteTopicsResponse(
+        responses=[Answer(topic.name, error.code, error.message, topic.topic_id) for topic in request.topics]
+    )
+
+
+API = Api(ApiKey.DELETE_TOPICS, (1, 6), handle, refuse)

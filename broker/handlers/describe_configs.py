@@ -1,0 +1,146 @@
+"""DescribeConfigs: effective values of settings, where they come from, and what they are for (KIP-133, KIP-226).
+
+Versions 1-4: synonyms from v1, types and documentation from v3. A broker answers only for itself.
+Differs from Kafka: documentation in our own words, and some values of a broker that only a real one has (GAPS.md,
+Settings).
+"""
+
+from collections.abc import Iterable
+
+from broker.allowance import Allowance
+from broker.chain import Api
+from broker.configuring import config_allowed
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.names import check_topic_name
+from broker.settings import ResourceType
+from broker.settings.describe import (
+    Entry,
+    broker_entries,
+    client_metrics_entries,
+    cluster_wide_entries,
+    documentation,
+    group_entries,
+    logger_entries,
+    topic_entries,
+)
+from broker.settings.names import as_broker_id
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+_KNOWN = frozenset(ResourceType) - {ResourceType.UNKNOWN}
+
+_UNAUTHORIZED = {
+    ResourceType.TOPIC: KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    ResourceType.GROUP: KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+}
+_CLUSTER_UNAUTHORIZED = KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+
+
+async def handle(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
+    """Core C.2: one unknown resource type fails them all; what is allowed is answered before what is not."""
+    for resource in request.resources:
+        if resource.resource_type not in _KNOWN:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected resource type {resource.resource_type}")
+    allowed, refused, allowance = [], [], Allowance()
+    for resource in request.resources:
+        operation, kind = AclOperation.DESCRIBE_CONFIGS, ResourceType(resource.resource_type)
+        if config_allowed(ctx, operation, kind, resource.resource_name):
+            allowed.append(_result(resource, request, ctx))
+            allowance.take(len(allowed[-1].configs))
+        else:
+            refused.append(_failed(resource, _UNAUTHORIZED.get(kind, _CLUSTER_UNAUTHORIZED)))
+    return DescribeConfigsResponse(results=[*allowed, *refused])
+
+
+def _result(
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, ctx: RequestContext
+) -> DescribeConfigsResult:
+    kind = ResourceType(resource.resource_type)
+    try:
+        entries = _entries(kind, resource.resource_name, resource.configuration_keys or None, ctx)
+        configs = [_config(entry, kind, request) for entry in entries]
+    except KafkaError as error:
+        return _failed(resource, error)
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type, resource_name=resource.resource_name, configs=configs
+    )
+
+
+def _failed(resource: DescribeConfigsResource, error: KafkaError) -> DescribeConfigsResult:
+    return DescribeConfigsResult(error.code, error.message, resource.resource_type, resource.resource_name)
+
+
+def _entries(kind: ResourceType, name: str, keys: Iterable[str] | None, ctx: RequestContext) -> Iterable[Entry]:
+    """The settings of one resource (core C.2 items 4, 5, 7, 8)."""
+    settings, image = ctx.node.settings, ctx.cluster.image
+    match kind:
+        case ResourceType.TOPIC:
+            check_topic_name(name)
+            if name not in image.topics:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+            return topic_entries(image.config(kind, name), settings, keys)
+        case ResourceType.BROKER:
+            if not name:
+                return cluster_wide_entries(settings, keys)
+            _check_own_id(name, ctx, " or empty string,")
+            return broker_entries(settings, keys)
+        case ResourceType.BROKER_LOGGER:
+            if not name:
+                raise _bad("Broker id must not be empty")
+            _check_own_id(name, ctx, "")
+            return logger_entries(settings.loggers.levels(), keys)
+        case ResourceType.CLIENT_METRICS:
+            if not name:
+                raise _bad("Client metrics subscription name must not be empty")
+            return client_metrics_entries(image.config(kind, name), keys)
+        case _:
+            if not name:
+                raise _bad("Group name must not be empty")
+            return group_entries(image.config(kind, name), settings, keys)
+
+
+def _bad(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _check_own_id(name: str, ctx: RequestContext, alternative: str) -> None:
+    broker_id = as_broker_id(name)
+    if broker_id is None:
+        raise _bad(f"Broker id must be an integer, but it is: {name}")
+    if broker_id != ctx.node.id:
+        raise _bad(f"Unexpected broker id, expected {ctx.node.id}{alternative} but received {name}")
+
+
+def _config(entry: Entry, kind: ResourceType, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    text: str | None = None
+    if kind is ResourceType.BROKER_LOGGER:
+        text = ""
+    elif request.include_documentation:
+        text = documentation(kind, entry.name)
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=[DescribeConfigsSynonym(layer.name, layer.value, layer.source) for layer in synonyms],
+        config_type=entry.type,
+        documentation=text,
+    )
+
+
+def refuse(request: DescribeConfigsRequest, error: KafkaError, version: int) -> DescribeConfigsResponse:  # noqa: ARG001
+    """On every resource; the API has no error of its own."""
+    return DescribeConfigsResponse(results=[_failed(resource, error) for resource in request.resources])
+
+
+API = Api(ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse)

@@ -1,0 +1,45 @@
+"""DescribeGroups: classic groups with their members.
+
+Versions 0-6; from v6 on a group that is not there is an error (KIP-1043). Not done: nothing; groups of other kinds have
+describing APIs of their own.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.group.states import State
+from broker.group_requests import coordinator, group_operations, require_group
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+
+
+async def handle(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
+    """Groups A.13: each group on its own, and each once."""
+    groups = [_describe(group_id, ctx) for group_id in dict.fromkeys(request.groups)]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code is ErrorCode.NONE:
+                group.authorized_operations = group_operations(group.group_id, ctx)
+    return DescribeGroupsResponse(groups)
+
+
+def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    try:
+        require_group(AclOperation.DESCRIBE, group_id, ctx, named=False)
+        return coordinator(group_id, ctx).administration.describe(group_id)
+    except KafkaError as error:
+        if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            return DescribedGroup(error.code, group_id)
+        absent = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+        if features.describe_groups_knows_absence(ctx.version):
+            absent.error_code, absent.error_message = error.code, error.message
+        return absent
+
+
+def refuse(request: DescribeGroupsRequest, error: KafkaError, version: int) -> DescribeGroupsResponse:  # noqa: ARG001
+    """On every group."""
+    return DescribeGroupsResponse([DescribedGroup(error.code, group_id) for group_id in request.groups])
+
+
+API = Api(ApiKey.DESCRIBE_GROUPS, (0, 6), handle, refuse)

@@ -1,0 +1,64 @@
+"""DescribeLogDirs: where this broker's logs lie, and how big they are (KIP-113, KIP-827).
+
+Versions 1-5. Differs from Kafka: a broker has one directory, so no log is ever on its way to another one.
+"""
+
+from collections.abc import Iterable
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.log_dirs import is_offline, path_of, space_of
+from broker.partition import ReplicatedPartition
+from broker.topology import may_on_cluster
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
+    """Core B.12."""
+    if not may_on_cluster(ctx, AclOperation.DESCRIBE):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    path = path_of(ctx.node)
+    if is_offline(ctx.node):
+        return DescribeLogDirsResponse(results=[DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)])
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for partition in _asked(request, ctx):
+        log = partition.logs.get(ctx.node.id)
+        if log is not None:
+            lag = max(log.high_watermark - log.log_end_offset, 0)
+            told = DescribeLogDirsPartition(partition.index, log.size_bytes, lag)
+            topics.setdefault(partition.topic, []).append(told)
+    total, usable = space_of(ctx.node)
+    result = DescribeLogDirsResult(
+        log_dir=path,
+        topics=[DescribeLogDirsTopic(name, found) for name, found in topics.items()],
+        total_bytes=total,
+        usable_bytes=usable,
+    )
+    return DescribeLogDirsResponse(results=[result])
+
+
+def _asked(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[ReplicatedPartition]:
+    partitions = ctx.cluster.partitions
+    if request.topics is None:
+        return partitions.values()
+    names = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
+    return [partitions[name] for name in names if name in partitions]
+
+
+def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:  # noqa: ARG001
+    """At the top; before v3 there is only an empty answer."""
+    if not features.describe_log_dirs_has_error(version):
+        return DescribeLogDirsResponse()
+    return DescribeLogDirsResponse(error_code=error.code)
+
+
+API = Api(ApiKey.DESCRIBE_LOG_DIRS, (1, 5), handle, refuse)

@@ -1,0 +1,68 @@
+"""DescribeProducers: the producers that a partition remembers, and the transactions that are open on it (KIP-664).
+
+Version 0. Any replica answers. Not done: nothing.
+"""
+
+from broker.allowance import Allowance
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata.names import check_topic_name
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+async def handle(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
+    """Transactions C.8, partition by partition."""
+    topics, allowance = [], Allowance()
+    for topic in request.topics:
+        answers = []
+        for index in topic.partition_indexes:
+            try:
+                producers = _producers(topic.name, index, ctx)
+                answers.append(PartitionResponse(index, active_producers=producers))
+            except KafkaError as error:
+                answers.append(PartitionResponse(index, error.code, error.message))
+            allowance.take(len(answers[-1].active_producers))
+        topics.append(TopicResponse(topic.name, answers))
+    return DescribeProducersResponse(topics=topics)
+
+
+def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerState]:
+    check_topic_name(topic)
+    if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    log = ctx.node.partition(topic, index).hosted_by(ctx.node.id)
+    entries = log.producers.producers.values() if log.has_producers else ()
+    return [
+        ProducerState(
+            entry.producer_id,
+            entry.producer_epoch,
+            entry.last_sequence,
+            entry.last_timestamp_ms,
+            entry.coordinator_epoch,
+            -1 if entry.transaction_first_offset is None else entry.transaction_first_offset,
+        )
+        for entry in entries
+    ]
+
+
+def refuse(request: DescribeProducersRequest, error: KafkaError, version: int) -> DescribeProducersResponse:  # noqa: ARG001
+    """On every partition."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                topic.name, [PartitionResponse(i, error.code, error.message) for i in topic.partition_indexes]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+API = Api(ApiKey.DESCRIBE_PRODUCERS, (0, 0), handle, refuse)

@@ -1,0 +1,76 @@
+"""DescribeQuorum: who keeps the metadata log, and how far everybody is (KIP-595, KIP-836).
+
+Versions 0-2. Differs from Kafka: the controller is part of the first broker and the only voter; the other brokers
+observe.
+"""
+
+from collections.abc import Callable
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.image import METADATA_TOPIC
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+Answer = ResponsePartitionData
+
+
+async def handle(request: DescribeQuorumRequest, ctx: RequestContext) -> DescribeQuorumResponse:
+    """Core B.13: exactly the one partition of the metadata topic."""
+    if not may_on_cluster(ctx, AclOperation.DESCRIBE):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if asked != [(METADATA_TOPIC, 0)]:
+        return _with(request, lambda index: Answer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=_UNKNOWN))
+    answer, voter = _quorum(ctx), min(ctx.cluster.image.brokers, default=-1)
+    response = _with(request, lambda _index: answer)
+    broker = ctx.cluster.image.brokers.get(voter)
+    at = next(iter(broker.listeners.values()), None) if broker is not None else None
+    if at is not None:
+        response.nodes = [Node(voter, [Listener("CONTROLLER", at.host, at.port)])]
+    return response
+
+
+_UNKNOWN = "This server does not host this topic-partition."
+
+
+def _quorum(ctx: RequestContext) -> Answer:
+    image = ctx.cluster.image
+    voter, *observers = sorted(image.brokers) or [-1]
+    end, now_ms = image.offset + 1, ctx.now_ms
+    return Answer(
+        partition_index=0,
+        leader_id=voter,
+        leader_epoch=ctx.cluster.metadata.epoch,
+        high_watermark=end,
+        # The voter's directory is not told, as with voters that are configured and not recorded.
+        current_voters=[ReplicaState(voter, end, now_ms, now_ms)],
+        observers=[ReplicaState(i, end, now_ms, now_ms, image.brokers[i].directory_id) for i in observers],
+    )
+
+
+def _with(request: DescribeQuorumRequest, answer: Callable[[int], Answer]) -> DescribeQuorumResponse:
+    return DescribeQuorumResponse(
+        topics=[
+            ResponseTopicData(topic.topic_name, [answer(each.partition_index) for each in topic.partitions])
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: DescribeQuorumRequest, error: KafkaError, version: int) -> DescribeQuorumResponse:  # noqa: ARG001
+    """At the top."""
+    return DescribeQuorumResponse(error.code, error_message=error.message)
+
+
+API = Api(ApiKey.DESCRIBE_QUORUM, (0, 2), handle, refuse)

@@ -1,0 +1,63 @@
+"""DescribeTransactions: what a coordinator knows of transactional ids (KIP-664).
+
+Version 0. Not done: nothing.
+"""
+
+from broker.allowance import Allowance
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.transaction.listing import describe
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+
+async def handle(request: DescribeTransactionsRequest, ctx: RequestContext) -> DescribeTransactionsResponse:
+    """Transactions C.6, id by id."""
+    states, allowance = [], Allowance()
+    for name in request.transactional_ids:
+        try:
+            states.append(_described(name, ctx))
+        except KafkaError as error:
+            states.append(TransactionState(error.code, name))
+        allowance.take(sum(len(topic.partitions) for topic in states[-1].topics))
+    return DescribeTransactionsResponse(transaction_states=states)
+
+
+def _described(name: str, ctx: RequestContext) -> TransactionState:
+    if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    runtime = ctx.node.transactions_for(name)
+    runtime.check_active()
+    record, partitions = describe(runtime.machine, name)
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
+            topics.setdefault(topic, []).append(partition)
+    return TransactionState(
+        ErrorCode.NONE,
+        name,
+        record.state.text,
+        record.timeout_ms,
+        record.start_ms,
+        record.producer_id,
+        record.producer_epoch,
+        [TopicData(topic, indexes) for topic, indexes in topics.items()],
+    )
+
+
+def refuse(request: DescribeTransactionsRequest, error: KafkaError, version: int) -> DescribeTransactionsResponse:  # noqa: ARG001
+    """On every id."""
+    return DescribeTransactionsResponse(
+        transaction_states=[TransactionState(error.code, name) for name in request.transactional_ids]
+    )
+
+
+API = Api(ApiKey.DESCRIBE_TRANSACTIONS, (0, 0), handle, refuse)

@@ -1,0 +1,41 @@
+"""EndTxn: commit or abort the open transaction (KIP-98).
+
+Versions 0-5. From v5 every transaction ends with a new epoch, which the answer carries (KIP-890).
+Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.transaction.ending import EndRequest
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import TV0, TV2
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+
+async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
+    """Transactions C.3. The answer goes out when the decision is in the log; the markers follow."""
+    name = request.transactional_id
+    if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    ending = EndRequest(request.producer_id, request.producer_epoch, request.committed)
+    client = TV2 if features.end_txn_bumps_epoch(ctx.version) else TV0
+    go_on_with: ProducerIdAndEpoch = await ctx.node.transactions_for(name).ask(
+        lambda machine, now_ms, to: machine.end(name, ending, now_ms, to, client=client)
+    )
+    return EndTxnResponse(producer_id=go_on_with.producer_id, producer_epoch=go_on_with.producer_epoch)
+
+
+def refuse(request: EndTxnRequest, error: KafkaError, version: int) -> EndTxnResponse:  # noqa: ARG001
+    """The code as that version knows it."""
+    code = error.code
+    if code is ErrorCode.PRODUCER_FENCED and not features.end_txn_knows_fencing(version):
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return EndTxnResponse(error_code=code)
+
+
+API = Api(ApiKey.END_TXN, (0, 5), handle, refuse)

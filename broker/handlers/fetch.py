@@ -1,0 +1,86 @@
+"""Fetch: batches from an offset on, of many partitions, now or when there are enough of them.
+
+Versions 4-18. Sessions (KIP-227) from v7, leader epochs from v9, topic ids from v13, leader hints from v16.
+Not done: preferred read replicas (KIP-392), byte quotas.
+"""
+
+from collections.abc import Sequence
+
+from broker.chain import Api
+from broker.context import RequestContext
+from broker.fetching.read import Limits, Reader, find
+from broker.fetching.sessions import Interest, SessionCache, resolve
+from broker.hints import endpoints_of
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
+
+
+async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
+    """Core E.1, in its order."""
+    cache = sessions_of(ctx)
+    uses_topic_ids = features.fetch_uses_topic_ids(ctx.version)
+    try:
+        fetching = resolve(cache, request, uses_topic_ids, ctx.now_ms)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    readings = find(ctx, fetching.interests, uses_topic_ids)
+    readable = any(each.refused is None for each in readings)
+    if readable and request.isolation_level not in (0, 1):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
+    limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, request.replica_state.replica_id)
+    reader = Reader(ctx, readings, limits)
+    answers = reader.read()
+    if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:
+        await reader.wait(ctx.now_ms + request.max_wait_ms)
+        answers = reader.read()
+    try:
+        session_id, told = fetching.answer(cache, answers, ctx.now_ms)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code, session_id=request.session_id)
+    response = FetchResponse(session_id=session_id, responses=by_topic(told))
+    leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
+    if leaders:
+        response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)]
+    return response
+
+
+def sessions_of(ctx: RequestContext) -> SessionCache:
+    """This broker's sessions."""
+    if ctx.node.sessions is None:
+        slots = ctx.node.settings.int("max.incremental.fetch.session.cache.slots")
+        ctx.node.sessions = SessionCache(slots, ctx.cluster.random)
+    return ctx.node.sessions
+
+
+def by_topic(told: Sequence[tuple[Interest, PartitionData]]) -> list[FetchableTopicResponse]:
+    """Neighbours of one topic share an entry."""
+    topics: list[FetchableTopicResponse] = []
+    partitions: list[PartitionData] = []
+    for interest, data in told:
+        last = topics[-1] if topics else None
+        if last is None or (last.topic, last.topic_id) != (interest.topic, interest.topic_id):
+            partitions = []
+            topics.append(FetchableTopicResponse(interest.topic, partitions, interest.topic_id))
+        partitions.append(data)
+    return topics
+
+
+def refuse(request: FetchRequest, error: KafkaError, version: int) -> FetchResponse:
+    """At the top; before v13 on each listed partition too (core E.5.10)."""
+    response = FetchResponse(error_code=error.code)
+    if not features.fetch_uses_topic_ids(version):
+        response.responses = [
+            FetchableTopicResponse(
+                topic.topic,
+                [PartitionData(p.partition, error.code, high_watermark=-1, records=b"") for p in topic.partitions],
+                topic.topic_id,
+            )
+            for topic in request.topics
+        ]
+    return response
+
+
+API = Api(ApiKey.FETCH, (4, 18), handle, refuse)

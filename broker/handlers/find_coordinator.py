@@ -1,0 +1,99 @@
+"""FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
+
+Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Not done: nothing.
+"""
+
+import binascii
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata.image import BrokerListener
+from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
+from broker.topology import may_on_cluster
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from protocol.types import uuid_from_text
+
+_GROUP, _TRANSACTION, _SHARE = range(3)
+
+_TEXTS = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+    ErrorCode.INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
+    ),
+}
+
+
+async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
+    """Core B.6, in the order of the keys."""
+    share = request.key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
+    if share and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    return FindCoordinatorResponse(
+        coordinators=[_answer(key, request.key_type, ctx) for key in request.coordinator_keys]
+    )
+
+
+def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:
+    try:
+        topic = _topic(key, key_type, ctx)
+        broker_id, at = _coordinator(topic, ctx.node.coordinating_partition(topic, key), ctx)
+    except KafkaError as error:
+        text = _TEXTS.get(error.code, "") if features.find_coordinator_tells_errors(ctx.version) else ""
+        return Coordinator(key, -1, "", -1, error.code, text)
+    return Coordinator(key, broker_id, at.host, at.port)
+
+
+def _topic(key: str, key_type: int, ctx: RequestContext) -> str:
+    """The internal topic that the key's coordinator leads a partition of."""
+    if key_type == _GROUP:
+        if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, key):
+            raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return GROUP_TOPIC
+    if key_type == _TRANSACTION:
+        if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return TRANSACTION_TOPIC
+    share = key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
+    if not share or not _is_share_partition(key):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    return SHARE_TOPIC
+
+
+def _is_share_partition(key: str) -> bool:
+    """Whether a key reads ``group:topic id:partition``."""
+    parts = key.rsplit(":", 2)
+    try:
+        group, topic_id, partition = parts
+        return bool(group.strip()) and uuid_from_text(topic_id).int > 0 and int(partition) >= 0
+    except (ValueError, binascii.Error):
+        return False
+
+
+def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, BrokerListener]:
+    """Who leads the partition, and where; the topic is made when it is first asked for."""
+    image = ctx.cluster.image
+    if topic not in image.topics:
+        machine = ctx.cluster.metadata.machine
+        ctx.cluster.metadata.submit(lambda _now_ms: machine.create_internal_topic(topic))
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    partition = image.partition(topic, index)
+    at = None if partition is None else image.listener(partition.leader, ctx.listener)
+    if partition is None or at is None:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return partition.leader, at
+
+
+def refuse(request: FindCoordinatorRequest, error: KafkaError, version: int) -> FindCoordinatorResponse:  # noqa: ARG001
+    """On every key."""
+    return FindCoordinatorResponse(
+        coordinators=[Coordinator(key, -1, "", -1, error.code) for key in request.coordinator_keys]
+    )
+
+
+API = Api(ApiKey.FIND_COORDINATOR, (0, 6), handle, refuse)

@@ -1,0 +1,52 @@
+"""GetTelemetrySubscriptions: which metrics a client shall push, and how often (KIP-714).
+
+Version 0, served and not listed, as by a Kafka without a telemetry plugin. Not done: plugins that
+receive metrics.
+"""
+
+from broker.chain import Api
+from broker.context import RequestContext
+from broker.telemetry import COMPRESSION_TYPES, Client
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+
+
+async def handle(request: GetTelemetrySubscriptionsRequest, ctx: RequestContext) -> GetTelemetrySubscriptionsResponse:
+    """Core H.1. A client without an id gets one."""
+    connection = ctx.connection
+    client = Client(
+        request.client_instance_id or ctx.cluster.new_uuid(),
+        connection.id,
+        ctx.client_id,
+        connection.software_name,
+        connection.software_version,
+        connection.client_host,
+        connection.client_port,
+    )
+    instance = ctx.node.telemetry.ask(client, ctx.cluster.image.configs, ctx.now_ms)
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=client.instance_id,
+        subscription_id=instance.subscription_id,
+        accepted_compression_types=COMPRESSION_TYPES,
+        push_interval_ms=instance.interval_ms,
+        telemetry_max_bytes=ctx.node.settings.int("telemetry.max.bytes"),
+        delta_temporality=True,
+        requested_metrics=instance.metrics,
+    )
+
+
+def refuse(
+    request: GetTelemetrySubscriptionsRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> GetTelemetrySubscriptionsResponse:
+    """The code and nothing else; what is no error of this API's own reads INVALID_REQUEST."""
+    own = error.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    return GetTelemetrySubscriptionsResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
+
+
+API = Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, (0, 0), handle, refuse, listed=False)

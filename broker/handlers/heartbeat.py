@@ -1,0 +1,33 @@
+"""Heartbeat: a member is alive; it hears whether to join anew.
+
+Versions 0-4. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.group_requests import ask_coordinator, require_group
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
+    """Groups A.8. While the coordinator loads, everybody is taken to be alive (groups 0.6.4)."""
+    require_group(AclOperation.READ, request.group_id, ctx)
+    try:
+        response: HeartbeatResponse = await ask_coordinator(
+            request.group_id, ctx, lambda machine, now_ms, to: machine.heartbeat(request, now_ms, to)
+        )
+    except KafkaError as error:
+        if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return HeartbeatResponse()
+        raise
+    return response
+
+
+def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> HeartbeatResponse:  # noqa: ARG001
+    """The code."""
+    return HeartbeatResponse(error.code)
+
+
+API = Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse)

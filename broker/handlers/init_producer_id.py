@@ -1,0 +1,72 @@
+"""InitProducerId: who a producer is to the brokers (KIP-98), and its way back after an error (KIP-360).
+
+Versions 0-5. v6 (KIP-939) is served as Kafka serves it: two-phase commit as configured, KeepPreparedTxn never.
+Not done: nothing.
+"""
+
+from functools import partial
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.transaction.epochs import NOBODY, ProducerIdAndEpoch
+from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+
+async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
+    """Transactions A.1: who may ask, then what; the coordinator decides the rest."""
+    name = request.transactional_id
+    _check_authorized(request, ctx)
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch come together or not at all")
+    if name is None:  # an idempotent producer: any broker will do, and nothing is remembered (A5)
+        return InitProducerIdResponse(
+            producer_id=ctx.node.producer_ids.next(ctx.cluster.allocate_producer_ids), producer_epoch=0
+        )
+    timeout_ms = _timeout_ms(name, request, ctx)
+    expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    given: ProducerIdAndEpoch = await ctx.node.transactions_for(name).ask(
+        lambda machine, now_ms, to: machine.init_producer_id(name, timeout_ms, expected, now_ms, to)
+    )
+    return InitProducerIdResponse(producer_id=given.producer_id, producer_epoch=given.producer_epoch)
+
+
+def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> None:
+    """Rules A1 to A3."""
+    if request.transactional_id is None:
+        if not ctx.authorized(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, "kafka-cluster"):
+            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return
+    may = partial(ctx.authorized, resource_type=ResourceType.TRANSACTIONAL_ID, name=request.transactional_id)
+    if not may(AclOperation.WRITE) or (request.enable2_pc and not may(AclOperation.TWO_PHASE_COMMIT)):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+
+def _timeout_ms(name: str, request: InitProducerIdRequest, ctx: RequestContext) -> int:
+    """Rules A6 to A9: the transaction's timeout, where the request makes sense."""
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    settings = ctx.node.settings
+    if request.enable2_pc and not settings.boolean("transaction.two.phase.commit.enable"):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if request.keep_prepared_txn:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "KeepPreparedTxn is not implemented, in Kafka neither")
+    if request.enable2_pc:
+        return NEVER_TIMES_OUT_MS
+    if not 0 < request.transaction_timeout_ms <= settings.int("transaction.max.timeout.ms"):
+        raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+    return request.transaction_timeout_ms
+
+
+def refuse(request: InitProducerIdRequest, error: KafkaError, version: int) -> InitProducerIdResponse:  # noqa: ARG001
+    """Nobody's producer id and epoch; the code as that version knows it."""
+    code = error.code
+    if code is ErrorCode.PRODUCER_FENCED and not features.init_producer_id_knows_fencing(version):
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return InitProducerIdResponse(error_code=code, producer_id=NOBODY.producer_id, producer_epoch=NOBODY.producer_epoch)
+
+
+API = Api(ApiKey.INIT_PRODUCER_ID, (0, 5), handle, refuse, unstable=6)

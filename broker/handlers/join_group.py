@@ -1,0 +1,45 @@
+"""JoinGroup: become a member, or say that one still is, and wait for the others.
+
+Versions 0-9. A first join is told its id from v4 on (KIP-394); static members since v5 (KIP-345).
+Not done: groups of the consumer protocol do not exist, so classic members cannot join them (KIP-848).
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.group.answers import join_refused
+from broker.coordination.group.joining import Joiner
+from broker.group_requests import ask_coordinator, require_group
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+
+async def handle(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse:
+    """Groups A.4. Answered when the join phase ends."""
+    require_group(AclOperation.READ, request.group_id, ctx, named=False)
+    if not request.group_id:
+        return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
+    settings = ctx.node.settings
+    least_ms = settings.int("group.min.session.timeout.ms")
+    most_ms = settings.int("group.max.session.timeout.ms")
+    if not least_ms <= request.session_timeout_ms <= most_ms:
+        return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+    joiner = Joiner(
+        ctx.client_id,
+        f"/{ctx.client_host}",
+        features.join_group_needs_member_id(ctx.version),
+        features.join_group_skips_assignment(ctx.version),
+    )
+    response: JoinGroupResponse = await ask_coordinator(
+        request.group_id, ctx, lambda machine, now_ms, to: machine.join(request, joiner, now_ms, to)
+    )
+    return response
+
+
+def refuse(request: JoinGroupRequest, error: KafkaError, version: int) -> JoinGroupResponse:  # noqa: ARG001
+    """No member id, no generation."""
+    return join_refused(error.code)
+
+
+API = Api(ApiKey.JOIN_GROUP, (0, 9), handle, refuse)

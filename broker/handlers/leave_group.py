@@ -1,0 +1,28 @@
+"""LeaveGroup: members go; an administrator may remove static ones by instance id (KIP-345).
+
+Versions 0-5. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.group_requests import ask_coordinator, require_group
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+
+async def handle(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
+    """Groups A.9."""
+    require_group(AclOperation.READ, request.group_id, ctx)
+    response: LeaveGroupResponse = await ask_coordinator(
+        request.group_id, ctx, lambda machine, now_ms, to: machine.leave(request, now_ms, to)
+    )
+    return response
+
+
+def refuse(request: LeaveGroupRequest, error: KafkaError, version: int) -> LeaveGroupResponse:  # noqa: ARG001
+    """At the top, without members."""
+    return LeaveGroupResponse(error.code)
+
+
+API = Api(ApiKey.LEAVE_GROUP, (0, 5), handle, refuse)

@@ -1,0 +1,66 @@
+"""ListConfigResources: which resources have settings (KIP-714, KIP-1142).
+
+Versions 0-1: v0 lists client metrics subscriptions and nothing else. Not done: nothing.
+"""
+
+from collections.abc import Iterator
+
+from broker.chain import Api
+from broker.configuring import CLUSTER_NAME
+from broker.context import AclOperation, RequestContext
+from broker.context import ResourceType as AclResource
+from broker.coordination.metadata.image import ClusterImage
+from broker.settings import ResourceType
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+_IN_ORDER = (
+    ResourceType.GROUP,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.BROKER,
+    ResourceType.TOPIC,
+)
+
+
+async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> ListConfigResourcesResponse:
+    """Core C.7."""
+    if not ctx.authorized(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, CLUSTER_NAME):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    wanted = set(request.resource_types or _IN_ORDER)
+    if not features.list_config_resources_chooses_types(ctx.version):
+        wanted = {ResourceType.CLIENT_METRICS}
+    if not wanted <= set(_IN_ORDER):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(name, kind)
+            for kind in _IN_ORDER
+            if kind in wanted
+            for name in _names(kind, ctx.cluster.image)
+        ]
+    )
+
+
+def _names(kind: ResourceType, image: ClusterImage) -> Iterator[str]:
+    """Groups and subscriptions that have settings, brokers that are alive, all topics."""
+    if kind is ResourceType.TOPIC:
+        yield from image.topics
+    elif kind in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
+        yield from (str(broker.id) for broker in image.alive_brokers())
+    else:
+        yield from (name for (stored_kind, name), configs in image.configs.items() if stored_kind == kind and configs)
+
+
+def refuse(request: ListConfigResourcesRequest, error: KafkaError, version: int) -> ListConfigResourcesResponse:  # noqa: ARG001
+    """At the top, with an empty list."""
+    return ListConfigResourcesResponse(error_code=error.code)
+
+
+API = Api(ApiKey.LIST_CONFIG_RESOURCES, (0, 1), handle, refuse)

@@ -1,0 +1,37 @@
+"""ListGroups: the groups that this broker coordinates.
+
+Versions 0-5; filters by state since v4 (KIP-518), by type since v5 (KIP-848). Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.runtime import State
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+
+async def handle(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
+    """Groups A.13. One shard that still loads is an error for all."""
+    states = {name.strip().lower() for name in request.states_filter}
+    types = {name.strip().lower() for name in request.types_filter}
+    groups: list[ListedGroup] = []
+    for runtime in ctx.node.group_shards.values():
+        if runtime.state is not State.CLOSED:
+            runtime.check_active()
+            groups.extend(runtime.machine.administration.listed(states, types))
+    if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster"):
+        groups = [group for group in groups if _visible(group, ctx)]
+    return ListGroupsResponse(groups=groups)
+
+
+def _visible(group: ListedGroup, ctx: RequestContext) -> bool:
+    return ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
+
+
+def refuse(request: ListGroupsRequest, error: KafkaError, version: int) -> ListGroupsResponse:  # noqa: ARG001
+    """At the top."""
+    return ListGroupsResponse(error.code)
+
+
+API = Api(ApiKey.LIST_GROUPS, (0, 5), handle, refuse)

@@ -1,0 +1,97 @@
+"""ListOffsets: the offset at the start, at the end, or at a point in time.
+
+Versions 1-11. Not done: tiered storage (its special timestamps answer as on a broker without it).
+"""
+
+from collections import Counter
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.fetching.read import READ_COMMITTED
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from storage.partition_log import PartitionLog
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+_ANY_REPLICA = -2  # a debugging consumer (core E.8.3)
+
+
+async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
+    """Core E.8."""
+    if request.isolation_level not in (0, 1):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
+    topics = []
+    for topic in request.topics:
+        answers = []
+        for p in topic.partitions:
+            try:
+                if asked[topic.name, p.partition_index] > 1:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST)
+                answers.append(_answer(request, topic.name, p, ctx))
+            except KafkaError as error:
+                answers.append(ListOffsetsPartitionResponse(p.partition_index, error.code))
+        topics.append(ListOffsetsTopicResponse(topic.name, answers))
+    return ListOffsetsResponse(topics)
+
+
+def _answer(
+    request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition, ctx: RequestContext
+) -> ListOffsetsPartitionResponse:
+    if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if asked.timestamp < features.list_offsets_oldest_special(ctx.version):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = ctx.node.partition(topic, asked.partition_index)
+    partition.check_epoch(asked.current_leader_epoch)
+    any_replica = request.replica_id == _ANY_REPLICA
+    log = partition.hosted_by(ctx.node.id) if any_replica else partition.led_by(ctx.node.id)
+    if request.replica_id >= 0:
+        bound = log.log_end_offset
+    else:
+        bound = log.last_stable_offset if request.isolation_level == READ_COMMITTED else log.high_watermark
+    offset, timestamp_ms, epoch = _find(log, asked.timestamp, bound)
+    return ListOffsetsPartitionResponse(
+        asked.partition_index, timestamp=timestamp_ms, offset=offset, leader_epoch=epoch
+    )
+
+
+def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]:
+    """Offset, timestamp and leader epoch; -1 each where there is none."""
+    if timestamp == LATEST:
+        return bound, -1, log.latest_epoch
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return log.log_start_offset, -1, log.earliest_epoch
+    if timestamp == MAX_TIMESTAMP:
+        found = log.max_timestamp_offset(bound)
+    elif timestamp >= 0:
+        found = log.offset_for_timestamp(timestamp, bound)
+    else:
+        return -1, -1, -1  # tiered storage: nothing is there
+    return (-1, -1, -1) if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
+
+
+def refuse(request: ListOffsetsRequest, error: KafkaError, version: int) -> ListOffsetsResponse:  # noqa: ARG001
+    """On every partition; the API has no error of its own."""
+    return ListOffsetsResponse(
+        [
+            ListOffsetsTopicResponse(
+                topic.name, [ListOffsetsPartitionResponse(p.partition_index, error.code) for p in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+API = Api(ApiKey.LIST_OFFSETS, (1, 11), handle, refuse)

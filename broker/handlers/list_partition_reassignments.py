@@ -1,0 +1,51 @@
+"""ListPartitionReassignments: what is being moved (KIP-455).
+
+Version 0. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext) -> ListPartitionReassignmentsResponse:
+    """Core B.11. Topics that do not exist and partitions that stand still are left out."""
+    if not may_on_cluster(ctx, AclOperation.DESCRIBE):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    image = ctx.cluster.image
+    if request.topics is None:
+        asked = [(topic.name, index) for topic, index, _ in image.all_partitions()]
+    else:
+        asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
+    topics: dict[str, list[OngoingPartitionReassignment]] = {}
+    for name, index in asked:
+        partition = image.partition(name, index)
+        if partition is not None and partition.reassigning:
+            topics.setdefault(name, []).append(
+                OngoingPartitionReassignment(
+                    index, partition.replicas, partition.adding_replicas, partition.removing_replicas
+                )
+            )
+    return ListPartitionReassignmentsResponse(
+        error_message=None, topics=[OngoingTopicReassignment(name, found) for name, found in topics.items()]
+    )
+
+
+def refuse(
+    request: ListPartitionReassignmentsRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ListPartitionReassignmentsResponse:
+    """At the top."""
+    return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
+
+
+API = Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, (0, 0), handle, refuse)

@@ -1,0 +1,47 @@
+"""ListTransactions: the transactional ids that this broker coordinates (KIP-664).
+
+Versions 0-2: filters by duration (KIP-994) and by pattern (KIP-1152). Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.transaction.listing import TransactionFilter, compile_pattern
+from broker.coordination.transaction.states import BY_TEXT
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+
+async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
+    """Transactions C.7. Clients ask every broker and put the answers together."""
+    known = frozenset(BY_TEXT[text] for text in request.state_filters if text in BY_TEXT)
+    wanted = TransactionFilter(
+        known if request.state_filters else None,
+        frozenset(request.producer_id_filters),
+        request.duration_filter,
+        compile_pattern(request.transactional_id_pattern),
+    )
+    runtimes = list(ctx.node.transaction_shards.values())
+    for runtime in runtimes:
+        runtime.check_active()
+    found = [record for runtime in runtimes for record in wanted.of(runtime.machine, ctx.now_ms)]
+    return ListTransactionsResponse(
+        unknown_state_filters=[text for text in request.state_filters if text not in BY_TEXT],
+        transaction_states=[
+            TransactionState(record.transactional_id, record.producer_id, record.state.text)
+            for record in found
+            if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, record.transactional_id)
+        ],
+    )
+
+
+def refuse(request: ListTransactionsRequest, error: KafkaError, version: int) -> ListTransactionsResponse:  # noqa: ARG001
+    """At the top."""
+    return ListTransactionsResponse(error_code=error.code)
+
+
+API = Api(ApiKey.LIST_TRANSACTIONS, (0, 2), handle, refuse)

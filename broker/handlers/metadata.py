@@ -1,0 +1,185 @@
+"""Metadata: brokers, topics, partitions and their leaders.
+
+Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a random one.
+"""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, Topic
+from broker.coordination.metadata.names import check_topic_name
+from broker.coordination.metadata.topics import MOST_PARTITIONS, NewTopic
+from broker.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+Answer = MetadataResponseTopic
+
+
+async def handle(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
+    """Core B.3, rules M1 to M8 in their order."""
+    _check(request.topics, ctx.version)
+    seen = topology_of(ctx)
+    if request.topics is None:
+        answers = _all(seen, ctx)
+    elif any(asked.topic_id is not None for asked in request.topics):
+        answers = _by_id(_unique(asked.topic_id for asked in request.topics), seen, ctx)
+    else:
+        names = _unique(asked.name for asked in request.topics)
+        answers = _by_name(names, seen, ctx, create=request.allow_auto_topic_creation)
+    if request.include_topic_authorized_operations:
+        for answer in answers:
+            if answer.name is not None and answer.error_code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                answer.topic_authorized_operations = authorized_operations(ctx, ResourceType.TOPIC, answer.name)
+    cluster_operations = NOT_ASKED
+    if request.include_cluster_authorized_operations:
+        may = may_on_cluster(ctx, AclOperation.DESCRIBE)
+        cluster_operations = authorized_operations(ctx, ResourceType.CLUSTER, "kafka-cluster") if may else 0
+    return MetadataResponse(
+        brokers=_brokers(seen, ctx),
+        topics=answers,
+        controller_id=seen.controller_id,
+        cluster_id=ctx.cluster.cluster_id,
+        cluster_authorized_operations=cluster_operations,
+    )
+
+
+def _brokers(seen: Topology, ctx: RequestContext) -> list[MetadataResponseBroker]:
+    found = [(broker, broker.listeners[ctx.listener]) for broker in seen.brokers]
+    return [MetadataResponseBroker(broker.id, at.host, at.port, broker.rack) for broker, at in found]
+
+
+def _check(topics: Sequence[MetadataRequestTopic] | None, version: int) -> None:
+    """M1: versions 10 and 11 have ids and nullable names, and take neither."""
+    for asked in topics or ():
+        named = asked.name is not None
+        if not features.metadata_finds_by_id(version) and (not named or asked.topic_id is not None):
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        if not named and asked.topic_id is None:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka stumbles over it, as 4.3.1 answers
+
+
+def _unique(items: Iterable[UUID | None] | Iterable[str | None]) -> list:  # type: ignore[type-arg]
+    return [item for item in dict.fromkeys(items) if item is not None]
+
+
+def _describable(name: str, ctx: RequestContext) -> bool:
+    return ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+
+
+# --- forms of the request --------------------------------------------------------------------------------------------
+
+
+def _all(seen: Topology, ctx: RequestContext) -> list[Answer]:
+    topics = ctx.cluster.image.topics.values()
+    return [_found(topic, seen, ctx) for topic in topics if _describable(topic.name, ctx)]
+
+
+def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]:
+    """M2; unknown ids come first, then what is found, then what is not told."""
+    unknown, found, denied = [], [], []
+    for topic_id in ids:
+        topic = ctx.cluster.image.topics_by_id.get(topic_id)
+        if topic is None:
+            unknown.append(Answer(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id=topic_id))
+        elif not _describable(topic.name, ctx):
+            denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id=topic_id))
+        else:
+            found.append(_found(topic, seen, ctx))
+    return [*unknown, *found, *denied]
+
+
+def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: bool) -> list[Answer]:
+    """M4 to M8: what is found, what is missing, what may not be created, what is not told."""
+    create = create and ctx.node.settings.boolean("auto.create.topics.enable")
+    found, missing, uncreated, denied = [], [], [], []
+    wanted: list[str] = []
+    for name in names:
+        topic = None if name == METADATA_TOPIC else ctx.cluster.image.topics.get(name)
+        if not _describable(name, ctx):
+            denied.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
+        elif topic is not None:
+            found.append(_found(topic, seen, ctx))
+        elif create and not _may_create(name, ctx):
+            uncreated.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
+        else:
+            answer = _missing(name)
+            missing.append(answer)
+            if create and name != METADATA_TOPIC and answer.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                wanted.append(name)
+    _create(wanted, ctx)
+    return [*found, *missing, *uncreated, *denied]
+
+
+def _may_create(name: str, ctx: RequestContext) -> bool:
+    on_topic = ctx.authorized(AclOperation.CREATE, ResourceType.TOPIC, name)
+    return may_on_cluster(ctx, AclOperation.CREATE) or on_topic
+
+
+def _missing(name: str) -> Answer:
+    """M6, M7."""
+    try:
+        check_topic_name(name)
+    except KafkaError as error:
+        return _refused(error.code, name)
+    return _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+
+
+def _create(names: list[str], ctx: RequestContext) -> None:
+    """Create topics that were asked for and are not there; they are told at the next request, as in Kafka.
+
+    All in one step, so that there may be no more than CreateTopics takes: beyond that none is made.
+    """
+    metadata = ctx.cluster.metadata
+    machine = metadata.machine
+    for name in names:
+        if name in INTERNAL_TOPICS:
+            metadata.submit(lambda _now_ms, name=name: machine.create_internal_topic(name))  # type: ignore[misc]
+    topics = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
+    if topics and len(topics) * ctx.node.settings.int("num.partitions") <= MOST_PARTITIONS:
+        metadata.submit(lambda _now_ms: machine.create_topics(topics))
+
+
+def _refused(code: ErrorCode, name: str) -> Answer:
+    return Answer(code, name, is_internal=name in INTERNAL_TOPICS)
+
+
+# --- one topic -------------------------------------------------------------------------------------------------------
+
+
+def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
+    version, partitions = ctx.version, []
+    all_replicas = features.metadata_tells_all_replicas(version)
+    for index, partition in topic.partitions.items():
+        told = seen.partition(topic, index, partition)
+        error, replicas, isr = told.error, partition.replicas, partition.isr
+        if error is ErrorCode.LISTENER_NOT_FOUND and not features.metadata_knows_missing_listener(version):
+            error = ErrorCode.LEADER_NOT_AVAILABLE
+        if not all_replicas:
+            replicas, isr = seen.alive_only(replicas), seen.alive_only(isr)
+            if error is ErrorCode.NONE and len(replicas) < len(partition.replicas):
+                error = ErrorCode.REPLICA_NOT_AVAILABLE
+        partitions.append(
+            MetadataResponsePartition(error, index, told.leader, replicas, isr, told.offline, partition.leader_epoch)
+        )
+    return Answer(ErrorCode.NONE, topic.name, partitions, topic.internal, topic_id=topic.id)
+
+
+def refuse(request: MetadataRequest, error: KafkaError, version: int) -> MetadataResponse:  # noqa: ARG001
+    """On every topic asked for; v13 has an error of its own too."""
+    topics = [Answer(error.code, asked.name or "", topic_id=asked.topic_id) for asked in request.topics or ()]
+    return MetadataResponse(topics=topics, error_code=error.code)
+
+
+API = Api(ApiKey.METADATA, (0, 13), handle, refuse)

@@ -1,0 +1,49 @@
+"""OffsetDelete: forget offsets of topics that a group reads no more (KIP-496).
+
+Version 0. Not done: nothing.
+"""
+
+from collections.abc import Sequence
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.group_requests import ask_coordinator, merged, require_group, sift
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+async def handle(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
+    """Transactions E.4."""
+    require_group(AclOperation.DELETE, request.group_id, ctx)
+    sifted = sift(request.topics, ctx)
+    answered: Sequence[OffsetDeleteResponseTopic] = ()
+    if sifted.passed:
+        wanted = request.changed(topics=sifted.passed)
+        response: OffsetDeleteResponse = await ask_coordinator(
+            request.group_id, ctx, lambda machine, now_ms, to: machine.delete_offsets(wanted, now_ms, to)
+        )
+        answered = response.topics
+    return OffsetDeleteResponse(topics=merged(sifted.failed, answered, _answer))
+
+
+def _answer(
+    topic: OffsetDeleteRequestTopic, partitions: Sequence[OffsetDeleteRequestPartition], code: ErrorCode
+) -> OffsetDeleteResponseTopic:
+    codes = [OffsetDeleteResponsePartition(partition.partition_index, code) for partition in partitions]
+    return OffsetDeleteResponseTopic(topic.name, codes)
+
+
+def refuse(request: OffsetDeleteRequest, error: KafkaError, version: int) -> OffsetDeleteResponse:  # noqa: ARG001
+    """At the top, without topics."""
+    return OffsetDeleteResponse(error.code)
+
+
+API = Api(ApiKey.OFFSET_DELETE, (0, 0), handle, refuse)

@@ -1,0 +1,106 @@
+"""OffsetFetch: how far groups have read.
+
+Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (KIP-709), topics by id from v10
+(KIP-848). Differs from Kafka: RequireStable answers from the state of this moment, not from what is replicated.
+"""
+
+from collections.abc import Sequence
+
+from broker.allowance import Allowance
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.commits import no_offset
+from broker.group_requests import coordinator, require_group
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponseTopics,
+)
+
+
+async def handle(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
+    """Groups B.2: each group on its own."""
+    groups, allowance = [], Allowance()
+    for wanted in request.groups:
+        try:
+            groups.append(_fetch(wanted, request.require_stable, ctx))
+        except KafkaError as error:
+            groups.append(_refused(wanted, error.code, ctx.version))
+        allowance.take(sum(len(topic.partitions) for topic in groups[-1].topics))
+    return OffsetFetchResponse(groups=groups)
+
+
+def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, ctx: RequestContext) -> OffsetFetchResponseGroup:
+    require_group(AclOperation.DESCRIBE, wanted.group_id, ctx, named=False)
+    failed: list[OffsetFetchResponseTopics] = []
+    if wanted.topics is not None:
+        passed, failed = _sift(wanted.topics, ctx)
+        wanted = wanted.changed(topics=passed)
+    found = coordinator(wanted.group_id, ctx).fetch_offsets(wanted, require_stable=require_stable)
+    if wanted.topics is None:
+        found.topics = _visible(found.topics, ctx)
+    elif failed:
+        found.topics = [*found.topics, *failed]
+    return found
+
+
+def _sift(
+    topics: Sequence[OffsetFetchRequestTopics], ctx: RequestContext
+) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
+    """The topics that may be told of, with their names; the others with the reason."""
+    by_id = features.offset_fetch_uses_topic_ids(ctx.version)
+    passed, failed = [], []
+    for topic in topics:
+        name = topic.name
+        if by_id:
+            known = None if topic.topic_id is None else ctx.cluster.image.topics_by_id.get(topic.topic_id)
+            if known is None:
+                failed.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+                continue
+            name = known.name
+        if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            failed.append(_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
+        passed.append(OffsetFetchRequestTopics(name, topic.partition_indexes, topic.topic_id))
+    return passed, failed
+
+
+def _visible(topics: Sequence[OffsetFetchResponseTopics], ctx: RequestContext) -> list[OffsetFetchResponseTopics]:
+    """Of all topics those that may be told of; where they go by id, those that exist."""
+    topics = [t for t in topics if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, t.name)]
+    if not features.offset_fetch_uses_topic_ids(ctx.version):
+        return topics
+    known = []
+    for topic in topics:
+        current = ctx.cluster.image.topics.get(topic.name)
+        if current is not None:
+            topic.topic_id = current.id
+            known.append(topic)
+    return known
+
+
+def _failed(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+    answers = [no_offset(partition, code) for partition in topic.partition_indexes]
+    return OffsetFetchResponseTopics(topic.name, answers, topic.topic_id)
+
+
+def _refused(wanted: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
+    """A group's error, where that version has it."""
+    topics = []
+    if not features.offset_fetch_has_group_error(version):
+        topics = [_failed(topic, code) for topic in wanted.topics or ()]
+    return OffsetFetchResponseGroup(wanted.group_id, topics, code)
+
+
+def refuse(request: OffsetFetchRequest, error: KafkaError, version: int) -> OffsetFetchResponse:
+    """On every group."""
+    return OffsetFetchResponse(groups=[_refused(group, error.code, version) for group in request.groups])
+
+
+API = Api(ApiKey.OFFSET_FETCH, (1, 10), handle, refuse)

@@ -1,0 +1,58 @@
+"""OffsetForLeaderEpoch: where an epoch ended, so that a consumer can see whether its history is ours (KIP-320).
+
+Versions 2-4. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> OffsetForLeaderEpochResponse:
+    """Core E.9."""
+    inter_broker = ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster")
+    topics = []
+    for topic in request.topics:
+        allowed = inter_broker or ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic)
+        answers = []
+        for asked in topic.partitions:
+            try:
+                if not allowed:
+                    raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                answers.append(_answer(topic.topic, asked, ctx))
+            except KafkaError as error:
+                answers.append(EpochEndOffset(error.code, asked.partition))
+        topics.append(OffsetForLeaderTopicResult(topic.topic, answers))
+    return OffsetForLeaderEpochResponse(topics=topics)
+
+
+def _answer(topic: str, asked: OffsetForLeaderPartition, ctx: RequestContext) -> EpochEndOffset:
+    partition = ctx.node.partition(topic, asked.partition)
+    partition.check_epoch(asked.current_leader_epoch)
+    epoch, end = partition.led_by(ctx.node.id).end_offset_for_epoch(asked.leader_epoch)
+    return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end)
+
+
+def refuse(
+    request: OffsetForLeaderEpochRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> OffsetForLeaderEpochResponse:
+    """On every partition; the API has no error of its own."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(topic.topic, [EpochEndOffset(error.code, p.partition) for p in topic.partitions])
+            for topic in request.topics
+        ]
+    )
+
+
+API = Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, (2, 4), handle, refuse)

@@ -1,0 +1,49 @@
+"""PushTelemetry: a client's metrics (KIP-714).
+
+Version 0, served and not listed. Not done: plugins that receive metrics; pushes are checked and dropped.
+"""
+
+from uuid import UUID
+
+from broker.chain import Api
+from broker.context import RequestContext
+from broker.telemetry import Client
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+
+_OWN_ERRORS = frozenset(
+    {
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.TELEMETRY_TOO_LARGE,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+
+
+async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTelemetryResponse:
+    """Core H.1."""
+    connection = ctx.connection
+    client = Client(
+        request.client_instance_id or UUID(int=0),
+        connection.id,
+        ctx.client_id,
+        connection.software_name,
+        connection.software_version,
+        connection.client_host,
+        connection.client_port,
+    )
+    most_bytes = ctx.node.settings.int("telemetry.max.bytes")
+    ctx.node.telemetry.push(client, ctx.cluster.image.configs, request, most_bytes, ctx.now_ms)
+    return PushTelemetryResponse()
+
+
+def refuse(request: PushTelemetryRequest, error: KafkaError, version: int) -> PushTelemetryResponse:  # noqa: ARG001
+    """The code; what is no error of this API's own reads INVALID_REQUEST."""
+    own = error.code in _OWN_ERRORS
+    return PushTelemetryResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
+
+
+API = Api(ApiKey.PUSH_TELEMETRY, (0, 0), handle, refuse, listed=False)

@@ -1,0 +1,31 @@
+"""SyncGroup: the leader brings the assignments of a generation, every member takes its own.
+
+Versions 0-5; from v5 on members name the protocol that they believe in (KIP-559). Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.group_requests import ask_coordinator, require_group
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupResponse:
+    """Groups A.7. A follower is answered when the leader's request has come."""
+    if features.sync_group_names_protocol(ctx.version) and None in (request.protocol_type, request.protocol_name):
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    require_group(AclOperation.READ, request.group_id, ctx)
+    response: SyncGroupResponse = await ask_coordinator(
+        request.group_id, ctx, lambda machine, now_ms, to: machine.sync(request, now_ms, to)
+    )
+    return response
+
+
+def refuse(request: SyncGroupRequest, error: KafkaError, version: int) -> SyncGroupResponse:  # noqa: ARG001
+    """No assignment."""
+    return SyncGroupResponse(error.code)
+
+
+API = Api(ApiKey.SYNC_GROUP, (0, 5), handle, refuse)

@@ -1,0 +1,80 @@
+"""WriteTxnMarkers: end producers' transactions on this broker's partitions (KIP-98; by hand since KIP-664).
+
+Versions 1-2; v2 says by which rule the epoch is checked (KIP-1228). Not done: nothing.
+"""
+
+import asyncio
+from functools import partial
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.markers import Marker, write_marker
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.transaction import TopicPartition
+from protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+
+async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse:
+    """Transactions C.5. Answers when every marker is replicated, or is not going to be."""
+    if not any(
+        ctx.authorized(operation, ResourceType.CLUSTER, "kafka-cluster")
+        for operation in (AclOperation.ALTER, AclOperation.CLUSTER_ACTION)
+    ):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    outstanding = {(number, place) for number, marker in enumerate(request.markers) for place in _places(marker)}
+    answered = asyncio.Event()
+
+    def note(number: int, producer_id: int, place: TopicPartition, code: ErrorCode) -> None:
+        codes[producer_id][place] = code
+        outstanding.discard((number, place))
+        if not outstanding:
+            answered.set()
+
+    for number, asked in enumerate(request.markers):
+        codes.setdefault(asked.producer_id, {})
+        marker = Marker(
+            asked.producer_id,
+            asked.producer_epoch,
+            asked.transaction_result,
+            asked.coordinator_epoch,
+            asked.transaction_version,
+        )
+        for place in _places(asked):
+            write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
+    if outstanding:
+        await answered.wait()
+    return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
+
+
+def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
+    return [(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
+
+
+def _result(producer_id: int, codes: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
+    """Markers of one producer are answered together."""
+    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
+    for (topic, index), code in codes.items():
+        topics.setdefault(topic, []).append(WritableTxnMarkerPartitionResult(index, code))
+    return WritableTxnMarkerResult(
+        producer_id, [WritableTxnMarkerTopicResult(topic, results) for topic, results in topics.items()]
+    )
+
+
+def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> WriteTxnMarkersResponse:  # noqa: ARG001
+    """On every partition; the API has no error of its own."""
+    codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    for marker in request.markers:
+        codes.setdefault(marker.producer_id, {}).update(dict.fromkeys(_places(marker), error.code))
+    return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
+
+
+API = Api(ApiKey.WRITE_TXN_MARKERS, (1, 2), handle, refuse)

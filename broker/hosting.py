@@ -1,0 +1,194 @@
+"""The brokers follow the metadata: logs appear and go, leaders change, coordinators load and unload.
+
+The metadata machine decides and says so by ``Notify`` effects; here they become logs on disk and runtimes in memory.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from broker import in_sync
+from broker.coordination.metadata.image import NO_LEADER, Topic
+from broker.coordination.outcome import Notify
+from broker.coordination.runtime import Runtime
+from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC, Node
+from broker.partition import ReplicatedPartition
+from broker.settings import topics
+from broker.settings.model import ResourceType
+from broker.settings.values import shown
+from protocol.errors import KafkaError
+from storage.config import LogConfig
+
+if TYPE_CHECKING:
+    from broker.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+Loader = Callable[["Cluster", Node, ReplicatedPartition], Runtime[Any]]
+
+
+class Hosting:
+    """What the cluster's brokers hold, kept in step with the image.
+
+    ``loaders`` make the coordinator of a partition: internal topic -> function.
+    """
+
+    def __init__(self, cluster: "Cluster", loaders: dict[str, Loader]) -> None:
+        self._cluster, self._loaders = cluster, loaders
+        self._configs: dict[str, LogConfig] = {}
+        self._plain: LogConfig | None = None
+        self.loading_ms = 0  # steering: how long a coordinator that moves says that it loads
+
+    def notice(self, effect: Notify) -> None:
+        """Something in the metadata changed."""
+        match effect:
+            case Notify("partition-changed", (topic, index)):
+                self.follow(topic, index)
+                in_sync.expand(self._cluster, topic, index)
+            case Notify("broker-changed", broker_id):
+                in_sync.expand_all(self._cluster, broker_id)
+            case Notify("topic-deleted", topic):
+                self.forget(topic)
+            case Notify("config-changed", (resource_type, name)):
+                self.reconfigure(int(resource_type), str(name))
+
+    # --- partitions --------------------------------------------------------------------------------------------------
+
+    def follow(self, topic: str, index: int) -> None:
+        """Bring one partition in step with its registration."""
+        cluster = self._cluster
+        found = cluster.image.topic(topic)
+        state = None if found is None else found.partitions.get(index)
+        if found is None or state is None:
+            return
+        partition = cluster.partitions.get((topic, index))
+        if partition is None:
+            partition = ReplicatedPartition(topic, index, found.id, state, cluster.clock)
+            cluster.partitions[topic, index] = partition
+        config = self.config_of(topic)
+        partition.min_isr = config.min_insync_replicas
+        for broker_id in state.replicas:
+            if broker_id not in partition.logs:
+                self._open(partition, cluster.nodes.get(broker_id), config)
+        for broker_id in [each for each in partition.logs if each not in state.replicas]:
+            self._drop(partition, broker_id)
+        partition.apply(state)
+        if topic in self._loaders:
+            self.lead(partition)
+
+    def _open(self, partition: ReplicatedPartition, node: Node | None, config: LogConfig) -> None:
+        if node is None or not node.up or node.logs is None:
+            return
+        try:
+            log = node.logs.create_log(
+                partition.topic,
+                partition.index,
+                topic_id=partition.topic_id,
+                config=config,
+                now_ms=self._cluster.clock.now_ms(),
+            )
+        except KafkaError as error:
+            _log.error("log cannot be made", broker=node.id, partition=partition.name, error=str(error))
+            return
+        partition.host(node.id, log)
+
+    def _drop(self, partition: ReplicatedPartition, broker_id: int) -> None:
+        partition.logs.pop(broker_id)
+        node = self._cluster.nodes[broker_id]
+        if node.logs is not None:
+            node.logs.delete_log(partition.topic, partition.index, now_ms=self._cluster.clock.now_ms())
+            self._cluster.upkeep.forget(node, partition.topic, partition.index)
+
+    def forget(self, topic: Topic) -> None:
+        """A topic is deleted: its logs go, waiting fetches are answered, groups forget its offsets."""
+        self._configs.pop(topic.name, None)
+        for index in topic.partitions:
+            partition = self._cluster.partitions.pop((topic.name, index), None)
+            if partition is None:
+                continue
+            for broker_id in list(partition.logs):
+                self._drop(partition, broker_id)
+            if topic.name in self._loaders:
+                self._resign(topic.name, index, keep=NO_LEADER)
+            partition.wake()
+        for node in self._cluster.nodes.values():
+            for shard in node.group_shards.values():
+                shard.submit(lambda now_ms, m=shard.machine: m.topic_deleted(topic.name, topic.id, now_ms))  # type: ignore[misc]
+
+    # --- settings ----------------------------------------------------------------------------------------------------
+
+    def config_of(self, topic: str) -> LogConfig:
+        """A topic's effective settings; the cluster's defaults below its own (core C.4.6)."""
+        config = self._configs.get(topic)
+        if config is None:
+            overrides = self._cluster.image.config(ResourceType.TOPIC, topic)
+            config = self._configs[topic] = self._effective(overrides) if overrides else self._of_plain_topics()
+        return config
+
+    def _of_plain_topics(self) -> LogConfig:
+        """Shared by all topics without settings of their own."""
+        if self._plain is None:
+            self._plain = self._effective({})
+        return self._plain
+
+    def _effective(self, overrides: Mapping[str, str]) -> LogConfig:
+        effective = topics.effective(overrides, self._cluster.settings)
+        return LogConfig.from_settings({key: shown(value) for key, value in effective.items()})
+
+    def reconfigure(self, resource_type: int, name: str) -> None:
+        """Settings of a resource changed: logs and brokers take them over at once (core C.4.5)."""
+        image = self._cluster.image
+        if resource_type == ResourceType.TOPIC:
+            names = [name] if name in image.topics else []
+        elif resource_type == ResourceType.BROKER:
+            shared = image.config(ResourceType.BROKER, "")
+            for node in self._cluster.nodes.values():
+                node.settings.set_dynamic(shared, image.config(ResourceType.BROKER, str(node.id)))
+            self._plain = None
+            names = list(image.topics)
+        else:
+            return
+        for topic in names:
+            self._configs.pop(topic, None)
+            config = self.config_of(topic)
+            for index in image.topics[topic].partitions:
+                partition = self._cluster.partitions.get((topic, index))
+                if partition is not None:
+                    partition.min_isr = config.min_insync_replicas
+                    for log in partition.logs.values():
+                        log.update_config(config)
+                    partition.replicate()
+
+    # --- coordinators ------------------------------------------------------------------------------------------------
+
+    def lead(self, partition: ReplicatedPartition) -> None:
+        """Load the partition's coordinator where it is led now, unload it everywhere else (groups F.4)."""
+        leader, epoch = partition.state.leader, partition.state.leader_epoch
+        self._resign(partition.topic, partition.index, keep=leader)
+        node = self._cluster.nodes.get(leader)
+        if node is None or not node.up or leader not in partition.logs:
+            return
+        shards = self._shards(node, partition.topic)
+        running = shards.get(partition.index)
+        if running is not None:
+            running.epoch = max(running.epoch, epoch)  # the same leader goes on
+            return
+        shards[partition.index] = runtime = self._loaders[partition.topic](self._cluster, node, partition)
+        if self.loading_ms:
+            self._cluster.clock.call_at(self._cluster.clock.now_ms() + self.loading_ms, runtime.load)
+        else:
+            runtime.load()
+
+    def reload(self, partition: ReplicatedPartition) -> None:
+        """Steering: let the coordinator that leads a partition forget everything and load it again from its log."""
+        self._resign(partition.topic, partition.index, keep=NO_LEADER)
+        self.lead(partition)
+
+    def _resign(self, topic: str, index: int, *, keep: int) -> None:
+        for node in self._cluster.nodes.values():
+            if node.id != keep and (runtime := self._shards(node, topic).pop(index, None)):
+                runtime.close()
+
+    @staticmethod
+    def _shards(node: Node, topic: str) -> dict[int, Runtime[Any]]:
+        return {GROUP_TOPIC: node.group_shards, TRANSACTION_TOPIC: node.transaction_shards}[topic]  # type: ignore[return-value]

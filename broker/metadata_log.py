@@ -1,0 +1,74 @@
+"""The log of the metadata machine: ``__cluster_metadata-0`` as a KRaft controller keeps it.
+
+Each start of the cluster is a new leader epoch, begun with a LeaderChange record and noted in ``quorum-state``. A
+snapshot stands for what is no longer in the log. A real broker can go on with the directory, and we with a real one's.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from broker.partition import ReplicatedPartition
+from broker.shards import LoggedBatch, ShardLog
+from protocol.log_records.metadata import decode, encode
+from protocol.log_records.quorum import leader_change_batch, snapshot, snapshot_values
+from storage.files import Files
+from storage.quorum_files import BOOTSTRAP, latest_snapshot, seen_epoch, write_quorum_state
+from storage.validation import AppendOrigin
+
+
+def next_epoch(files: Files, last_epoch: int) -> int:
+    """The leader epoch to begin: after the last one in the log and the last one that the node has seen."""
+    return max(last_epoch, seen_epoch(files), 0) + 1
+
+
+def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
+    """The records that a new cluster in this directory begins with.
+
+    They are what ``kafka-storage format`` has left there; where it has not been, ``bootstrap``, which is left instead.
+    """
+    if files.exists(BOOTSTRAP):
+        found = (decode(None, value) for value in snapshot_values(files.read_file(BOOTSTRAP)))
+        return [record for record in found if record is not None]
+    files.replace(BOOTSTRAP, snapshot([encode(record)[1] or b"" for record in bootstrap], now_ms))
+    return list(bootstrap)
+
+
+class SnapshotBatch:
+    """A snapshot as a batch to be replayed: all its records stand at the last offset that it stands for."""
+
+    marker: bool | None = None
+    is_transactional = False
+    producer_id, producer_epoch = -1, -1
+
+    def __init__(self, contents: bytes, end_offset: int) -> None:
+        self._contents, self._offset = contents, end_offset - 1
+
+    def records(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+        """Offset, null key and value of each record."""
+        for value in snapshot_values(self._contents):
+            yield self._offset, None, value
+
+
+class MetadataLog(ShardLog):
+    """The controller's side of the metadata log."""
+
+    def __init__(self, partition: ReplicatedPartition, broker_id: int, files: Files) -> None:
+        super().__init__(partition, broker_id)
+        self._files = files
+
+    def replay(self) -> Iterator[Any]:
+        """The snapshot, if the log begins after it was cut, then the log."""
+        log = self._partition.led_by(self._broker_id)
+        start, cut = log.log_start_offset, latest_snapshot(self._files) if log.log_start_offset else None
+        if cut is not None:
+            yield SnapshotBatch(self._files.read_file(cut.path), cut.end_offset)
+            start = cut.end_offset
+        for batch in log.replay_from(start):
+            yield LoggedBatch(batch)
+
+    def begin(self, now_ms: int) -> None:
+        """Begin the partition's leader epoch: one control record, and the file that says who leads."""
+        epoch = self._partition.state.leader_epoch
+        batch = leader_change_batch(self._broker_id, epoch, now_ms)
+        self._partition.append(self._broker_id, batch, now_ms, origin=AppendOrigin.COORDINATOR)
+        write_quorum_state(self._files, self._broker_id, epoch)

@@ -1,0 +1,210 @@
+"""Messages as JSON, and single fields of them by path: ``topics.0.partitions.*.error_code``."""
+
+import base64
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from types import NoneType
+from typing import Any
+from uuid import UUID
+
+from broker.middleware.items import Wanted, decide, element_type, level_of
+from protocol.errors import ErrorCode
+from protocol.types import ZERO_UUID, Message, uuid_from_text, uuid_text
+
+EACH = "*"
+
+
+class BadPath(Exception):
+    """A path that leads nowhere, or a value that cannot stand there; the message is for the user."""
+
+
+def shown(value: Any, records: Callable[[Any], Any] | None = None) -> Any:
+    """A message, or anything in one, as JSON: codes by name, ids as Kafka prints them, bytes as text or base64.
+
+    ``records`` shows the records of a partition, in the order in which they stand on the wire.
+    """
+    match value:
+        case ErrorCode():
+            return value.name
+        case None | bool() | int() | float() | str():
+            return value
+        case Message():
+            return {
+                name: records(part) if records and name == "records" else shown(part, records)
+                for name, part in ((name, getattr(value, name)) for name in value.__slots__)
+            }
+        case UUID():
+            return uuid_text(value)
+        case bytes() | bytearray() | memoryview():
+            return shown_bytes(bytes(value))
+        case Sequence() | frozenset() | set():
+            return [shown(each, records) for each in value]
+    return str(value)
+
+
+def shown_bytes(raw: bytes) -> Any:
+    """Text where it is UTF-8, else ``{"base64": ...}``."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(raw).decode()}
+
+
+def errors(value: Any) -> Iterator[ErrorCode]:
+    """All error codes of a response but NONE, in its order."""
+    if isinstance(value, ErrorCode):
+        if value is not ErrorCode.NONE:
+            yield value
+    elif isinstance(value, Message):
+        for name in value.__slots__:
+            yield from errors(getattr(value, name))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from errors(each)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def has(message: Any, path: str, value: Any) -> bool:
+    """Whether a field has a value, as JSON shows it; with ``*`` in the path, whether any of them has."""
+    return any(shown(found) == value for found in _find(message, path.split(".")))
+
+
+def _find(at: Any, path: list[str]) -> Iterable[Any]:
+    if not path:
+        yield at
+        return
+    name, *rest = path
+    if isinstance(at, Message):
+        if name in at.__slots__:
+            yield from _find(getattr(at, name), rest)
+    elif isinstance(at, Sequence) and not isinstance(at, str | bytes):
+        elements = at if name == EACH else at[int(name) : int(name) + 1] if name.isdigit() else ()
+        for element in elements:
+            yield from _find(element, rest)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def put(message: Any, path: str, value: Any, wanted: Wanted) -> Any:
+    """A copy with another value in a field; under ``*`` only items that are looked for change. No such item: as it was.
+
+    The value is one that :func:`check` has made.
+    """
+    return _put(message, path.split("."), value, wanted, wanted.kinds)
+
+
+def _put(at: Any, path: list[str], value: Any, wanted: Wanted, open_kinds: frozenset[str]) -> Any:
+    if not path:
+        return value
+    name, *rest = path
+    if isinstance(at, Message):
+        return at.changed(**{name: _put(getattr(at, name), rest, value, wanted, open_kinds)})
+    if at is None:
+        return None
+    elements = list(at)
+    for index, element in enumerate(elements):
+        left: frozenset[str] | None = open_kinds
+        if name == EACH and isinstance(element, Message):
+            decided = decide(level_of(type(element)), element, wanted, open_kinds)
+            left = None if decided is None else open_kinds - decided
+        if left is not None and name in (EACH, str(index)):
+            elements[index] = _put(element, rest, value, wanted, left)
+    return elements
+
+
+def check(cls: type[Message], path: str, value: Any) -> Any:
+    """The value as the message holds it, for a path that leads somewhere.
+
+    Raises:
+        BadPath: no such field, or the value has the wrong type.
+    """
+    hint: Any = cls
+    walked = ""
+    for name in path.split("."):
+        hint = _step(hint, name, walked)
+        walked = f"{walked}.{name}" if walked else name
+    return _made(hint, value, path)
+
+
+def _step(hint: Any, name: str, walked: str) -> Any:
+    listed = element_type(hint)
+    if listed is not None:
+        if name != EACH and not name.isdigit():
+            raise BadPath(f"{walked} is a list: write {walked}.0 for its first element, {walked}.* for all of them")
+        return listed
+    message = message_type(hint)
+    if message is None:
+        raise BadPath(f"{walked} has no fields")
+    hints = typing.get_type_hints(message)
+    if name not in message.__slots__:
+        raise BadPath(f"{walked or message.__name__} has no field {name!r}, it has {', '.join(message.__slots__)}")
+    return hints[name]
+
+
+def message_type(hint: Any) -> type[Message] | None:
+    """The message class of a field that holds one."""
+    parts = (hint, *typing.get_args(hint))
+    return next((part for part in parts if isinstance(part, type) and issubclass(part, Message)), None)
+
+
+def _made(hint: Any, value: Any, path: str) -> Any:
+    """The value of a field from JSON."""
+    kinds = typing.get_args(hint) or (hint,)
+    if value is None:
+        if NoneType in kinds or UUID in kinds:
+            return None
+        raise BadPath(f"{path} cannot be null")
+    listed, message = element_type(hint), message_type(hint)
+    if listed is not None:
+        if not isinstance(value, list):
+            raise BadPath(f"{path} needs a list, not {value!r}")
+        return [_made(listed, each, f"{path}.{at}") for at, each in enumerate(value)]
+    if message is not None:
+        if not isinstance(value, Mapping):
+            raise BadPath(f"{path} needs an object, not {value!r}")
+        return message(**{name: check(message, name, each) for name, each in value.items()})
+    return _plain(set(kinds), value, path)
+
+
+def _plain(kinds: set[Any], value: Any, path: str) -> Any:
+    if ErrorCode in kinds:
+        return _code(value, path)
+    if UUID in kinds:
+        try:
+            found = uuid_from_text(str(value))
+        except ValueError as error:
+            raise BadPath(f"{path} needs an id of 22 characters, not {value!r}") from error
+        return None if found == ZERO_UUID else found
+    if bytes in kinds:
+        return _bytes(value, path)
+    wanted = next(kind for kind in (bool, int, float, str) if any(_is(each, kind) for each in kinds))
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise BadPath(f"{path} needs {_IN_WORDS[wanted]}, not {value!r}")
+    return value
+
+
+_IN_WORDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def _is(kind: Any, plain: type) -> bool:
+    return isinstance(kind, type) and (kind is plain or (issubclass(kind, IntEnum) and plain is int))
+
+
+def _code(value: Any, path: str) -> ErrorCode:
+    try:
+        return ErrorCode[value] if isinstance(value, str) else ErrorCode(value)
+    except (KeyError, ValueError) as error:
+        raise BadPath(f"{path}: there is no error code {value!r}") from error
+
+
+def _bytes(value: Any, path: str) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    try:
+        return base64.b64decode(value["base64"], validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadPath(f'{path} needs a text or {{"base64": "..."}}') from error

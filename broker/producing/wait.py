@@ -1,0 +1,51 @@
+"""acks=-1: an answer waits until the in-sync replicas have what was appended (core D.5)."""
+
+from collections.abc import Sequence
+
+from broker.clock import Waiter
+from broker.context import Connection, RequestContext
+from broker.partition import ReplicatedPartition
+from broker.producing.gate import Candidate
+from protocol.errors import ErrorCode, KafkaError
+
+
+async def await_replication(candidates: Sequence[Candidate], deadline_ms: int, ctx: RequestContext) -> None:
+    """Return when every successful append is below its high watermark, has lost its leader, or time is up.
+
+    What fails in the wait is noted on its candidate: REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, or
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND where the in-sync replicas have become too few. The records stay.
+    """
+    pending = [each for each in candidates if each.info is not None and not _settled(each, ctx)]
+    if not pending:
+        return
+    connection, waiter = ctx.connection, Waiter()
+    watched: list[Connection | ReplicatedPartition] = [connection]
+    watched += [each.partition for each in pending if each.partition is not None]
+    for one in watched:
+        one.watch(waiter.wake)
+    try:
+        while pending and not connection.lost and await waiter.wait(ctx.cluster.clock, deadline_ms):
+            waiter.again()
+            pending = [each for each in pending if not _settled(each, ctx)]
+    finally:
+        for one in watched:
+            one.unwatch(waiter.wake)
+    for each in pending:
+        each.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _settled(candidate: Candidate, ctx: RequestContext) -> bool:
+    """Whether nothing is left to wait for."""
+    partition, info = candidate.partition, candidate.info
+    assert partition is not None
+    assert info is not None
+    try:
+        log = partition.led_by(ctx.node.id)
+    except KafkaError as error:
+        candidate.fail(error)
+        return True
+    if log.high_watermark > info.last_offset:
+        if len(partition.state.isr) < partition.required_isr:
+            candidate.error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return True
+    return False

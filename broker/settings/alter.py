@@ -1,0 +1,245 @@
+"""AlterConfigs and IncrementalAlterConfigs: refuse, or say what is to be stored (core C.4 A1 to A16).
+
+Pure decisions over what is stored now. Storing is the metadata machine's; log levels are the broker's own.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from broker.settings import client_metrics, groups, topics
+from broker.settings.dynamic import validate_broker
+from broker.settings.layers import BrokerSettings
+from broker.settings.loggers import Loggers
+from broker.settings.model import ConfigType, Operation, ResourceType, Row
+from broker.settings.names import as_broker_id
+from broker.settings.tables import BROKER, GROUP, TOPIC
+from broker.settings.values import shown
+from protocol.errors import ErrorCode, KafkaError
+
+_MAX_VALUE_BYTES = 32767
+_ELR_SETTING = "min.insync.replicas"
+_ALTERABLE = frozenset({ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP})
+# Quirk: the lists of client metrics are not among those that can be appended to.
+_SPLITTABLE: Mapping[int, Mapping[str, Row]] = {
+    ResourceType.TOPIC: TOPIC,
+    ResourceType.BROKER: BROKER,
+    ResourceType.GROUP: GROUP,
+}
+
+
+class Change(NamedTuple):
+    """What to do to one key. AlterConfigs only sets."""
+
+    name: str
+    value: str | None
+    operation: int = Operation.SET
+
+
+class Alteration(NamedTuple):
+    """One resource of a request."""
+
+    type: int
+    name: str
+    changes: Sequence[Change]
+
+
+class Decision(NamedTuple):
+    """The answer for one resource. `configs` is the whole new mapping to store, or None: there is nothing to store."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    configs: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the decisions depend on."""
+
+    settings: BrokerSettings  # of the broker that was asked
+    stored: Callable[[int, str], Mapping[str, str]]  # by resource type and name; empty if nothing is stored
+    topic_exists: Callable[[str], bool]
+    check_topic_name: Callable[[str], None]  # raises KafkaError INVALID_TOPIC_EXCEPTION
+    may_alter: Callable[[int, str], bool] = field(default=lambda _type, _name: True)
+    eligible_leader_replicas: bool = True  # the feature's level is 1: min.insync.replicas is the cluster's (KIP-966)
+
+
+def decide(alterations: Sequence[Alteration], world: World, *, incremental: bool) -> list[Decision]:
+    """One decision per resource, in order; one that is refused leaves the others alone."""
+    times = Counter((one.type, one.name) for one in alterations)
+    return [_decide(one, world, incremental, times[one.type, one.name] > 1) for one in alterations]
+
+
+def _decide(one: Alteration, world: World, incremental: bool, repeated: bool) -> Decision:
+    try:
+        if repeated:
+            raise _request("Each resource must appear at most once.")
+        _check_keys(one)
+        if one.type == ResourceType.BROKER_LOGGER and incremental:
+            return _decide_loggers(one, world)
+        if one.type == ResourceType.BROKER:
+            _check_broker(one, world, incremental)
+        elif one.type not in _ALTERABLE:
+            raise _request(f"Unknown resource type {one.type}")
+        _authorize(one, world)
+        stored = world.stored(one.type, one.name)
+        new = _applied(one, stored) if incremental else _replaced(one)
+        _check_elr(one, world, stored, new, incremental)
+        _check_sizes(new)
+        _validate(one, world, stored, new)
+    except KafkaError as error:
+        return Decision(error.code, error.message)
+    return Decision(configs=new)
+
+
+def _request(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _config(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, message)
+
+
+def _check_keys(one: Alteration) -> None:
+    """A2, A3."""
+    if len({change.name for change in one.changes}) < len(one.changes):
+        raise _request("Error due to duplicate config keys")
+    nulls = [c.name for c in one.changes if c.value is None and c.operation != Operation.DELETE]
+    if nulls:
+        raise _request(f"Null value not supported for : {', '.join(nulls)}")
+
+
+def _own_id(one: Alteration, world: World, otherwise: str) -> None:
+    """The resource's name must be this broker's id (A5, C.5)."""
+    node_id = as_broker_id(one.name)
+    if node_id is None:
+        raise _request(f"Node id must be an integer, but it is: {one.name}")
+    if node_id != world.settings.node_id:
+        raise _request(f"{otherwise} {world.settings.node_id}, but received {one.name}")
+
+
+def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
+    """A5 to A8: what the broker itself looks at, before any permission."""
+    if one.name:
+        _own_id(one, world, "Unexpected broker id, expected")
+    new = _replaced(one)
+    if incremental:
+        _check_operations(one.changes)
+        for change in one.changes:
+            if change.operation in {Operation.APPEND, Operation.SUBTRACT}:
+                row = BROKER.get(change.name)
+                if row is None:
+                    raise _config(f"Unknown config name: {change.name}")
+                if row.type is not ConfigType.LIST:
+                    word = Operation(change.operation).name.lower()
+                    raise _config(f"Config value {word} is not allowed for config key: {change.name}")
+        new = _applied(one, world.stored(one.type, one.name))
+    validate_broker(new, world.settings, per_broker=bool(one.name))
+
+
+def _check_operations(changes: Iterable[Change]) -> None:
+    """A6, for brokers; what other resources hear of it is in `_applied`."""
+    for change in changes:
+        if change.operation not in set(Operation):
+            raise _request(f"Unknown operations type {change.operation}")
+
+
+def _authorize(one: Alteration, world: World) -> None:
+    """A10."""
+    if world.may_alter(one.type, one.name):
+        return
+    if one.type == ResourceType.TOPIC:
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if one.type == ResourceType.GROUP:
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _decide_loggers(one: Alteration, world: World) -> Decision:
+    """C.5: permission first here; one bad key refuses them all."""
+    _authorize(one, world)
+    _own_id(one, world, "Unexpected node id. Expected")
+    for change in one.changes:
+        Loggers.check(change.name, change.operation, change.value)
+    return Decision()
+
+
+def _replaced(one: Alteration) -> dict[str, str]:
+    """AlterConfigs: the keys of the request are all there will be."""
+    return {change.name: change.value for change in one.changes if change.value is not None}
+
+
+def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
+    """IncrementalAlterConfigs: the stored keys with the changes applied (A11)."""
+    new = dict(stored)
+    for name, value, operation in one.changes:
+        if operation == Operation.DELETE:
+            new.pop(name, None)
+        elif operation == Operation.SET:
+            new[name] = value or ""
+        elif operation not in (Operation.APPEND, Operation.SUBTRACT):
+            # Kafka's controller falls over it and resigns; the client hears this, and here nobody else hears anything.
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        else:
+            row = _SPLITTABLE.get(one.type, {}).get(name)
+            if row is None or row.type is not ConfigType.LIST:
+                word = Operation(operation).name
+                raise _config(f"Can't {word} to key {name} because its type is not LIST.")
+            # Quirk: what is not set starts from the default of the table, not from the broker's value.
+            start = stored.get(name, shown(row.default) or "")
+            new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT)
+    return new
+
+
+def _edited(text: str, elements: str, *, subtract: bool) -> str:
+    """A list's text with elements taken out or put at its end; split at bare commas, so blanks belong to elements."""
+    parts = text.split(",") if text else []
+    if subtract:
+        unwanted = elements.split(",")
+        return ",".join(part for part in parts if part not in unwanted)
+    for element in elements.split(","):
+        if element not in parts:
+            parts.append(element)
+    return ",".join(parts)
+
+
+def _check_elr(
+    one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str], incremental: bool
+) -> None:
+    """With eligible leader replicas, min.insync.replicas is set for all brokers at once, and never unset (core C.3)."""
+    if one.type != ResourceType.BROKER or not world.eligible_leader_replicas:
+        return
+    touched = [change for change in one.changes if change.name == _ELR_SETTING]
+    if one.name:
+        if touched:
+            raise _config(f"Broker-level {_ELR_SETTING} cannot be altered while ELR is enabled.")
+    elif _ELR_SETTING not in new and (touched if incremental else _ELR_SETTING in stored):
+        raise _config(f"Cluster-level {_ELR_SETTING} cannot be removed while ELR is enabled.")
+
+
+def _check_sizes(new: Mapping[str, str]) -> None:
+    if any(len(text.encode()) > _MAX_VALUE_BYTES for text in new.values()):
+        raise _config(
+            f"The configuration value cannot be added because it exceeds the maximum value size of {_MAX_VALUE_BYTES} "
+            "bytes."
+        )
+
+
+def _validate(one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str]) -> None:
+    """A12 to A14."""
+    if one.type == ResourceType.TOPIC:
+        if not one.name:
+            raise _request("Default topic resources are not allowed.")
+        world.check_topic_name(one.name)
+        topics.validate(new, world.settings, stored)
+        if not world.topic_exists(one.name):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{one.name}' does not exist.")
+    elif one.type == ResourceType.GROUP:
+        if not one.name:
+            raise _request("Default group resources are not allowed.")
+        groups.validate(new, world.settings)
+    elif one.type == ResourceType.CLIENT_METRICS:
+        if not one.name:
+            raise _request("Subscription name can't be empty")
+        client_metrics.validate(new)

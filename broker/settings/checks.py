@@ -1,0 +1,175 @@
+"""The constraints of the tables, saying what Kafka's validators say (core C.3, appendices 2 and 3).
+
+Each answers with the full message, or None. `invalid` gives most of them their frame.
+"""
+
+import re
+from functools import cache
+
+from broker.settings.model import Check, Value
+from broker.settings.values import invalid, shown
+
+_REPLICAS = r"\d+:\d+"
+_VOTER = r"(\d+)@.*"
+_HOST_PORT = r"(?:[a-zA-Z][a-zA-Z\d+.-]*://)?\[?([0-9a-zA-Z\-._%:]*)\]?:([0-9]+)"
+# Days, hours, minutes, seconds, fraction, each with its own sign, as java.time.Duration reads them.
+_DURATION = (
+    r"(?i)([-+]?)P(?:([-+]?\d+)D)?"
+    r"(?:T(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?"
+)
+
+
+class Between:
+    """A number from `least` to `most`, both included (ConfigDef.Range)."""
+
+    __slots__ = ("least", "most")
+
+    def __init__(self, least: float, most: float | None = None) -> None:
+        self.least = least
+        self.most = most
+
+    def __call__(self, name: str, value: Value) -> str | None:
+        """What Kafka says, or None."""
+        assert isinstance(value, (int, float))  # the tables give ranges to numbers only
+        if value < self.least:
+            return invalid(name, str(shown(value)), f"Value must be at least {self.least}")
+        if self.most is not None and value > self.most:
+            return invalid(name, str(shown(value)), f"Value must be no more than {self.most}")
+        return None
+
+
+@cache
+def at_least(least: int) -> Check:
+    """A number not below `least`."""
+    return Between(least)
+
+
+def between(least: float, most: float) -> Check:
+    """A number from `least` to `most`, both included."""
+    return Between(least, most)
+
+
+class ValidList:
+    """A list without empty elements, of any strings or only of `allowed` ones (ConfigDef.ValidList).
+
+    Elements that stand twice are kept once, before this is asked.
+    """
+
+    __slots__ = ("allowed", "may_be_empty")
+    drops_duplicates = True
+
+    def __init__(self, *allowed: str, may_be_empty: bool = True) -> None:
+        self.allowed = allowed
+        self.may_be_empty = may_be_empty
+
+    def __call__(self, name: str, value: Value) -> str | None:
+        """What Kafka says, or None."""
+        assert isinstance(value, tuple)  # the tables give this to lists only
+        if not value and not self.may_be_empty:
+            choice = f"[{', '.join(self.allowed)}]" if self.allowed else "any non-empty value"
+            return f"Configuration '{name}' must not be empty. Valid values include: {choice}"
+        for element in value:
+            if not element:
+                return f"Configuration '{name}' values must not be empty."
+            if self.allowed and element not in self.allowed:
+                return invalid(name, element, f"String must be one of: {', '.join(self.allowed)}")
+        return None
+
+
+ANY_LIST = ValidList()
+FILLED_LIST = ValidList(may_be_empty=False)
+
+
+def one_of(*allowed: str) -> Check:
+    """One of these strings, written exactly so."""
+
+    def check(name: str, value: Value) -> str | None:
+        if value in allowed:
+            return None
+        return invalid(name, str(value), f"String must be one of: {', '.join(allowed)}")
+
+    return check
+
+
+def one_of_any_case(*allowed: str) -> Check:
+    """One of these strings, in any mixture of cases; it is kept as it was written."""
+
+    def check(name: str, value: Value) -> str | None:
+        if str(value).upper() in allowed:
+            return None
+        return invalid(name, str(value), f"String must be one of (case insensitive): {', '.join(allowed)}")
+
+    return check
+
+
+def filled(name: str, value: Value) -> str | None:
+    """A string that is not empty."""
+    return None if value else invalid(name, "", "String must be non-empty")
+
+
+def gzip_level(name: str, value: Value) -> str | None:
+    """-1, the codec's own default, or 1 to 9."""
+    if value == -1 or (isinstance(value, int) and 1 <= value <= 9):
+        return None
+    return invalid(name, str(value), "Value must be between 1 and 9 or equal to -1")
+
+
+def throttled_replicas(name: str, value: Value) -> str | None:
+    """`*`, or elements partition:broker (ThrottledReplicaListValidator)."""
+    assert isinstance(value, tuple)  # the tables give this to lists only
+    if value == ("*",) or all(re.fullmatch(_REPLICAS, element) for element in _without_blank_tail(value)):
+        return None
+    form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    reason = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
+    return invalid(name, f"[{', '.join(value)}]", reason)
+
+
+def _without_blank_tail(value: tuple[str, ...]) -> tuple[str, ...]:
+    # Quirk: Kafka joins the list and splits it again, and that forgets empty elements, but only if there are no others.
+    return () if not any(value) else value
+
+
+def share_offset_reset(name: str, value: Value) -> str | None:
+    """`earliest`, `latest`, or `by_duration:` with an ISO 8601 duration that is not negative (groups 0.7)."""
+    text = str(value)
+    if text in {"earliest", "latest"}:
+        return None
+    behind_ms = duration_ms(text.removeprefix("by_duration:")) if text.startswith("by_duration:") else None
+    if behind_ms is not None and behind_ms >= 0:
+        return None
+    form = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    return invalid(name, text, f"Invalid value `{text}` for configuration {name}. {form}")
+
+
+def duration_ms(text: str) -> int | None:
+    """An ISO 8601 duration (`P1DT2H3M4.5S`, as java.time.Duration reads it) in milliseconds, or None if it is none."""
+    match = re.fullmatch(_DURATION, text)
+    if match is None or text[-1] in "PpTt":
+        return None
+    sign, days, hours, minutes, seconds, fraction = match.groups()
+    total = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes or 0)) * 60_000 + int(seconds or 0) * 1000
+    part = int((fraction or "").ljust(9, "0")) // 1_000_000
+    total += -part if (seconds or "").startswith("-") else part
+    return -total if sign == "-" else total
+
+
+def quorum_servers(name: str, value: Value) -> str | None:
+    """Elements host:port (`controller.quorum.bootstrap.servers`)."""
+    assert isinstance(value, tuple)  # the tables give this to lists only
+    for element in value:
+        if not re.fullmatch(_HOST_PORT, element):
+            form = 'Each entry should be in the form "{host}:{port}"'
+            return f"Failed to parse host name from {element} for the configuration {name}. {form}"
+    return None
+
+
+def quorum_voters(name: str, value: Value) -> str | None:
+    """Elements id@host:port (`controller.quorum.voters`)."""
+    assert isinstance(value, tuple)  # the tables give this to lists only
+    form = "Each entry should be in the form `{id}@{host}:{port}`."
+    for element in value:
+        if re.fullmatch(_VOTER, element) is None:
+            return f"Invalid configuration value for {name}. {form}"
+        if not re.fullmatch(_HOST_PORT, element.partition("@")[2]):
+            return f"Failed to parse host name from entry {element} for the configuration {name}. {form}"
+    return None

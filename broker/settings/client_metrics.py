@@ -1,0 +1,65 @@
+"""Settings of a client metrics subscription (KIP-714, core C.3)."""
+
+import re
+from collections.abc import Mapping
+
+from broker.settings.model import Value
+from broker.settings.tables import CLIENT_METRICS
+from broker.settings.values import BLANKS, parse
+from protocol.errors import ErrorCode, KafkaError
+
+MATCH_NAMES = frozenset(
+    {
+        "client_instance_id",
+        "client_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
+
+
+def effective(stored: Mapping[str, str]) -> dict[str, Value]:
+    """The three settings of a subscription, set or default."""
+    return {
+        row.name: parse(row, stored[row.name]) if row.name in stored else row.default for row in CLIENT_METRICS.values()
+    }
+
+
+def patterns(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+    """The pattern for each named property of a client; a later entry of the same name wins.
+
+    Raises:
+        KafkaError: INVALID_CONFIG for an entry that is not name=regex with a known name.
+    """
+    found: dict[str, re.Pattern[str]] = {}
+    for entry in match:
+        name, _, regex = entry.partition("=")
+        name, regex = name.strip(BLANKS), regex.strip(BLANKS)
+        illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {entry}")
+        if name not in MATCH_NAMES or not regex or "=" in regex:
+            raise illegal
+        try:
+            found[name] = re.compile(regex)
+        except re.error:
+            raise illegal from None
+    return found
+
+
+def validate(proposed: Mapping[str, str]) -> None:
+    """Check all settings of a subscription together (ClientMetricsConfigs.validate).
+
+    Raises:
+        KafkaError: INVALID_REQUEST for an unknown name or an interval out of range, else INVALID_CONFIG.
+    """
+    for name in proposed:
+        if name not in CLIENT_METRICS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
+    values = effective(proposed)
+    interval_ms = values["interval.ms"]
+    if not isinstance(interval_ms, int) or not 100 <= interval_ms <= 3_600_000:
+        reason = "interval must be between 100 and 3600000 (1 hour)"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid value {interval_ms} for interval.ms, {reason}")
+    match = values["match"]
+    patterns(match if isinstance(match, tuple) else ())

@@ -1,0 +1,205 @@
+"""Rules between broker settings, which no single row can state (KafkaConfig.validateValues, groups 0.7).
+
+They hold for what a broker starts with and for what a dynamic change would make of it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from broker.settings.model import Value
+from broker.settings.tables import TOPIC
+
+Values = Mapping[str, Value]
+
+_ENDPOINT = r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)"
+_BOUNDED_INTERVALS = ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
+_BOUNDED_LIMITS = ("delivery.count.limit", "record.lock.duration.ms", "partition.max.record.locks")
+
+
+def broker_problem(values: Values) -> str | None:
+    """Kafka's message for the first rule that a broker's settings break, or None."""
+    return next((problem for rule in _RULES for problem in rule(values)), None)
+
+
+def _int(values: Values, name: str) -> int:
+    value = values[name]
+    assert isinstance(value, int)  # asked for numbers without null
+    return value
+
+
+def log_default(values: Values, topic_setting: str) -> int:
+    """What topics inherit, in the topic's unit: the first of the broker settings behind it that is set."""
+    found = (
+        value * synonym.factor
+        for synonym in TOPIC[topic_setting].synonyms
+        if isinstance(value := values[synonym.name], int)
+    )
+    return next(found)
+
+
+def _log_times(values: Values) -> Iterator[str]:
+    if log_default(values, "segment.ms") < 1:
+        yield "requirement failed: log.roll.ms must be greater than or equal to 1"
+    if log_default(values, "segment.jitter.ms") < 0:
+        yield "requirement failed: log.roll.jitter.ms must be greater than or equal to 0"
+    if log_default(values, "retention.ms") == 0:
+        yield "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+
+
+def _cleaner(values: Values) -> Iterator[str]:
+    threads = _int(values, "log.cleaner.threads")
+    if threads == 0 or _int(values, "log.cleaner.dedupe.buffer.size") // threads <= 1024 * 1024:
+        yield "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
+
+
+def _replica_waits(values: Values) -> Iterator[str]:
+    wait_ms = _int(values, "replica.fetch.wait.max.ms")
+    if wait_ms > _int(values, "replica.socket.timeout.ms"):
+        yield (
+            "requirement failed: replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to "
+            "prevent unnecessary socket timeouts"
+        )
+    if wait_ms > _int(values, "replica.lag.time.max.ms"):
+        yield (
+            "requirement failed: replica.fetch.wait.max.ms should always be less than or equal to "
+            "replica.lag.time.max.ms to prevent frequent changes in ISR"
+        )
+
+
+def _codecs(values: Values) -> Iterator[str]:
+    for name in ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec"):
+        if not 0 <= _int(values, name) <= 4:
+            yield f"Unknown compression type id: {values[name]}"
+
+
+def _requests(values: Values) -> Iterator[str]:
+    queued = _int(values, "queued.max.request.bytes")
+    if 0 < queued < _int(values, "socket.request.max.bytes"):
+        yield "requirement failed: queued.max.request.bytes must be larger or equal to socket.request.max.bytes"
+
+
+def _connections(values: Values) -> Iterator[str]:
+    name = "max.connections.per.ip.overrides"
+    overrides = str(values[name] or "")
+    for part in filter(None, (part.strip() for part in overrides.split(","))):
+        host, colon, limit = part.rpartition(":")
+        if not colon:
+            yield _no_colon(name, part)
+        elif not re.fullmatch(r"[+-]?\d+", limit.strip()) or not host:
+            yield f'For input string: "{limit.strip()}"'
+    if values["max.connections.per.ip"] == 0 and not overrides:
+        yield (
+            "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
+            "property is set."
+        )
+
+
+def _identity(values: Values) -> Iterator[str]:
+    if values["broker.id"] not in {-1, values["node.id"]}:
+        yield "You must set `node.id` to the same value as `broker.id`."
+
+
+def _cordoned(values: Values) -> Iterator[str]:
+    cordoned, dirs = values["cordoned.log.dirs"], values["log.dirs"] or values["log.dir"]
+    assert isinstance(cordoned, tuple)  # a LIST without null
+    assert isinstance(dirs, tuple)  # log.dir is never null
+    missing = [entry for entry in cordoned if entry not in dirs]
+    if missing and cordoned != ("*",):
+        yield (
+            "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+            f"Missing entries : {', '.join(missing)}"
+        )
+
+
+def _protocol_map(values: Values) -> list[str]:
+    return [part.strip() for part in str(values["listener.security.protocol.map"]).split(",") if part.strip()]
+
+
+def _protocols(values: Values) -> Iterator[str]:
+    name = "listener.security.protocol.map"
+    for part in _protocol_map(values):
+        _, colon, protocol = part.rpartition(":")
+        if not colon:
+            yield _no_colon(name, part)
+        elif protocol.strip().upper() not in {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}:
+            yield f"Invalid security protocol `{protocol.strip()}` defined in {name}"
+
+
+def _no_colon(name: str, part: str) -> str:
+    # The text of Java's own exception: the string has no colon to cut at.
+    return f"Error parsing configuration property '{name}': begin 0, end -1, length {len(part)}"
+
+
+def _listeners(values: Values) -> Iterator[str]:
+    listeners = values["listeners"]
+    assert isinstance(listeners, tuple)  # a LIST without null
+    head = f"Error creating broker listeners from '[{', '.join(listeners)}]'"
+    protocols = {part.partition(":")[0].strip().upper() for part in _protocol_map(values)}
+    names, ports = [], []
+    for text in listeners:
+        match = re.fullmatch(_ENDPOINT, text)
+        if match is None:
+            yield f"{head}: Unable to parse {text} to a broker endpoint"
+            return
+        names.append(match[1].upper())
+        ports.append(match[3])
+    for name in names:
+        if name not in protocols and name != "CONTROLLER":
+            yield f"{head}: No security protocol defined for listener {name}"
+    if len(set(names)) < len(names):
+        yield f"{head}: Each listener must have a different name, listeners: [{', '.join(listeners)}]"
+    fixed = [port for port in ports if port != "0"]
+    if len(set(fixed)) < len(fixed):
+        yield f"{head}: Each listener must have a different port, listeners: [{', '.join(listeners)}]"
+
+
+def _group_protocols(values: Values) -> Iterator[str]:
+    protocols = values["group.coordinator.rebalance.protocols"]
+    if isinstance(protocols, tuple) and "classic" not in protocols:
+        yield "Disabling the 'classic' protocol is not supported."
+
+
+def _group_intervals(values: Values) -> Iterator[str]:
+    for kind in ("consumer", "share", "streams"):
+        for name in _BOUNDED_INTERVALS:
+            value, least, most = f"group.{kind}.{name}", f"group.{kind}.min.{name}", f"group.{kind}.max.{name}"
+            if _int(values, most) < _int(values, least):
+                yield f"{most} must be greater than or equal to {least}"
+            if _int(values, value) < _int(values, least):
+                yield f"{value} must be greater than or equal to {least}"
+            if _int(values, value) > _int(values, most):
+                yield f"{value} must be less than or equal to {most}"
+        heartbeat, session = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
+        if _int(values, heartbeat) >= _int(values, session):
+            yield f"{heartbeat} must be less than {session}"
+
+
+def _group_limits(values: Values) -> Iterator[str]:
+    standby, most_standby = "group.streams.num.standby.replicas", "group.streams.max.standby.replicas"
+    if _int(values, standby) > _int(values, most_standby):
+        yield f"{standby} must be less than or equal to {most_standby}"
+    for name in _BOUNDED_LIMITS:
+        value, least, most = f"group.share.{name}", f"group.share.min.{name}", f"group.share.max.{name}"
+        if _int(values, value) < _int(values, least):
+            yield f"{value} must be greater than or equal to {least}"
+        if _int(values, value) > _int(values, most):
+            yield f"{most} must be greater than or equal to {value}"
+    if _int(values, "group.share.max.share.sessions") < _int(values, "group.share.max.size"):
+        yield "group.share.max.share.sessions must be greater than or equal to group.share.max.size"
+
+
+_RULES: tuple[Callable[[Values], Iterator[str]], ...] = (
+    _identity,
+    _log_times,
+    _cleaner,
+    _replica_waits,
+    _codecs,
+    _requests,
+    _connections,
+    _cordoned,
+    _protocols,
+    _listeners,
+    _group_protocols,
+    _group_intervals,
+    _group_limits,
+)

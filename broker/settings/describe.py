@@ -1,0 +1,160 @@
+"""What DescribeConfigs tells: entries with effective values, sources and synonyms (core C.2)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from broker.settings import client_metrics, groups, topics
+from broker.settings.layers import BrokerSettings
+from broker.settings.model import ConfigSource, ConfigType, ResourceType, Row, Value, Visibility
+from broker.settings.names import broker_row, broker_synonyms, is_dynamic
+from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from broker.settings.values import shown
+
+
+class Layer(NamedTuple):
+    """One place where a setting has a value; the first in a list is the one that counts."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class Entry(NamedTuple):
+    """One setting of a resource. `synonyms` are always there; a handler leaves them out when nobody asked."""
+
+    name: str
+    value: str | None
+    type: ConfigType
+    sensitive: bool
+    read_only: bool
+    synonyms: Sequence[Layer]
+    default_source: ConfigSource = ConfigSource.DEFAULT
+
+    @property
+    def source(self) -> ConfigSource:
+        """Where the effective value comes from (core C.2 item 10)."""
+        return self.synonyms[0].source if self.synonyms else self.default_source
+
+
+def broker_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
+    """All public settings of a broker and whatever else is set on it, or those of the named ones that exist."""
+    for name in _wanted(keys, BROKER, *(texts for _, texts in settings.layers[:-1])):
+        row = broker_row(name)
+        synonyms = _chain(settings, name, broker_synonyms(name), sensitive=row is None or row.sensitive)
+        yield _entry(name, row, None if row is None else settings.value(name), synonyms, read_only=not is_dynamic(name))
+
+
+def cluster_wide_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
+    """What is set for all brokers at once (BROKER ""), as it was written."""
+    for name in _wanted(keys, {}, settings.cluster_wide):
+        row = broker_row(name)
+        sensitive = row is None or row.sensitive
+        text = None if sensitive else settings.cluster_wide[name]
+        synonyms = (Layer(name, text, ConfigSource.DYNAMIC_DEFAULT_BROKER),)
+        yield _entry(name, row, text, synonyms, read_only=not is_dynamic(name))
+
+
+def topic_entries(
+    overrides: Mapping[str, str], settings: BrokerSettings, keys: Iterable[str] | None = None
+) -> Iterator[Entry]:
+    """All public settings of a topic and any others set on it."""
+    values = topics.effective(overrides, settings)
+    yield from _derived(TOPIC, values, overrides, settings, source=ConfigSource.TOPIC, keys=keys)
+
+
+def group_entries(
+    stored: Mapping[str, str], settings: BrokerSettings, keys: Iterable[str] | None = None
+) -> Iterator[Entry]:
+    """All settings of a group, whether it exists or not."""
+    values = groups.stated(stored, settings)
+    for entry in _derived(GROUP, values, stored, settings, source=ConfigSource.GROUP, keys=keys):
+        row = GROUP.get(entry.name)
+        if row is None or row.synonyms:
+            yield entry
+        else:
+            own_default = Layer(entry.name, shown(row.default), ConfigSource.DEFAULT)
+            yield entry._replace(synonyms=(*entry.synonyms, own_default))
+
+
+def client_metrics_entries(stored: Mapping[str, str], keys: Iterable[str] | None = None) -> Iterator[Entry]:
+    """The three settings of a client metrics subscription, whether it exists or not."""
+    values = client_metrics.effective(stored)
+    yield from _derived(CLIENT_METRICS, values, stored, None, source=ConfigSource.CLIENT_METRICS, keys=keys)
+
+
+def logger_entries(levels: Mapping[str, str], keys: Iterable[str] | None = None) -> Iterator[Entry]:
+    """A broker's loggers with their effective levels."""
+    source = ConfigSource.DYNAMIC_BROKER_LOGGER
+    for name in _wanted(keys, {}, levels):
+        unknown = ConfigType.UNKNOWN
+        yield Entry(name, levels[name], unknown, False, read_only=False, synonyms=(), default_source=source)
+
+
+def documentation(resource_type: ResourceType, name: str) -> str | None:
+    """What a setting is for, in a sentence or two; None for names that no table knows."""
+    from broker.settings import texts  # noqa: PLC0415 - long, and asked for rarely
+
+    if resource_type is ResourceType.BROKER:
+        row = broker_row(name)
+        return None if row is None else texts.BROKER.get(row.name)
+    return {
+        ResourceType.TOPIC: texts.TOPIC,
+        ResourceType.GROUP: texts.GROUP,
+        ResourceType.CLIENT_METRICS: texts.CLIENT_METRICS,
+    }[resource_type].get(name)
+
+
+def _wanted(keys: Iterable[str] | None, table: Mapping[str, Row], *layers: Mapping[str, str]) -> Iterator[str]:
+    """The names to describe: all there are, or of the given ones those that there are, each once (core C.2 item 3)."""
+    public = Visibility.PUBLIC
+    if keys is None:
+        listed = [name for name, row in table.items() if row.visibility is public]
+        yield from dict.fromkeys((*listed, *(name for texts in layers for name in texts)))
+        return
+    for name in dict.fromkeys(keys):
+        row = table.get(name)
+        if (row is not None and row.visibility is public) or any(name in texts for texts in layers):
+            yield name
+
+
+def _chain(settings: BrokerSettings, name: str, synonyms: Sequence[str], *, sensitive: bool) -> list[Layer]:
+    """Where a broker setting has values, highest precedence first.
+
+    Quirk (core C.2 item 11): what comes before the first entry of that very name is dropped, so with only
+    `log.retention.hours` set, `log.retention.ms` has no entry at all.
+    """
+    found = [
+        Layer(synonym, None if sensitive else texts[synonym], source)
+        for source, texts in settings.layers
+        for synonym in synonyms
+        if synonym in texts
+    ]
+    first = next((index for index, layer in enumerate(found) if layer.name == name), len(found))
+    return found[first:]
+
+
+def _derived(
+    table: Mapping[str, Row],
+    values: Mapping[str, Value],
+    own: Mapping[str, str],
+    settings: BrokerSettings | None,
+    *,
+    source: ConfigSource,
+    keys: Iterable[str] | None,
+) -> Iterator[Entry]:
+    """The settings of a resource that takes its defaults from the broker."""
+    for name in _wanted(keys, table, own):
+        row = table.get(name)
+        synonyms: list[Layer] = []
+        if name in own:
+            synonyms.append(Layer(name, None if row is None else shown(values[name]), source))
+        if row is not None and row.synonyms and settings is not None:
+            first = row.synonyms[0].name
+            synonyms += _chain(settings, first, broker_synonyms(first), sensitive=False)
+        yield _entry(name, row, values.get(name), synonyms, read_only=False)
+
+
+def _entry(name: str, row: Row | None, value: Value, synonyms: Sequence[Layer], *, read_only: bool) -> Entry:
+    if row is None:  # of unknown type, so perhaps a secret
+        return Entry(name, None, ConfigType.UNKNOWN, True, read_only, synonyms)
+    return Entry(name, None if row.sensitive else shown(value), row.type, row.sensitive, read_only, synonyms)

@@ -1,0 +1,134 @@
+"""Whether a broker's dynamic settings may become these (core C.4 A8; DynamicBrokerConfig.validate).
+
+All refusals are INVALID_REQUEST, also those of bad values: a quirk of Kafka's.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from broker.settings.crosschecks import Values, broker_problem, log_default
+from broker.settings.layers import BrokerSettings
+from broker.settings.model import Row, UpdateMode, Value
+from broker.settings.names import base_name, broker_row
+from broker.settings.topics import local_retention_problem
+from broker.settings.values import parse
+from protocol.errors import ErrorCode, KafkaError
+
+# Pools that may at most double or halve in one step. The cleaner says it in its own words.
+THREAD_POOLS = frozenset(
+    {
+        "background.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "remote.log.manager.copier.thread.pool.size",
+        "remote.log.manager.expiration.thread.pool.size",
+        "remote.log.manager.follower.thread.pool.size",
+        "remote.log.reader.threads",
+    }
+)
+_CLEANER = "log.cleaner.threads"
+# What the listeners that are open were opened with.
+_OF_OPEN_LISTENERS = ("listeners", "listener.security.protocol.map", "sasl.mechanism.inter.broker.protocol")
+# The one class of metrics reporters that need not be loaded.
+_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+
+
+def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool) -> None:
+    """Check the whole of what would be stored for BROKER "<id>" (per_broker) or BROKER "".
+
+    Raises:
+        KafkaError: INVALID_REQUEST with Kafka's reason.
+    """
+    rows = {name: broker_row(name) for name in texts}
+    known = {name: row for name, row in rows.items() if row is not None}
+    _refuse_names("Cannot update these configs dynamically", (n for n, row in known.items() if _is_fixed(n, row)))
+    _refuse_names(
+        "These security configs can be dynamically updated only per-listener using the listener prefix",
+        (name for name in texts if _is_secret_of_a_listener(name)),
+    )
+    for name, row in known.items():
+        try:
+            parse(row._replace(name=name), texts[name])
+        except KafkaError as error:
+            raise _refused(error.message or "") from None
+    if not per_broker:
+        _refuse_names(
+            "Cannot update these configs at default cluster level, broker id must be specified",
+            (name for name, row in known.items() if row.mode is UpdateMode.PER_BROKER),
+        )
+    before = settings.preview(settings.cluster_wide, settings.own)
+    after = settings.preview(settings.cluster_wide, texts) if per_broker else settings.preview(texts, settings.own)
+    problem = broker_problem(after)
+    if problem is not None and problem != broker_problem(before):
+        raise _refused(problem)
+    for problem in _reconfiguration_problems(before, after):
+        # The reason arrives as an exception's text in the place of a value: a quirk of Kafka's.
+        exception = f"org.apache.kafka.common.config.ConfigException: {problem}"
+        raise _refused(f"Invalid value {exception} for configuration Invalid dynamic configuration")
+
+
+def _refused(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _refuse_names(complaint: str, names: Iterable[str]) -> None:
+    found = list(names)
+    if found:
+        raise _refused(f"{complaint}: [{', '.join(found)}]")
+
+
+def _is_fixed(name: str, row: Row) -> bool:
+    """Whether a setting is known and read-only; with a listener's prefix all are taken."""
+    return row.mode is UpdateMode.READ_ONLY and row.name == name
+
+
+def _is_secret_of_a_listener(name: str) -> bool:
+    """Keystores and truststores belong to one listener (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS)."""
+    return name == "ssl.key.password" or name.startswith(("ssl.keystore.", "ssl.truststore."))
+
+
+def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
+    """What the parts of the broker say that would have to follow the change."""
+    for name, value in after.items():
+        if value != before.get(name):
+            yield from _thread_problems(name, before.get(name, before.get(base_name(name))), value)
+    if any(before[name] != after[name] for name in _OF_OPEN_LISTENERS):
+        first = str(before["listeners"][0]).partition(":")[0] if isinstance(before["listeners"], tuple) else ""
+        yield (
+            f"Configs cannot be updated dynamically for existing listener ListenerName({first}), restart broker or "
+            "create a new listener for update"
+        )
+    reporters = after["metric.reporters"]
+    if reporters != before["metric.reporters"] and isinstance(reporters, tuple) and set(reporters) - {_REPORTER}:
+        update = "Validation of dynamic config update of Set(metric.reporters)"
+        yield f"{update} failed with class class kafka.server.DynamicMetricsReporters"
+    yield from _local_retention_problems(before, after)
+
+
+def _thread_problems(name: str, old: Value, new: Value) -> Iterable[str]:
+    base = base_name(name)
+    if not isinstance(old, int) or not isinstance(new, int) or (base not in THREAD_POOLS and base != _CLEANER):
+        return
+    if old // 2 <= new <= old * 2:
+        return
+    if base == _CLEANER:
+        if new < old:
+            yield f"Log cleaner threads cannot be reduced to less than half the current value {old}"
+        else:
+            yield f"Log cleaner threads cannot be increased to more than double the current value {old}"
+        return
+    rule = "be at least half" if new < old else "not be greater than double"
+    yield f"Dynamic thread count update validation failed for {base}={new}, value should {rule} the current value {old}"
+
+
+def _local_retention_problems(before: Values, after: Values) -> Iterable[str]:
+    """Tiered storage's rule, which holds for the broker's defaults even without tiered storage."""
+    for unit in ("ms", "bytes"):
+        name, limit = f"log.local.retention.{unit}", f"log.retention.{unit}"
+        local, total = after[name], log_default(after, f"retention.{unit}")
+        unchanged = before[name] == local and before[limit] == after[limit]
+        if isinstance(local, int) and not unchanged:
+            complaint = local_retention_problem(name, local, limit, max(total, -1))
+            if complaint is not None:
+                yield complaint

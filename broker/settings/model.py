@@ -1,0 +1,123 @@
+"""What one setting is: a row of a table, and the small words of the config APIs.
+
+A row holds what the broker must know at every start. Its documentation, which only a DescribeConfigs with
+IncludeDocumentation reads, stands under the same name in `broker.settings.texts`.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple
+
+Value = bool | int | float | str | tuple[str, ...] | None
+"""A parsed value: a list is a tuple of strings, a password and a class are strings, null is None."""
+
+Check = Callable[[str, Value], str | None]
+"""Judges a parsed value under its setting's name: what Kafka would say against it, or None."""
+
+
+class ConfigType(IntEnum):
+    """A setting's type as DescribeConfigs reports it (core C.1)."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigSource(IntEnum):
+    """Where an effective value comes from, as DescribeConfigs reports it (core C.1)."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class ResourceType(IntEnum):
+    """What the config APIs speak about (core C.1)."""
+
+    UNKNOWN = 0
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does to one key (core C.1)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class UpdateMode(IntEnum):
+    """Whether and where a broker setting may change while the broker runs (core appendix 3, column mode)."""
+
+    READ_ONLY = 0
+    CLUSTER_WIDE = 1  # for one broker ("1") or for all ("")
+    PER_BROKER = 2  # for one broker only
+
+
+class Visibility(IntEnum):
+    """Whether DescribeConfigs lists a setting."""
+
+    PUBLIC = 0  # always
+    WHEN_SET = 1  # Kafka's internal ones, and our own
+    PLUGIN = 2  # belongs to a plugin of Kafka's: when set, and then as of unknown type
+
+
+class Synonym(NamedTuple):
+    """A broker setting that supplies a topic's default, and what one of its units is in the topic's unit."""
+
+    name: str
+    factor: int = 1
+
+
+class Row(NamedTuple):
+    """One setting."""
+
+    name: str
+    type: ConfigType
+    default: Value
+    check: Check | None = None
+    mode: UpdateMode = UpdateMode.READ_ONLY
+    visibility: Visibility = Visibility.PUBLIC
+    synonyms: tuple[Synonym, ...] = ()
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether its value is never told (core C.2 item 9)."""
+        return self.type is ConfigType.PASSWORD
+
+
+BOOLEAN = ConfigType.BOOLEAN
+STRING = ConfigType.STRING
+INT = ConfigType.INT
+SHORT = ConfigType.SHORT
+LONG = ConfigType.LONG
+DOUBLE = ConfigType.DOUBLE
+LIST = ConfigType.LIST
+CLASS = ConfigType.CLASS
+PASSWORD = ConfigType.PASSWORD
+
+CLUSTER = UpdateMode.CLUSTER_WIDE
+PER_BROKER = UpdateMode.PER_BROKER
+WHEN_SET = Visibility.WHEN_SET
+PLUGIN = Visibility.PLUGIN
+
+MAX_INT = 2**31 - 1
+MAX_LONG = 2**63 - 1

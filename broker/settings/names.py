@@ -1,0 +1,110 @@
+"""Which names there are: prefixed ones, plugins' ones, and the nearest one to a slip of the pen."""
+
+import re
+from collections.abc import Iterable
+
+from broker.settings.model import Row, UpdateMode, Visibility
+from broker.settings.tables import BROKER
+from broker.settings.values import parse
+from protocol.errors import KafkaError
+
+# DynamicBrokerConfig.ListenerConfigRegex: a setting for one listener alone.
+_OF_LISTENER = r"listener\.name\.[^.]*\.(.+)"
+
+# The settings that a listener may hold once per SASL mechanism, listener.name.<l>.<mechanism>.<setting>.
+_OF_MECHANISM = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+
+# Configuration of plugins: whatever comes after these is nobody's business but theirs.
+PLUGIN_PREFIXES = (
+    "listener.name.",
+    "config.providers.",
+    "rsm.config.",
+    "rlmm.config.",
+    "metrics.jmx.",
+    "client.quota.callback.",
+    "ssl.engine.factory.",
+    "plugin.",
+)
+
+SYNONYMS_OF_A_BROKER = {
+    name: family
+    for family in (
+        ("log.roll.ms", "log.roll.hours"),
+        ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+        ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+        ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    )
+    for name in family
+    if name != "log.flush.scheduler.interval.ms"
+}
+"""Broker settings that stand for each other, in order of precedence (DynamicBrokerConfig.brokerConfigSynonyms)."""
+
+
+def base_name(name: str) -> str:
+    """The setting behind `listener.name.<listener>.[<mechanism>.]<setting>`; any other name is its own base."""
+    match = re.fullmatch(_OF_LISTENER, name) if name.startswith("listener.name.") else None
+    if match is None:
+        return name
+    return next((known for known in _OF_MECHANISM if match[1].endswith(known)), match[1])
+
+
+def broker_row(name: str) -> Row | None:
+    """The row of a broker setting, also of one with a listener's prefix; None for names that Kafka does not know."""
+    row = BROKER.get(name)
+    if row is None and name.startswith("listener.name."):
+        row = BROKER.get(base_name(name))
+    return None if row is None or row.visibility is Visibility.PLUGIN else row
+
+
+def broker_synonyms(name: str) -> tuple[str, ...]:
+    """The names under which a broker setting's value is looked up, highest precedence first."""
+    base = base_name(name)
+    return SYNONYMS_OF_A_BROKER.get(name, (name,)) if base == name else (name, base)
+
+
+def as_broker_id(text: str) -> int | None:
+    """The broker id that a resource's name means, or None if it is no integer."""
+    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
+
+
+def is_dynamic(name: str) -> bool:
+    """Whether a broker setting of exactly this name may change while the broker runs."""
+    row = BROKER.get(name)
+    return row is not None and row.mode is not UpdateMode.READ_ONLY
+
+
+def nearest(wanted: str, names: Iterable[str]) -> str | None:
+    """The known name that looks most like the wanted one, if any does."""
+    import difflib  # noqa: PLC0415 - slow to import, and only a refusal needs it
+
+    found = difflib.get_close_matches(wanted, list(names), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def is_setting(name: str) -> bool:
+    """Whether Kafka has a broker setting of that name, or leaves the name to a plugin."""
+    return base_name(name) in BROKER or name.startswith(PLUGIN_PREFIXES)
+
+
+def static_problem(name: str, text: str) -> str | None:
+    """What is wrong with `--set name=text`, in one sentence, or None.
+
+    Unlike Kafka, which keeps what it does not know for plugins, an unknown name outside the plugins' prefixes is a
+    mistake: here no plugin can be loaded.
+    """
+    if not is_setting(name):
+        meant = nearest(name, BROKER)
+        return "Kafka has no such broker setting" + (f"; did you mean {meant}?" if meant else "")
+    row = BROKER.get(base_name(name))
+    if row is not None:
+        try:
+            parse(row, text)
+        except KafkaError as error:
+            return error.message
+    return None

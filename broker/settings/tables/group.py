@@ -1,0 +1,82 @@
+"""Settings of one group, the resource type GROUP (core appendix 2, groups 0.7)."""
+
+from broker.settings.checks import at_least, one_of, share_offset_reset
+from broker.settings.model import BOOLEAN, INT, STRING, Row, Synonym
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "consumer.assignment.interval.ms",
+        INT,
+        1000,
+        at_least(0),
+        synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
+    ),
+    Row(
+        "consumer.heartbeat.interval.ms",
+        INT,
+        5000,
+        at_least(1),
+        synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
+    ),
+    Row(
+        "consumer.session.timeout.ms",
+        INT,
+        45_000,
+        at_least(1),
+        synonyms=(Synonym("group.consumer.session.timeout.ms"),),
+    ),
+    Row(
+        "share.assignment.interval.ms",
+        INT,
+        1000,
+        at_least(0),
+        synonyms=(Synonym("group.share.assignment.interval.ms"),),
+    ),
+    Row("share.auto.offset.reset", STRING, "latest", share_offset_reset),
+    Row("share.delivery.count.limit", INT, 5, at_least(2), synonyms=(Synonym("group.share.delivery.count.limit"),)),
+    Row(
+        "share.heartbeat.interval.ms", INT, 5000, at_least(1), synonyms=(Synonym("group.share.heartbeat.interval.ms"),)
+    ),
+    Row("share.isolation.level", STRING, "read_uncommitted", one_of("read_committed", "read_uncommitted")),
+    Row(
+        "share.partition.max.record.locks",
+        INT,
+        2000,
+        at_least(100),
+        synonyms=(Synonym("group.share.partition.max.record.locks"),),
+    ),
+    Row(
+        "share.record.lock.duration.ms",
+        INT,
+        30_000,
+        at_least(1000),
+        synonyms=(Synonym("group.share.record.lock.duration.ms"),),
+    ),
+    Row("share.renew.acknowledge.enable", BOOLEAN, True),
+    Row("share.session.timeout.ms", INT, 45_000, at_least(1), synonyms=(Synonym("group.share.session.timeout.ms"),)),
+    Row(
+        "streams.assignment.interval.ms",
+        INT,
+        1000,
+        at_least(0),
+        synonyms=(Synonym("group.streams.assignment.interval.ms"),),
+    ),
+    Row(
+        "streams.heartbeat.interval.ms",
+        INT,
+        5000,
+        at_least(1),
+        synonyms=(Synonym("group.streams.heartbeat.interval.ms"),),
+    ),
+    Row(
+        "streams.initial.rebalance.delay.ms",
+        INT,
+        3000,
+        at_least(0),
+        synonyms=(Synonym("group.streams.initial.rebalance.delay.ms"),),
+    ),
+    Row("streams.num.standby.replicas", INT, 0, at_least(0), synonyms=(Synonym("group.streams.num.standby.replicas"),)),
+    Row(
+        "streams.session.timeout.ms", INT, 45_000, at_least(1), synonyms=(Synonym("group.streams.session.timeout.ms"),)
+    ),
+)

@@ -1,0 +1,112 @@
+"""Topic settings: what a topic effectively has, and which settings a topic may be given (core C.3, C.6)."""
+
+from collections.abc import Mapping
+
+from broker.settings.layers import BrokerSettings
+from broker.settings.model import Value
+from broker.settings.tables import TOPIC
+from broker.settings.values import invalid, parse
+from protocol.errors import ErrorCode, KafkaError
+
+_SCHEMA_DEFAULTS: dict[str, Value] = {row.name: row.default for row in TOPIC.values()}
+
+_DISABLED = (
+    "It is invalid to disable remote storage without deleting remote data. "
+    "If you want to keep the remote data and turn to read only, "
+    "please set `remote.storage.enable=true,remote.log.copy.disable=true`. "
+    "If you want to disable remote storage and delete all remote data, "
+    "please set `remote.storage.enable=false,remote.log.delete.on.disable=true`."
+)
+
+
+def effective(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
+    """Every topic setting's value: the topic's own, else the broker's, else the default.
+
+    Flat, by Kafka's topic names; LIST values are tuples, `internal.segment.bytes` is None unless set. A stored text
+    that no longer parses counts as not set.
+    """
+    values = dict(settings.topic_defaults)
+    for name, text in overrides.items():
+        row = TOPIC.get(name)
+        if row is not None:
+            try:
+                values[name] = parse(row, text)
+            except KafkaError:
+                continue
+    return values
+
+
+def validate(
+    proposed: Mapping[str, str | None], settings: BrokerSettings, existing: Mapping[str, str] | None = None
+) -> None:
+    """Check all of a topic's own settings together, for CreateTopics and for a change (LogConfig.validate).
+
+    Raises:
+        KafkaError: INVALID_CONFIG with Kafka's message.
+    """
+    nulls = [name for name, text in proposed.items() if text is None]
+    if nulls:
+        raise _refused(f"Null value not supported for topic configs: {','.join(nulls)}")
+    for name in proposed:
+        if name not in TOPIC:
+            raise _refused(f"Unknown topic config name: {name}")
+    given = {name: parse(TOPIC[name], text) for name, text in proposed.items() if text is not None}
+    tiered = settings.boolean("remote.log.storage.system.enable")
+    # Quirk: only with tiered storage on the broker do its own defaults take part in the check.
+    values = {**(settings.topic_defaults if tiered else _SCHEMA_DEFAULTS), **given}
+    least, most = _number(values, "min.compaction.lag.ms"), _number(values, "max.compaction.lag.ms")
+    if least > most:
+        raise _refused(
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
+        )
+    _check_remote(values, tiered=tiered, was_remote=(existing or {}).get("remote.storage.enable", "") == "true")
+
+
+def _refused(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, message)
+
+
+def _number(values: Mapping[str, Value], name: str) -> int:
+    value = values[name]
+    assert isinstance(value, int)  # asked for numbers without null
+    return value
+
+
+def _check_remote(values: Mapping[str, Value], *, tiered: bool, was_remote: bool) -> None:
+    """The rules of tiered storage, as far as a topic asks for it."""
+    if not values["remote.storage.enable"]:
+        if was_remote and tiered and not values["remote.log.delete.on.disable"]:
+            raise _refused(_DISABLED)
+        return
+    if not tiered:
+        raise _refused(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
+    policy = values["cleanup.policy"]
+    if isinstance(policy, tuple) and "compact" in policy:
+        raise _refused(
+            "Remote log storage only supports topics with cleanup.policy=delete or cleanup.policy being an empty list."
+        )
+    for unit in ("ms", "bytes"):
+        name, limit = f"local.retention.{unit}", f"retention.{unit}"
+        local, total = _number(values, name), _number(values, limit)
+        complaint = local_retention_problem(name, local, limit, total)
+        if complaint is not None:
+            raise _refused(complaint)
+        if values["remote.log.copy.disable"] and local not in {-2, total}:
+            raise _refused(
+                f"When `remote.log.copy.disable` is set to true, the `{name}` and `{limit}` must be set to the "
+                "identical value because there will be no more logs copied to the remote storage."
+            )
+
+
+def local_retention_problem(name: str, local: int, limit: str, total: int) -> str | None:
+    """What is wrong with keeping `local` on the broker's disk when `total` is kept at all; -1 is no limit."""
+    if total == -1:
+        return None
+    if local == -1:
+        return invalid(name, str(local), f"Value must not be -1 as {limit} value is set as {total}.")
+    if local > total:
+        return invalid(name, str(local), f"Value must not be more than {limit} property value: {total}")
+    return None

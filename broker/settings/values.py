@@ -1,0 +1,136 @@
+"""Text to value and back, as Kafka's ConfigDef reads and prints settings (core C.3, C.2 item 9)."""
+
+import math
+import re
+from collections.abc import Callable
+
+from broker.settings.model import ConfigType, Row, Value
+from protocol.errors import ErrorCode, KafkaError
+
+# Java's String.trim: everything up to and including the space.
+BLANKS = "".join(map(chr, range(33)))
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+# A class must be loadable in Kafka. Here nothing is loaded; a name with a package passes for one.
+_CLASS = re.compile(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+")
+
+_BITS = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
+
+
+def invalid(name: str, value: str, reason: str) -> str:
+    """The message of Kafka's ConfigException."""
+    return f"Invalid value {value} for configuration {name}: {reason}"
+
+
+def parse(row: Row, text: str) -> Value:
+    """The value that a text means for this setting.
+
+    Raises:
+        KafkaError: INVALID_CONFIG with Kafka's own message, if the text has the wrong form or the value is refused.
+    """
+    value = _READERS[row.type](row, text)
+    if row.check is not None:
+        complaint = row.check(row.name, value)
+        if complaint is not None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, complaint)
+    return value
+
+
+def _refuse(row: Row, text: str, reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, invalid(row.name, text, reason))
+
+
+def _boolean(row: Row, text: str) -> Value:
+    word = text.strip(BLANKS).lower()
+    if word not in {"true", "false"}:
+        raise _refuse(row, text, "Expected value to be either true or false")
+    return word == "true"
+
+
+def _integer(row: Row, text: str) -> Value:
+    trimmed = text.strip(BLANKS)
+    bits = _BITS[row.type]
+    if _INTEGER.fullmatch(trimmed) and len(trimmed) <= 64:
+        number = int(trimmed)
+        if -(1 << bits) <= number < 1 << bits:
+            return number
+    raise _refuse(row, text, f"Not a number of type {row.type.name}")
+
+
+def _double(row: Row, text: str) -> Value:
+    trimmed = text.strip(BLANKS)
+    if trimmed in _WORDS:
+        return _WORDS[trimmed]
+    match = _DOUBLE.fullmatch(trimmed)
+    if match is None:
+        raise _refuse(row, text, "Not a number of type DOUBLE")
+    return float(match[1])
+
+
+def _string(_row: Row, text: str) -> Value:
+    return text.strip(BLANKS)
+
+
+def _list(row: Row, text: str) -> Value:
+    trimmed = text.strip(BLANKS)
+    if not trimmed:
+        return ()
+    elements = tuple(_COMMA.split(trimmed))
+    # Duplicates are dropped with a warning, except where a check of its own reads the list (throttled replicas).
+    return tuple(dict.fromkeys(elements)) if drops_duplicates(row) else elements
+
+
+def _class(row: Row, text: str) -> Value:
+    trimmed = text.strip(BLANKS)
+    if _CLASS.fullmatch(trimmed) is None:
+        raise _refuse(row, text, f"Class {text} could not be found.")
+    return trimmed
+
+
+_READERS: dict[ConfigType, Callable[[Row, str], Value]] = {
+    ConfigType.BOOLEAN: _boolean,
+    ConfigType.SHORT: _integer,
+    ConfigType.INT: _integer,
+    ConfigType.LONG: _integer,
+    ConfigType.DOUBLE: _double,
+    ConfigType.STRING: _string,
+    ConfigType.PASSWORD: _string,
+    ConfigType.LIST: _list,
+    ConfigType.CLASS: _class,
+}
+
+
+def drops_duplicates(row: Row) -> bool:
+    """Whether a list of this setting keeps each element once (ConfigDef.ValidList)."""
+    return getattr(row.check, "drops_duplicates", False)
+
+
+def shown(value: Value) -> str | None:
+    """A value as DescribeConfigs writes it: lists joined with ",", booleans in lower case, doubles as in Java."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return java_double(value)
+    if isinstance(value, int):
+        return str(value)
+    return ",".join(value)
+
+
+def java_double(value: float) -> str:
+    """A double as Java's Double.toString prints it: "0.5", "1.0E7", "1.7976931348623157E308"."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    for digits in range(1, 17):
+        mantissa, exponent = f"{value:.{digits}e}".split("e")
+        if float(f"{mantissa}e{exponent}") == value:
+            break
+    return f"{mantissa}E{int(exponent)}"

@@ -1,0 +1,213 @@
+"""Whether a batch belongs to its producer's transaction: asked of the coordinator before the log sees it (KIP-890).
+
+A partition's leader keeps a guard for the producer, asks, and appends under that guard; a marker written in between
+voids it. Older clients have told the coordinator themselves and are only verified; for newer ones the leader adds the
+partition (transactions D.5, C.4 O10).
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from broker.clock import Waiter
+from broker.context import RequestContext
+from broker.coordination.metadata.image import NO_LEADER
+from broker.coordination.runtime import Runtime
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.machine import TransactionMachine
+from broker.coordination.transaction.transitions import TV2
+from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
+from broker.partition import ReplicatedPartition
+from broker.producing.gate import Candidate
+from protocol import features
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.transaction import TopicPartition
+
+_NOT_ADDED = "Partition was not added to the transaction"
+_UNABLE = "Unable to verify the partition has been added to the transaction. Underlying error: {}"
+
+
+class Mode(Enum):
+    """What the coordinator is asked to do."""
+
+    VERIFY = "verify"
+    ADD = "add"
+
+
+# --- Produce ---------------------------------------------------------------------------------------------------------
+
+
+async def verify(transactional_id: str, candidates: Sequence[Candidate], ctx: RequestContext) -> None:
+    """Give each transactional candidate its guard, or the error that keeps it from the log (D.5)."""
+    mode = Mode.ADD if features.produce_adds_partitions(ctx.version) else Mode.VERIFY
+    if mode is Mode.VERIFY and not ctx.node.settings.boolean("transaction.partition.verification.enable"):
+        return
+    asked = [candidate for candidate in candidates if candidate.transactional and _take_guard(candidate, mode, ctx)]
+    if not asked or asked[0].batch is None:
+        return
+    producer = ProducerIdAndEpoch(asked[0].batch.producer_id, asked[0].batch.producer_epoch)
+    codes = await _answers(transactional_id, producer, [(c.topic, c.index) for c in asked], mode, ctx)
+    knows_abortable = features.produce_knows_abortable(ctx.version)
+    for candidate in asked:
+        code = codes[candidate.topic, candidate.index]
+        if code is not ErrorCode.NONE:
+            candidate.error = _for_producer(code, mode, knows_abortable=knows_abortable)
+
+
+def _take_guard(candidate: Candidate, mode: Mode, ctx: RequestContext) -> bool:
+    """Whether the coordinator has to be asked: not where the transaction is open already, nor where it is too late."""
+    batch, partition = candidate.batch, candidate.partition
+    if batch is None or partition is None:
+        return False
+    try:
+        producers = partition.led_by(ctx.node.id).producers
+        candidate.guard = producers.start_verification(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            supports_epoch_bump=mode is Mode.ADD,
+            now_ms=ctx.now_ms,
+        )
+    except KafkaError as error:
+        candidate.error = KafkaError(error.code)  # without the log's words (transactions D.13)
+    return candidate.guard is not None
+
+
+def _for_producer(code: ErrorCode, mode: Mode, *, knows_abortable: bool) -> KafkaError:
+    """What a producer hears of the coordinator's answer (D.5.3)."""
+    match code:
+        case ErrorCode.PRODUCER_FENCED:
+            return KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
+        case ErrorCode.TRANSACTION_ABORTABLE if not knows_abortable:
+            return KafkaError(ErrorCode.INVALID_TXN_STATE, _NOT_ADDED)
+        case ErrorCode.INVALID_TXN_STATE:
+            return KafkaError(code, _NOT_ADDED)
+        case (
+            ErrorCode.NETWORK_EXCEPTION
+            | ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            | ErrorCode.COORDINATOR_NOT_AVAILABLE
+            | ErrorCode.NOT_COORDINATOR
+        ):
+            return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, _UNABLE.format(code.name))
+        case ErrorCode.CONCURRENT_TRANSACTIONS if mode is Mode.VERIFY:
+            return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, _UNABLE.format(code.name))
+        case _:
+            return KafkaError(code)
+
+
+# --- TxnOffsetCommit -------------------------------------------------------------------------------------------------
+
+
+async def verify_offsets(
+    transactional_id: str, producer: ProducerIdAndEpoch, group_id: str, ctx: RequestContext
+) -> object | None:
+    """The guard under which a group's offsets may be appended to the transaction; ``None``: it is open there already.
+
+    Raises:
+        KafkaError: as TxnOffsetCommit answers it on every partition (C.4.1).
+    """
+    mode = Mode.ADD if features.txn_offset_commit_adds_partitions(ctx.version) else Mode.VERIFY
+    if mode is Mode.VERIFY and not ctx.node.settings.boolean("transaction.partition.verification.enable"):
+        return None
+    index = ctx.node.coordinating_partition(GROUP_TOPIC, group_id)
+    try:
+        partition = _offsets_partition(index, ctx)
+        guard = partition.led_by(ctx.node.id).producers.start_verification(
+            *producer, 0, supports_epoch_bump=mode is Mode.ADD, now_ms=ctx.now_ms
+        )
+        if guard is None:
+            return None
+        place = (GROUP_TOPIC, index)
+        code = (await _answers(transactional_id, producer, [place], mode, ctx, patient=False))[place]
+    except KafkaError as error:
+        code = error.code
+    if code is not ErrorCode.NONE:
+        raise KafkaError(_for_committer(code, ctx.version))
+    return guard
+
+
+def _offsets_partition(index: int, ctx: RequestContext) -> ReplicatedPartition:
+    try:
+        return ctx.node.partition(GROUP_TOPIC, index)
+    except KafkaError as error:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+
+
+_FOR_COMMITTER = {
+    ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+def _for_committer(code: ErrorCode, version: int) -> ErrorCode:
+    """What TxnOffsetCommit answers for an error of the coordinator or of the append (C.4.1)."""
+    if code is ErrorCode.TRANSACTION_ABORTABLE and not features.txn_offset_commit_knows_abortable(version):
+        return ErrorCode.INVALID_TXN_STATE
+    return _FOR_COMMITTER.get(code, code)
+
+
+# --- asking the coordinator ------------------------------------------------------------------------------------------
+
+
+async def _answers(
+    transactional_id: str,
+    producer: ProducerIdAndEpoch,
+    places: list[TopicPartition],
+    mode: Mode,
+    ctx: RequestContext,
+    *,
+    patient: bool = True,
+) -> dict[TopicPartition, ErrorCode]:
+    """The coordinator's answer per partition.
+
+    Where the last transaction is still completing, an add is repeated for a moment, so that a client that goes straight
+    on does not notice; ``patient`` is false for offsets, whose client asks again itself.
+    """
+    settings = ctx.node.settings
+    backoff_ms = settings.int("add.partitions.to.txn.retry.backoff.ms")
+    longest_ms = settings.int("add.partitions.to.txn.retry.backoff.max.ms")
+    deadline_ms = ctx.now_ms + min(longest_ms, settings.int("request.timeout.ms"))
+    while True:
+        try:
+            return await _ask(transactional_id, producer, places, mode, ctx)
+        except KafkaError as error:
+            again = mode is Mode.ADD and patient and error.code is ErrorCode.CONCURRENT_TRANSACTIONS
+            if not again or ctx.now_ms >= deadline_ms:
+                return dict.fromkeys(places, error.code)
+        await Waiter().wait(ctx.cluster.clock, ctx.now_ms + backoff_ms)
+
+
+async def _ask(
+    transactional_id: str, producer: ProducerIdAndEpoch, places: list[TopicPartition], mode: Mode, ctx: RequestContext
+) -> dict[TopicPartition, ErrorCode]:
+    """One AddPartitionsToTxn to the coordinator, without the wire between: all brokers are in this process."""
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    runtime = _coordinator(transactional_id, ctx)
+    if mode is Mode.VERIFY:
+        runtime.check_active()
+        return runtime.machine.verify_partitions(transactional_id, producer, places)
+    await runtime.ask(
+        lambda machine, now_ms, to: machine.add_partitions(
+            transactional_id, producer, frozenset(places), now_ms, to, client=TV2
+        )
+    )
+    return dict.fromkeys(places, ErrorCode.NONE)
+
+
+def _coordinator(transactional_id: str, ctx: RequestContext) -> "Runtime[TransactionMachine]":
+    index = ctx.node.coordinating_partition(TRANSACTION_TOPIC, transactional_id)
+    found = ctx.cluster.image.partition(TRANSACTION_TOPIC, index)
+    if found is None or found.leader == NO_LEADER:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    node = ctx.cluster.nodes.get(found.leader)
+    if node is None or node.silent:
+        raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
+    return node.transactions_for(transactional_id)

@@ -1,0 +1,318 @@
+"""AlterConfigs and IncrementalAlterConfigs decide as Kafka does (core C.4); answers are those of a 4.3.1 broker."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from broker.settings import BrokerSettings, Operation, ResourceType
+from broker.settings.alter import Alteration, Change, Decision, World, decide
+from protocol.errors import ErrorCode, KafkaError
+
+SET, DELETE, APPEND, SUBTRACT = Operation.SET, Operation.DELETE, Operation.APPEND, Operation.SUBTRACT
+TOPIC, BROKER, GROUP = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP
+METRICS, LOGGER = ResourceType.CLIENT_METRICS, ResourceType.BROKER_LOGGER
+CONFIG, REQUEST = ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST
+NO_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+Stored = Mapping[tuple[int, str], Mapping[str, str]]
+FRESH: Stored = {(BROKER, ""): {"min.insync.replicas": "1"}}
+Step = tuple[str, int, str | None]
+
+
+def check_topic_name(name: str) -> None:
+    """A stand-in for the metadata's rule."""
+    if "!" in name:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "bad name")
+
+
+def world(stored: Stored | None = None, *, allowed: bool = True, elr: bool = True) -> World:
+    """A cluster with the topic foo, asked at broker 1."""
+    found = FRESH if stored is None else stored
+    settings = BrokerSettings(1)
+    settings.set_dynamic(found.get((BROKER, ""), {}), found.get((BROKER, "1"), {}))
+    return World(
+        settings=settings,
+        stored=lambda resource_type, name: found.get((resource_type, name), {}),
+        topic_exists=lambda name: name == "foo",
+        check_topic_name=check_topic_name,
+        may_alter=lambda _type, _name: allowed,
+        eligible_leader_replicas=elr,
+    )
+
+
+def incremental(resource_type: int, name: str, *steps: Step, within: World | None = None) -> Decision:
+    """One resource of an IncrementalAlterConfigs request."""
+    changes = [Change(key, value, operation) for key, operation, value in steps]
+    (decision,) = decide([Alteration(resource_type, name, changes)], within or world(), incremental=True)
+    return decision
+
+
+def replacing(resource_type: int, name: str, within: World | None = None, **values: str | None) -> Decision:
+    """One resource of an AlterConfigs request (underscores for dots)."""
+    changes = [Change(key.replace("_", "."), value) for key, value in values.items()]
+    (decision,) = decide([Alteration(resource_type, name, changes)], within or world(), incremental=False)
+    return decision
+
+
+REFUSED: list[tuple[str, int, str, list[Step], ErrorCode, str | None]] = [
+    (
+        "A2",
+        TOPIC,
+        "foo",
+        [("retention.ms", SET, "1"), ("retention.ms", SET, "2")],
+        REQUEST,
+        "Error due to duplicate config keys",
+    ),
+    (
+        "A3",
+        TOPIC,
+        "foo",
+        [("a", SET, None), ("b", APPEND, None), ("c", DELETE, None)],
+        REQUEST,
+        "Null value not supported for : a, b",
+    ),
+    (
+        "A5",
+        BROKER,
+        "7",
+        [("log.retention.ms", 9, "5")],
+        REQUEST,
+        "Unexpected broker id, expected 1, but received 7",
+    ),
+    (
+        "A5",
+        BROKER,
+        "x",
+        [("log.retention.ms", SET, "5")],
+        REQUEST,
+        "Node id must be an integer, but it is: x",
+    ),
+    ("A6", BROKER, "", [("log.retention.ms", 9, "5")], REQUEST, "Unknown operations type 9"),
+    ("A6", TOPIC, "foo", [("retention.ms", 9, "5")], ErrorCode.UNKNOWN_SERVER_ERROR, None),
+    (
+        "A7",
+        BROKER,
+        "",
+        [("log.retention.ms", APPEND, "5")],
+        CONFIG,
+        "Config value append is not allowed for config key: log.retention.ms",
+    ),
+    (
+        "A7",
+        BROKER,
+        "",
+        [("log.retention.ms", SUBTRACT, "5")],
+        CONFIG,
+        "Config value subtract is not allowed for config key: log.retention.ms",
+    ),
+    ("A7", BROKER, "", [("no.such", APPEND, "5")], CONFIG, "Unknown config name: no.such"),
+    ("A9", 3, "x", [("retention.ms", SET, "5")], REQUEST, "Unknown resource type 3"),
+    (
+        "A11",
+        TOPIC,
+        "foo",
+        [("retention.ms", APPEND, "5")],
+        CONFIG,
+        "Can't APPEND to key retention.ms because its type is not LIST.",
+    ),
+    (
+        "A11",
+        TOPIC,
+        "foo",
+        [("bogus", SUBTRACT, "5")],
+        CONFIG,
+        "Can't SUBTRACT to key bogus because its type is not LIST.",
+    ),
+    (
+        "A11",
+        METRICS,
+        "s",
+        [("metrics", APPEND, "x")],
+        CONFIG,
+        "Can't APPEND to key metrics because its type is not LIST.",
+    ),
+    ("A12", TOPIC, "", [("bogus", SET, "1")], REQUEST, "Default topic resources are not allowed."),
+    (
+        "A12",
+        TOPIC,
+        "",
+        [("retention.ms", APPEND, "1")],
+        CONFIG,
+        "Can't APPEND to key retention.ms because its type is not LIST.",
+    ),
+    ("A12", TOPIC, "b!d", [("bogus", SET, "1")], ErrorCode.INVALID_TOPIC_EXCEPTION, "bad name"),
+    ("A12", GROUP, "", [("bogus", SET, "1")], REQUEST, "Default group resources are not allowed."),
+    ("A12", METRICS, "", [("interval.ms", SET, "500")], REQUEST, "Subscription name can't be empty"),
+    ("A13", TOPIC, "missing", [("bogus", SET, "1")], CONFIG, "Unknown topic config name: bogus"),
+    (
+        "A13",
+        TOPIC,
+        "foo",
+        [("cleanup.policy", SET, "foo")],
+        CONFIG,
+        "Invalid value foo for configuration cleanup.policy: String must be one of: compact, delete",
+    ),
+    (
+        "A13",
+        TOPIC,
+        "foo",
+        [("cleanup.policy", APPEND, "")],
+        CONFIG,
+        "Configuration 'cleanup.policy' values must not be empty.",
+    ),
+    ("A13", GROUP, "g", [("bogus", SET, "1")], CONFIG, "Unknown group config name: bogus"),
+    ("A13", METRICS, "s", [("foo", SET, "1")], REQUEST, "Unknown client metrics configuration: foo"),
+    ("A14", TOPIC, "missing", [("retention.ms", SET, "1")], NO_TOPIC, "The topic 'missing' does not exist."),
+    ("A14", TOPIC, "missing", [], NO_TOPIC, "The topic 'missing' does not exist."),
+    (
+        "ELR",
+        BROKER,
+        "",
+        [("min.insync.replicas", DELETE, None)],
+        CONFIG,
+        "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
+    ),
+    (
+        "ELR",
+        BROKER,
+        "1",
+        [("min.insync.replicas", SET, "2")],
+        CONFIG,
+        "Broker-level min.insync.replicas cannot be altered while ELR is enabled.",
+    ),
+    (
+        "ELR",
+        BROKER,
+        "1",
+        [("min.insync.replicas", DELETE, None)],
+        CONFIG,
+        "Broker-level min.insync.replicas cannot be altered while ELR is enabled.",
+    ),
+    (
+        "C.3",
+        TOPIC,
+        "missing",
+        [("bogus", SET, "x" * 32768)],
+        CONFIG,
+        "The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
+    ),
+    ("C.5", LOGGER, "", [("root", SET, "INFO")], REQUEST, "Node id must be an integer, but it is: "),
+    ("C.5", LOGGER, "2", [("root", SET, "INFO")], REQUEST, "Unexpected node id. Expected 1, but received 2"),
+    ("C.5", LOGGER, "1", [("root", SET, "INFO"), ("x", SET, "INFO")], CONFIG, "Logger x does not exist!"),
+]
+
+
+@pytest.mark.parametrize(("rule", "resource_type", "name", "steps", "code", "message"), REFUSED)
+def test_a_refused_change_stores_nothing(
+    rule: str, resource_type: int, name: str, steps: list[Step], code: ErrorCode, message: str | None
+) -> None:
+    """CFG-05, CFG-07, CFG-08: code and message of each rule, in Kafka's order."""
+    decision = incremental(resource_type, name, *steps)
+    assert (rule, decision) == (rule, Decision(code, message))
+
+
+def test_CFG_07_a_resource_that_stands_twice_is_refused_twice() -> None:
+    """And the others proceed, in the order of the request."""
+    twice = Alteration(TOPIC, "foo", [Change("retention.ms", "1")])
+    broker = Alteration(BROKER, "", [Change("log.retention.ms", "5")])
+    first, second, third = decide([twice, broker, twice], world(), incremental=True)
+    assert first == third == Decision(REQUEST, "Each resource must appear at most once.")
+    assert second == Decision(configs={"min.insync.replicas": "1", "log.retention.ms": "5"})
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name", "code"),
+    [
+        (TOPIC, "foo", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        (GROUP, "g", ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        (BROKER, "", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+        (METRICS, "s", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+        (LOGGER, "x", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    ],
+)
+def test_A10_who_may_not_alter_is_told_so(resource_type: int, name: str, code: ErrorCode) -> None:
+    """Each kind of resource has its own code; for loggers it comes before all else."""
+    assert incremental(resource_type, name, ("bogus", SET, "1"), within=world(allowed=False)) == Decision(code)
+
+
+def test_A8_comes_before_permissions() -> None:
+    """The broker looks at its own settings first (core C.4)."""
+    decision = incremental(BROKER, "1", ("node.id", SET, "5"), within=world(allowed=False))
+    assert decision == Decision(REQUEST, "Cannot update these configs dynamically: [node.id]")
+
+
+def test_incremental_changes_touch_the_named_keys_only() -> None:
+    """SET stores the text as it came, DELETE of what is not there is no error (CFG-05)."""
+    stored: Stored = {(TOPIC, "foo"): {"retention.ms": "1000", "preallocate": "true"}}
+    steps: list[Step] = [("retention.ms", SET, " 7 "), ("segment.ms", DELETE, None), ("preallocate", DELETE, "x")]
+    assert incremental(TOPIC, "foo", *steps, within=world(stored)) == Decision(configs={"retention.ms": " 7 "})
+
+
+def test_CFG_06_alter_configs_replaces_everything() -> None:
+    """What is not listed goes."""
+    stored: Stored = {(TOPIC, "foo"): {"retention.ms": "1000", "max.message.bytes": "2000"}}
+    assert replacing(TOPIC, "foo", world(stored), retention_ms="3000") == Decision(configs={"retention.ms": "3000"})
+
+
+@pytest.mark.parametrize(
+    ("stored", "step", "result"),
+    [
+        (None, ("cleanup.policy", APPEND, "compact"), "delete,compact"),
+        (None, ("cleanup.policy", APPEND, "delete"), "delete"),
+        (None, ("cleanup.policy", SUBTRACT, "delete"), ""),
+        ("compact", ("cleanup.policy", APPEND, "delete,compact"), "compact,delete"),
+        ("", ("cleanup.policy", APPEND, "compact"), "compact"),
+        ("delete,compact", ("cleanup.policy", SUBTRACT, "compact,foo"), "delete"),
+        (" delete , compact ", ("cleanup.policy", SUBTRACT, "delete"), " delete , compact "),
+        (None, ("leader.replication.throttled.replicas", APPEND, "0:1,1:1,0:1"), "0:1,1:1"),
+    ],
+)
+def test_CFG_04_lists_are_appended_to_and_subtracted_from(stored: str | None, step: Step, result: str) -> None:
+    """From the topic's own value, else the table's default; blanks belong to the stored elements (quirk)."""
+    configs = {} if stored is None else {step[0]: stored}
+    decision = incremental(TOPIC, "foo", step, within=world({(TOPIC, "foo"): configs}))
+    assert decision == Decision(configs={step[0]: result})
+
+
+def test_a_brokers_list_starts_from_the_tables_default() -> None:
+    """Not from the broker's static value (quirk, core C.4 item 2)."""
+    decision = incremental(BROKER, "1", ("log.cleanup.policy", APPEND, "compact"))
+    assert decision == Decision(configs={"log.cleanup.policy": "delete,compact"})
+
+
+def test_groups_and_subscriptions_need_not_exist() -> None:
+    """Core C.4 A14."""
+    assert incremental(GROUP, "g", ("consumer.session.timeout.ms", SET, "50000")).error is ErrorCode.NONE
+    assert incremental(METRICS, "s", ("interval.ms", SET, "500")).configs == {"interval.ms": "500"}
+
+
+def test_unknown_broker_keys_are_stored_for_plugins() -> None:
+    """Core C.3: any name, listeners' prefixes among them."""
+    decision = incremental(BROKER, "1", ("custom.thing", SET, "1"), ("listener.name.a.foo", SET, "2"))
+    assert decision.configs == {"custom.thing": "1", "listener.name.a.foo": "2"}
+
+
+def test_alter_configs_of_all_brokers_must_name_min_insync_replicas() -> None:
+    """Leaving it out would remove it, which eligible leader replicas do not allow."""
+    message = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+    assert replacing(BROKER, "", log_retention_ms="5") == Decision(CONFIG, message)
+    both = {"log.retention.ms": "5", "min.insync.replicas": "3"}
+    assert replacing(BROKER, "", log_retention_ms="5", min_insync_replicas="3").configs == both
+
+
+def test_without_eligible_leader_replicas_min_insync_replicas_is_free() -> None:
+    """As on clusters of older features."""
+    assert incremental(BROKER, "1", ("min.insync.replicas", SET, "2"), within=world(elr=False)).error is ErrorCode.NONE
+    assert incremental(BROKER, "", ("min.insync.replicas", DELETE, None), within=world(elr=False)).configs == {}
+
+
+def test_alter_configs_knows_no_loggers() -> None:
+    """A4; IncrementalAlterConfigs checks them and stores nothing."""
+    assert replacing(LOGGER, "1", root="INFO") == Decision(REQUEST, "Unknown resource type 8")
+    assert incremental(LOGGER, "1", ("root", SET, "INFO")) == Decision()
+
+
+def test_alter_configs_takes_no_nulls() -> None:
+    """A3 for the older API."""
+    decision = replacing(TOPIC, "foo", retention_ms=None, segment_ms=None)
+    assert decision == Decision(REQUEST, "Null value not supported for : retention.ms, segment.ms")

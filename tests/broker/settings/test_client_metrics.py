@@ -1,0 +1,61 @@
+"""Settings of client metrics subscriptions (core C.3, CFG-13)."""
+
+import pytest
+
+from broker.settings import client_metrics
+from protocol.errors import ErrorCode, KafkaError
+
+
+@pytest.mark.parametrize(
+    ("proposed", "code", "message"),
+    [
+        (
+            {"interval.ms": "50", "match": "bad"},
+            ErrorCode.INVALID_REQUEST,
+            "Invalid value 50 for interval.ms, interval must be between 100 and 3600000 (1 hour)",
+        ),
+        (
+            {"interval.ms": "3600001"},
+            ErrorCode.INVALID_REQUEST,
+            "Invalid value 3600001 for interval.ms, interval must be between 100 and 3600000 (1 hour)",
+        ),
+        ({"foo": "1", "interval.ms": "50"}, ErrorCode.INVALID_REQUEST, "Unknown client metrics configuration: foo"),
+        (
+            {"interval.ms": "x"},
+            ErrorCode.INVALID_CONFIG,
+            "Invalid value x for configuration interval.ms: Not a number of type INT",
+        ),
+        ({"match": "x=.*"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: x=.*"),
+        ({"match": "client_id=["}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=["),
+        ({"match": "client_id=a=b"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=a=b"),
+        ({"match": "client_id"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id"),
+        ({"metrics": "a,,b"}, ErrorCode.INVALID_CONFIG, "Configuration 'metrics' values must not be empty."),
+    ],
+)
+def test_CFG_13_a_subscription_is_refused_what_cannot_be(
+    proposed: dict[str, str], code: ErrorCode, message: str
+) -> None:
+    """Names and intervals with 42, the rest with 40."""
+    with pytest.raises(KafkaError) as refusal:
+        client_metrics.validate(proposed)
+    assert (refusal.value.code, refusal.value.message) == (code, message)
+
+
+def test_a_good_subscription_is_taken_and_read() -> None:
+    """Patterns are compiled, blanks around them dropped, the last of a name wins."""
+    stored = {"interval.ms": "100", "metrics": "*", "match": "client_id= a ,client_id=b.*,client_source_port=9"}
+    client_metrics.validate(stored)
+    values = client_metrics.effective(stored)
+    assert (values["interval.ms"], values["metrics"]) == (100, ("*",))
+    match = values["match"]
+    assert isinstance(match, tuple)
+    patterns = client_metrics.patterns(match)
+    assert {name: pattern.pattern for name, pattern in patterns.items()} == {
+        "client_id": "b.*",
+        "client_source_port": "9",
+    }
+
+
+def test_a_subscription_without_settings_has_defaults() -> None:
+    """Five minutes, nothing asked for, everybody matches."""
+    assert client_metrics.effective({}) == {"interval.ms": 300_000, "match": (), "metrics": ()}

@@ -1,0 +1,95 @@
+"""The tables hold every public setting of Kafka 4.3, and nothing that Kafka would not accept itself."""
+
+import pytest
+
+from broker.settings import texts
+from broker.settings.model import ConfigType, Row, UpdateMode, Visibility
+from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from broker.settings.values import drops_duplicates, parse, shown
+
+# core appendices 2 and 3 without the names of 4.4. The three throttled rates are listed only when they are set.
+PUBLIC = {"broker": 343 - 3 + 1, "topic": 33, "group": 17, "client metrics": 3}
+
+TABLES = {"broker": BROKER, "topic": TOPIC, "group": GROUP, "client metrics": CLIENT_METRICS}
+ALL_ROWS = [row for table in TABLES.values() for row in table.values()]
+
+NEWER = (
+    "errors.deadletterqueue.group.enable",
+    "remote.copy.lag.ms",
+    "errors.deadletterqueue.auto.create.topics.enable",
+    "group.streams.assignors",
+    "log.remote.copy.lag.bytes",
+    "sasl.oauthbearer.allow.unverified.issuer",
+    "streams.assignor.name",
+)
+
+KINDS: dict[ConfigType, type | tuple[type, ...]] = {
+    ConfigType.BOOLEAN: bool,
+    ConfigType.SHORT: int,
+    ConfigType.INT: int,
+    ConfigType.LONG: int,
+    ConfigType.DOUBLE: float,
+    ConfigType.LIST: tuple,
+    ConfigType.STRING: str,
+    ConfigType.CLASS: str,
+    ConfigType.PASSWORD: str,
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_of_kafka_has_a_row(name: str) -> None:
+    """The count is that of the appendix (plus log.initial.task.delay.ms, internal in Kafka)."""
+    public = [row for row in TABLES[name].values() if row.visibility is Visibility.PUBLIC]
+    assert len(public) == PUBLIC[name]
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_names_of_later_releases_are_unknown(name: str) -> None:
+    """What came with 4.4 would be refused by a 4.3 broker."""
+    assert not any(name in table for table in TABLES.values())
+
+
+@pytest.mark.parametrize("row", ALL_ROWS, ids=lambda row: row.name)
+def test_a_default_is_what_its_own_text_means(row: Row) -> None:
+    """Printing a default and reading it again gives the same value, and no check refuses it."""
+    if row.default is None:
+        assert shown(row.default) is None
+        return
+    assert isinstance(row.default, KINDS[row.type])
+    assert parse(row, shown(row.default) or "") == row.default
+
+
+def test_only_broker_settings_have_an_update_mode() -> None:
+    """102 names can be changed while the broker runs (core appendix 3)."""
+    modes = [row.mode for row in BROKER.values() if row.mode is not UpdateMode.READ_ONLY]
+    assert (modes.count(UpdateMode.CLUSTER_WIDE), modes.count(UpdateMode.PER_BROKER)) == (65, 37)
+    others = [*TOPIC.values(), *GROUP.values(), *CLIENT_METRICS.values()]
+    assert all(row.mode is UpdateMode.READ_ONLY for row in others)
+
+
+def test_synonyms_name_broker_settings_of_the_same_kind() -> None:
+    """Each topic and group default comes from settings that exist and are of a fitting type."""
+    for row in (*TOPIC.values(), *GROUP.values()):
+        for synonym in row.synonyms:
+            assert isinstance(BROKER[synonym.name].default, KINDS[row.type]) or BROKER[synonym.name].default is None
+
+
+def test_lists_keep_duplicates_only_where_a_check_reads_them() -> None:
+    """ConfigDef.ValidList drops duplicates; throttled replicas and quorum addresses have validators of their own."""
+    kept = {row.name for row in ALL_ROWS if row.type is ConfigType.LIST and not drops_duplicates(row)}
+    assert kept == {
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "documented"),
+    [(BROKER, texts.BROKER), (TOPIC, texts.TOPIC), (GROUP, texts.GROUP), (CLIENT_METRICS, texts.CLIENT_METRICS)],
+)
+def test_every_setting_says_what_it_is_for(table: dict[str, Row], documented: dict[str, str]) -> None:
+    """One text per row, of at least a few words, ending as a sentence does."""
+    assert table.keys() == documented.keys()
+    assert all(len(text.split()) >= 4 and text.endswith(".") for text in documented.values())

@@ -1,0 +1,108 @@
+"""Time that stands still, time that runs and can be pushed, and the one way to wait."""
+
+import asyncio
+
+import pytest
+
+from broker.clock import ManualClock, PushedClock, Waiter
+
+WEEK_MS = 7 * 24 * 3600 * 1000
+
+
+def test_a_manual_clock_fires_in_order_at_each_timers_own_time() -> None:
+    """Timers fire by deadline, see their own time as now, and a cancelled one never fires."""
+    clock, seen = ManualClock(100), []
+    clock.call_at(130, lambda: seen.append(("late", clock.now_ms())))
+    clock.call_at(110, lambda: seen.append(("early", clock.now_ms())))
+    clock.call_at(120, lambda: seen.append(("never", 0))).cancel()
+    clock.advance(50)
+    assert seen == [("early", 110), ("late", 130)]
+    assert clock.now_ms() == 150
+
+
+def test_a_timer_in_the_past_fires_at_once() -> None:
+    """A deadline that has passed fires with the next step, and time does not go back."""
+    clock, seen = ManualClock(100), []
+    clock.call_at(50, lambda: seen.append(clock.now_ms()))
+    clock.advance(0)
+    assert seen == [100]
+
+
+async def test_pushing_runs_what_became_due_before_it_returns() -> None:
+    """A week passes in a moment: a timer that re-arms itself fires at each of its times, a sleeper wakes."""
+    clock = PushedClock(asyncio.get_running_loop())
+    start_ms, fired, day_ms = clock.now_ms(), [], 24 * 3600 * 1000
+
+    def every_day() -> None:
+        fired.append(clock.now_ms())
+        clock.call_at(clock.now_ms() + day_ms, every_day)
+
+    clock.call_at(start_ms + day_ms, every_day)
+    sleeper = asyncio.create_task(Waiter().wait(clock, start_ms + WEEK_MS))
+    await asyncio.sleep(0)
+    await clock.push(WEEK_MS + 1000)
+    assert sleeper.done()
+    assert sleeper.result() is False
+    assert len(fired) == 7
+    assert all(0 <= at - (start_ms + (n + 1) * day_ms) < 5000 for n, at in enumerate(fired))
+    clock.close()
+
+
+async def test_a_frozen_clock_moves_by_pushing_only() -> None:
+    """Freeze, push, thaw: time goes on from where it was left."""
+    clock = PushedClock(asyncio.get_running_loop())
+    clock.freeze()
+    at_ms = clock.now_ms()
+    woken = asyncio.create_task(Waiter().wait(clock, at_ms + 1))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert clock.now_ms() == at_ms
+    assert not woken.done()
+    await clock.push(1)
+    assert clock.now_ms() == at_ms + 1
+    assert await woken is False
+    clock.thaw()
+    assert clock.now_ms() >= at_ms + 1
+    assert not clock.frozen
+    clock.close()
+
+
+async def test_a_frozen_clock_fires_what_is_due_already() -> None:
+    """A delay of nothing is over at once, though time stands still."""
+    clock = PushedClock(asyncio.get_running_loop())
+    clock.freeze()
+    fired = asyncio.Event()
+    clock.call_at(clock.now_ms(), fired.set)
+    await asyncio.wait_for(fired.wait(), 5)
+    assert clock.frozen
+    clock.close()
+
+
+def test_cancelled_timers_do_not_pile_up() -> None:
+    """A heartbeat replaces its session's timer: ten thousand of them leave a handful behind, and the living fire."""
+    clock, seen = ManualClock(), []
+    clock.call_at(1000, lambda: seen.append("alive"))
+    for n in range(10_000):
+        clock.call_at(45_000 + n, lambda: seen.append("never")).cancel()
+    assert len(clock._timers) < 200
+    clock.advance(100_000)
+    assert seen == ["alive"]
+
+
+async def test_real_time_fires_timers_too() -> None:
+    """Without a push the alarm rings by itself."""
+    clock = PushedClock(asyncio.get_running_loop())
+    assert await asyncio.wait_for(Waiter().wait(clock, clock.now_ms() + 5), 5) is False
+    clock.close()
+
+
+async def test_a_waiter_that_is_woken_says_so() -> None:
+    """Woken before the deadline: true; it can be used again."""
+    clock = PushedClock(asyncio.get_running_loop())
+    waiter = Waiter()
+    waiter.wake()
+    assert await waiter.wait(clock, clock.now_ms() + 60_000) is True
+    waiter.again()
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(waiter.wait(clock, clock.now_ms() + 60_000), 0.001)
+    clock.close()

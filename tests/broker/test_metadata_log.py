@@ -1,0 +1,145 @@
+"""The metadata log as a KRaft controller keeps it: a LeaderChange begins each epoch, a snapshot stands for the past."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from broker.clock import ManualClock
+from broker.coordination.metadata.image import METADATA_TOPIC, ClusterImage, Partition
+from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
+from broker.coordination.runtime import Runtime
+from broker.metadata_log import MetadataLog, formatted, next_epoch
+from broker.partition import ReplicatedPartition
+from broker.settings import BrokerSettings
+from protocol.log_records.metadata import FeatureLevelRecord, MetadataCodec, TopicRecord, decode, encode
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+from protocol.log_records.quorum import snapshot, snapshot_values
+from protocol.records.batch import RecordBatch
+from storage.config import LogConfig
+from storage.environment import LogEnvironment
+from storage.files import MemoryFiles
+from storage.log_dir import LogDir
+from storage.quorum_files import BOOTSTRAP, METADATA_DIRECTORY, seen_epoch
+
+NOW_MS = 1_700_000_000_000
+CONFIG = LogConfig(cleanup_policy=(), retention_ms=-1)
+TOPIC_ID = UUID(int=7)
+
+
+class Life:
+    """One life of a controller over a directory, from opening it to closing it."""
+
+    def __init__(self, files: MemoryFiles) -> None:
+        self.files = files
+        environment = LogEnvironment(files)
+        self.directory = LogDir.open(environment, node_id=1, cluster_id="c", now_ms=NOW_MS)
+        log = self.directory.load_log(METADATA_TOPIC, 0, config=CONFIG, now_ms=NOW_MS)
+        self.log = log or self.directory.create_log(METADATA_TOPIC, 0, config=CONFIG, now_ms=NOW_MS)
+        self.epoch = next_epoch(files, self.log.latest_epoch)
+        clock = ManualClock(NOW_MS)
+        state = Partition((1,), (1,), 1, leader_epoch=self.epoch)
+        partition = ReplicatedPartition(METADATA_TOPIC, 0, UUID(int=1), state, clock)
+        partition.logs[1] = self.log
+        machine = MetadataMachine(BrokerSettings(1), new_uuid=lambda: TOPIC_ID, below=lambda _n: 0)
+        own = MetadataLog(partition, 1, files)
+        own.begin(NOW_MS)
+        codec = cast("Any", MetadataCodec())
+        self.runtime = Runtime(machine, codec, own, clock, lambda _runtime, _effect: None, epoch=self.epoch)
+        self.runtime.load()
+
+    @property
+    def image(self) -> ClusterImage:
+        """What the machine knows."""
+        return self.runtime.machine.image
+
+    def remember(self, *records: Any) -> None:
+        """Write these."""
+        self.runtime.submit(lambda _now_ms: self.runtime.machine.remember(records))
+
+    def batches(self) -> list[RecordBatch]:
+        """The log's batches."""
+        return list(self.log.replay_from(self.log.log_start_offset))
+
+    def end(self) -> None:
+        """Close the directory."""
+        self.runtime.close()
+        self.directory.close(now_ms=NOW_MS)
+
+
+def test_a_new_log_begins_with_a_leader_change_and_the_features() -> None:
+    """In leader epoch 1, as a real controller's; the state file says the same."""
+    life = Life(MemoryFiles())
+    first, second = life.batches()
+    assert (first.is_control, first.base_offset, first.partition_leader_epoch) == (True, 0, 1)
+    assert (second.is_control, second.base_offset, second.record_count) == (False, 1, 9)
+    assert (life.epoch, seen_epoch(life.files), life.image.offset) == (1, 1, 9)
+
+
+def test_each_life_is_a_new_epoch_and_knows_what_was() -> None:
+    """The old records are not written again."""
+    files = MemoryFiles()
+    first = Life(files)
+    first.remember(TopicRecord("t", TOPIC_ID))
+    first.end()
+    second = Life(files)
+    assert [batch.partition_leader_epoch for batch in second.batches()] == [1, 1, 1, 2]
+    assert (second.epoch, seen_epoch(files), list(second.image.topics)) == (2, 2, ["t"])
+    assert second.image.features == first.image.features
+
+
+def test_an_epoch_that_the_node_has_seen_is_not_used_again() -> None:
+    """Also where the log does not have it, as after a vote that was lost."""
+    files = MemoryFiles()
+    Life(files).end()
+    files.replace(f"{METADATA_DIRECTORY}/quorum-state", b'{"leaderId":1,"leaderEpoch":9,"data_version":0}')
+    assert Life(files).epoch == 10
+
+
+def test_a_snapshot_stands_for_the_beginning_of_the_log() -> None:
+    """A real controller cuts its log once there is a snapshot: its records come first, then the log from its end."""
+    files = MemoryFiles()
+    first = Life(files)
+    first.remember(TopicRecord("t", TOPIC_ID))
+    cut = first.log.log_end_offset
+    values = [
+        encode(record)[1] or b"" for record in (FeatureLevelRecord("metadata.version", 29), TopicRecord("s", TOPIC_ID))
+    ]
+    files.replace(f"{METADATA_DIRECTORY}/{cut:020}-{1:010}.checkpoint", snapshot(values, NOW_MS))
+    first.remember(TopicRecord("u", UUID(int=8)))
+    first.end()
+    second = Life(files)
+    assert list(second.image.topics) == ["t", "u"]
+    second.log.delete_records_before(cut)
+    machine = MetadataMachine(BrokerSettings(1), new_uuid=lambda: TOPIC_ID, below=lambda _n: 0)
+    for batch in second.runtime._log.replay():
+        for offset, key, value in batch.records():
+            machine.replay(decode(key, value), offset)
+    assert list(machine.image.topics) == ["s", "u"]
+    assert machine.image.features["metadata.version"] == 29
+
+
+def test_formatting_leaves_the_features_once() -> None:
+    """bootstrap.checkpoint, as kafka-storage writes it."""
+    files = MemoryFiles()
+    bootstrap = bootstrap_records({"transaction.version": 1})
+    assert formatted(files, bootstrap, NOW_MS) == bootstrap
+    contents = files.read_file(BOOTSTRAP)
+    assert [decode(None, value) for value in snapshot_values(contents)] == bootstrap
+    assert formatted(files, bootstrap_records(), NOW_MS) == bootstrap
+    assert files.read_file(BOOTSTRAP) == contents
+
+
+def test_a_formatted_directory_begins_as_it_was_formatted() -> None:
+    """Features at other levels, and SCRAM credentials that ``kafka-storage format --add-scram`` put there."""
+    credential = UserScramCredentialRecord("admin", 1, b"salt", b"stored", b"server", 4096)
+    machine = MetadataMachine(
+        BrokerSettings(1),
+        new_uuid=lambda: TOPIC_ID,
+        below=lambda _n: 0,
+        bootstrap=[FeatureLevelRecord("metadata.version", 25), credential],
+    )
+    outcome = machine.loaded(NOW_MS)
+    for offset, record in enumerate(outcome.records):
+        machine.replay(record, offset)
+    assert machine.image.features == {"metadata.version": 25}
+    assert machine.image.scram == {("admin", 1): credential}
+    assert machine.image.configs == {}

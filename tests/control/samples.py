@@ -1,0 +1,46 @@
+"""One request of every API, made from its message class: a list has one element, a topic is ``t``, a group ``g``."""
+
+import typing
+from typing import Any
+from uuid import UUID
+
+from broker.middleware.fields import message_type
+from broker.middleware.items import KINDS, element_type, level_of
+from protocol.errors import ErrorCode
+from protocol.types import Message
+
+TOPIC, PARTITION, GROUP, TRANSACTIONAL_ID = "t", 0, "g", "x"
+PLAIN = {"coordinator_keys": ["g"]}
+NAMES = dict(zip(KINDS, (TOPIC, PARTITION, GROUP, TRANSACTIONAL_ID), strict=True))
+
+
+def sample(cls: type[Message], **values: Any) -> Any:
+    """A message with something in every list, and the given values in the fields of those names."""
+    level = level_of(cls)
+    called = {name: kind for kind, names in level.own.items() for name in names}
+    listed = {child.name: child.kind for child in level.children if child.kind}
+    hints = typing.get_type_hints(cls)
+    found = {}
+    for name in cls.__slots__:
+        if name in values:
+            found[name] = values[name]
+        elif name in listed:
+            found[name] = [NAMES[str(listed[name])]]
+        elif name in called and UUID not in (hints[name], *typing.get_args(hints[name])):
+            found[name] = NAMES[called[name]]
+        elif (of := element_type(hints[name])) is not None:
+            found[name] = [sample(of, **values)] if issubclass(of, Message) else PLAIN.get(name, [])
+        elif (part := message_type(hints[name])) is not None and part.__name__ != "Cursor":
+            found[name] = sample(part, **values)
+    return cls(**found)
+
+
+def errors(value: Any) -> set[ErrorCode]:
+    """All error codes in a response."""
+    if isinstance(value, ErrorCode):
+        return {value}
+    if isinstance(value, Message):
+        return set().union(*(errors(getattr(value, name)) for name in value.__slots__))
+    if isinstance(value, list | tuple):
+        return set().union(*map(errors, value))
+    return set()

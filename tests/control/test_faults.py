@@ -1,0 +1,400 @@
+"""Faults as users write them: which requests they meet, how often, and what becomes of the rest of a request."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import understudy
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.control.conftest import DoorsOf
+from tests.control.doors import Doors
+from tests.scenarios.core.batches import batch
+from tests.wire import Wire
+
+E = ErrorCode
+NATURAL = E.NOT_COORDINATOR  # nobody coordinates groups yet
+
+
+def produce(wire: Wire, *partitions: int, topic: str = "t") -> list[tuple[int, ErrorCode, int]]:
+    """One record to each; partition, error and base offset of each."""
+    data = [PartitionProduceData(partition, batch(b"v")) for partition in partitions]
+    answer = wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 1000, [TopicProduceData(topic, data)]))
+    return [(p.index, p.error_code, p.base_offset) for t in answer.responses for p in t.partition_responses]
+
+
+def heartbeat(wire: Wire, group: str = "g") -> ErrorCode:
+    """The answer to a member that is none; NATURAL without a fault."""
+    code: ErrorCode = wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group, 1, "nobody")).error_code
+    return code
+
+
+def add(doors: Doors, do: Any, **rest: Any) -> str:
+    """A fault; the id it got."""
+    limits: dict[str, Any] = {name: rest.pop(name) for name in ("skip", "times", "probability") if name in rest}
+    return str(doors.http("POST", "/v1/faults", {"match": rest, "do": do, **limits})["id"])
+
+
+# --- parts of requests -----------------------------------------------------------------------------------------------
+
+
+def test_one_partition_is_refused_and_the_others_are_written(doors: Doors) -> None:
+    """Nothing is appended to the one, and everything to the other."""
+    wire = doors.server.wire()
+    add(doors, {"error": "NOT_LEADER_OR_FOLLOWER"}, api="Produce", topic="t", partition=1)
+    assert produce(wire, 0, 1) == [(0, E.NONE, 0), (1, E.NOT_LEADER_OR_FOLLOWER, -1)]
+    assert produce(wire, 0, 1) == [(0, E.NONE, 1), (1, E.NONE, 0)]
+
+
+def test_a_partition_is_written_and_its_answer_says_otherwise(doors: Doors) -> None:
+    """Apply, then fail: what a producer has to survive without writing twice."""
+    wire = doors.server.wire()
+    add(doors, {"apply_then": {"error": "REQUEST_TIMED_OUT"}}, api="Produce", topic="t", partition=1)
+    assert produce(wire, 0, 1) == [(0, E.NONE, 0), (1, E.REQUEST_TIMED_OUT, -1)]
+    assert produce(wire, 0, 1) == [(0, E.NONE, 1), (1, E.NONE, 1)]
+
+
+def fetch(wire: Wire, version: int, *partitions: int, session: tuple[int, int] = (0, 0), topic_id: Any = None) -> Any:
+    """The response to a fetch from the beginning that would wait for long."""
+    topics = [FetchTopic("t", [FetchPartition(p, 0, 1 << 20) for p in partitions], topic_id)] if partitions else []
+    return wire.call(ApiKey.FETCH, version, FetchRequest(-1, 60_000, 1, 1 << 20, 0, topics, *session))
+
+
+def told(response: Any) -> dict[int, ErrorCode]:
+    """The error of each partition of a fetch."""
+    return {p.partition_index: p.error_code for t in response.responses for p in t.partitions}
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_a_partition_of_a_fetch_session_fails(doors: Doors, version: int) -> None:
+    """An incremental fetch names no partitions; with the error nobody waits, and the next one is whole (KIP-227)."""
+    wire = doors.server.wire()
+    topic_id = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")])).topics[0].topic_id
+    produce(wire, 0)
+    first = fetch(wire, version, 0, 1, topic_id=topic_id)
+    assert told(first) == {0: E.NONE, 1: E.NONE}
+    add(doors, {"error": "OFFSET_NOT_AVAILABLE"}, api="Fetch", topic="t", partition=1)
+    failed = fetch(wire, version, session=(first.session_id, 1))
+    assert told(failed) == {0: E.NONE, 1: E.OFFSET_NOT_AVAILABLE}
+    assert failed.error_code is E.NONE
+    assert told(fetch(wire, version, session=(first.session_id, 2))) == {0: E.NONE, 1: E.NONE}
+
+
+def test_one_topic_of_all_is_without_a_leader(doors: Doors) -> None:
+    """A request for all topics names none; the answer does, and so may a partition of it."""
+    wire = doors.server.wire()
+    add(doors, {"error": "LEADER_NOT_AVAILABLE"}, api="Metadata", topic="t", partition=1)
+    answer = wire.call(ApiKey.METADATA, 12, MetadataRequest(None))
+    found = {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
+    assert found == {("t", 0): E.NONE, ("t", 1): E.LEADER_NOT_AVAILABLE, ("u", 0): E.NONE}
+
+
+def test_a_topic_fails_and_the_brokers_are_still_told(doors: Doors) -> None:
+    """Clients cannot do without them."""
+    add(doors, {"error": "UNKNOWN_TOPIC_OR_PARTITION"}, api="Metadata", topic="t")
+    answer = doors.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
+    assert [(t.name, t.error_code) for t in answer.topics] == [("t", E.UNKNOWN_TOPIC_OR_PARTITION)]
+    assert len(answer.brokers) == 1
+
+
+def test_one_group_of_many_fails_or_one_partition_of_it(doors: Doors) -> None:
+    """OffsetFetch v8 has errors on groups and on partitions."""
+    wire = doors.server.wire()
+    wire.call(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(key_type=0, coordinator_keys=["a", "b"]))
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(name, [OffsetFetchRequestTopics("t", [0, 1])]) for name in ("a", "b")]
+    )
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="OffsetFetch", group="b")
+    assert [(g.group_id, g.error_code) for g in wire.call(ApiKey.OFFSET_FETCH, 9, request).groups] == [
+        ("a", E.NONE), ("b", E.GROUP_AUTHORIZATION_FAILED)]  # fmt: skip
+    add(doors, {"error": "UNSTABLE_OFFSET_COMMIT"}, api="OffsetFetch", group="b", topic="t", partition=1)
+    groups = wire.call(ApiKey.OFFSET_FETCH, 9, request).groups
+    codes = {(g.group_id, p.partition_index): p.error_code for g in groups for t in g.topics for p in t.partitions}
+    assert {place for place, code in codes.items() if code is E.UNSTABLE_OFFSET_COMMIT} == {("b", 1)}
+
+
+@pytest.mark.parametrize("version", [3, 5])
+def test_a_partition_does_not_join_its_transaction(doors: Doors, version: int) -> None:
+    """Older and newer shapes of AddPartitionsToTxn."""
+    wire = doors.server.wire()
+    topics = [AddPartitionsToTxnTopic("t", [0, 1])]
+    add(doors, {"error": "TOPIC_AUTHORIZATION_FAILED"}, api="AddPartitionsToTxn", transactional_id="x", partition=1)
+    request = AddPartitionsToTxnRequest(transactions=[AddPartitionsToTxnTransaction("x", 1, 0, topics=topics)])
+    (result,) = wire.call(ApiKey.ADD_PARTITIONS_TO_TXN, version, request).results_by_transaction
+    codes = {p.partition_index: p.partition_error_code for t in result.topic_results for p in t.results_by_partition}
+    assert codes[1] is E.TOPIC_AUTHORIZATION_FAILED
+    assert codes[0] is not E.TOPIC_AUTHORIZATION_FAILED
+
+
+# --- which requests, how often ---------------------------------------------------------------------------------------
+
+
+def test_it_meets_once_unless_told_otherwise(doors: Doors) -> None:
+    """skip, then times; null is every time."""
+    wire = doors.server.wire()
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", skip=1, times=2)
+    assert [heartbeat(wire) for _ in range(4)] == [
+        NATURAL, E.GROUP_AUTHORIZATION_FAILED, E.GROUP_AUTHORIZATION_FAILED, NATURAL]  # fmt: skip
+    add(doors, {"error": "REBALANCE_IN_PROGRESS"}, api="HEARTBEAT", times=None)
+    assert {heartbeat(wire) for _ in range(5)} == {E.REBALANCE_IN_PROGRESS}
+
+
+def test_chance_is_the_clusters_own(doors_of: DoorsOf) -> None:
+    """The same seed, the same requests met."""
+    rounds = []
+    for _ in range(2):
+        doors = doors_of(seed=7)
+        fault = add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", probability=0.5, times=None)
+        wire = doors.server.wire()
+        rounds.append([heartbeat(wire) for _ in range(40)])
+        assert doors.http("GET", f"/v1/faults/{fault}")["hits"] == rounds[-1].count(E.GROUP_AUTHORIZATION_FAILED)
+    assert rounds[0] == rounds[1]
+    assert 8 < rounds[0].count(E.GROUP_AUTHORIZATION_FAILED) < 32
+
+
+@pytest.mark.parametrize(
+    ("match", "met"),
+    [
+        ({}, True),
+        ({"api": "EndTxn"}, False),
+        ({"versions": [0, 3]}, False),
+        ({"versions": [4, 9]}, True),
+        ({"broker": 2}, False),
+        ({"broker": 1, "listener": "PLAINTEXT"}, True),
+        ({"client_id": "test"}, True),
+        ({"client_id": "other"}, False),
+        ({"group": "g"}, True),
+        ({"group": "h"}, False),
+        ({"topic": "t"}, False),
+        ({"request": {"generation_id": 1, "member_id": "nobody"}}, True),
+        ({"api": "Heartbeat", "request": {"generation_id": 2}}, False),
+    ],
+)
+def test_all_conditions_have_to_hold(doors_of: DoorsOf, match: dict[str, Any], met: bool) -> None:
+    """AND, over what the request says and where it came in."""
+    doors = doors_of(brokers=2)
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, **match)
+    assert (heartbeat(doors.server.wire()) is E.GROUP_AUTHORIZATION_FAILED) is met
+
+
+def test_faults_add_up(doors: Doors) -> None:
+    """Each does its part: one waits, the next one refuses, and a third is never reached."""
+    add(doors, {"delay_ms": 1000}, api="Heartbeat", times=None)
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat")
+    last = add(doors, {"disconnect": "close"}, api="Heartbeat")
+    wire = doors.server.wire()
+    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    doors.http("GET", "/v1/faults/1?wait_hits=1") if last == "3" else None
+    doors.server.advance(1000)
+    assert wire.answer().error_code is E.GROUP_AUTHORIZATION_FAILED
+    assert [f["id"] for f in doors.http("GET", "/v1/faults?unmet=true")["faults"]] == [last]
+
+
+def test_the_clock_may_stand_still_under_a_drip(doors: Doors) -> None:
+    """Drops come by the cluster's clock."""
+    add(doors, {"bytes": {"drip": {"size": 6, "every_ms": 500}}}, api="Heartbeat")
+    doors.server.freeze()
+    wire = doors.server.wire()
+    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    assert len(wire.socket.recv(100)) == 6
+    assert not wire.has_answer()
+    doors.server.advance(500)
+    assert len(wire.socket.recv(100)) == 6
+
+
+def test_altered_fields_are_those_of_the_items_that_are_meant(doors: Doors) -> None:
+    """``*`` is every element, as far as the fault speaks of it."""
+    add(doors, {"alter": {"topics.*.partitions.*.leader_id": 9}}, api="Metadata", topic="t", partition=0)
+    answer = doors.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
+    assert {p.partition_index: p.leader_id for t in answer.topics for p in t.partitions} == {0: 9, 1: 1}
+
+
+# --- looking after them ----------------------------------------------------------------------------------------------
+
+
+def test_hits_can_be_waited_for(doors: Doors) -> None:
+    """The answer comes with the last hit that was waited for, or when time is up."""
+    fault = add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", times=None)
+    wire = doors.server.wire()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(doors.http, "GET", f"/v1/faults/{fault}?wait_hits=2&timeout_ms=9000")
+        while not waiting.done():
+            heartbeat(wire)
+        assert waiting.result()["hits"] >= 2
+    hits = doors.http("GET", f"/v1/faults/{fault}?wait_hits=99999&timeout_ms=1")["hits"]
+    assert 2 <= hits < 99_999
+
+
+def test_removed_faults_meet_nothing(doors: Doors) -> None:
+    """One by one, all, or by a reset that does not keep them."""
+    wire = doors.server.wire()
+    one = add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
+    assert doors.http("DELETE", f"/v1/faults/{one}")["id"] == one
+    assert heartbeat(wire) is NATURAL
+    assert doors.refused("DELETE", f"/v1/faults/{one}")[0] == 404
+    assert doors.refused("GET", f"/v1/faults/{one}")[0] == 404
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
+    doors.http("POST", "/v1/reset", {"keep": ["faults"]})
+    assert heartbeat(wire) is E.GROUP_AUTHORIZATION_FAILED
+    assert doors.http("DELETE", "/v1/faults") == {"removed": 1}
+    assert heartbeat(wire) is NATURAL
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
+    doors.server.reset()
+    assert heartbeat(wire) is NATURAL
+
+
+def test_ids_are_never_given_twice(doors: Doors) -> None:
+    """A handle from before a reset names no fault of after it."""
+    before = add(doors, {"drop": True})
+    doors.server.reset()
+    assert add(doors, {"drop": True}) != before
+
+
+# --- mistakes --------------------------------------------------------------------------------------------------------
+
+WRONG = [
+    ({}, "do", "needs 'do'"),
+    ({"do": {}}, "do", "one thing"),
+    ({"do": {"error": "NOT_COORDINATOR", "drop": True}}, "do", "error and drop"),
+    ({"do": {"error": "NOT_COORDINATR"}}, "do.error", "did you mean NOT_COORDINATOR"),
+    ({"do": {"error": "NONE"}}, "do.error", "alter"),
+    ({"do": {"eror": "NOT_COORDINATOR"}}, "do.eror", "did you mean error"),
+    ({"do": {"drop": False}}, "do.drop", "only be true"),
+    ({"do": {"disconnect": "rst"}}, "do.disconnect", "close or reset"),
+    ({"do": {"delay_ms": -1}}, "do.delay_ms", "whole number"),
+    ({"do": {"delay_ms": 5, "where": "during"}}, "do.where", "before or after"),
+    ({"do": {"drop": True, "where": "before"}}, "do.where", "delay_ms"),
+    ({"do": {"apply_then": {"throttle_ms": 5}}}, "do.apply_then.throttle_ms", "known: error"),
+    ({"do": {"alter": {"error_code": 5}}}, "match.api", "match.api"),
+    ({"match": {"api": "EndTxn"}, "do": {"alter": {"eror_code": 5}}}, "do.alter.eror_code", "it has"),
+    ({"match": {"api": "EndTxn"}, "do": {"alter": {"producer_id": "x"}}}, "do.alter.producer_id", "whole number"),
+    ({"match": {"api": "Fetch"}, "do": {"alter": {"responses.topic": "x"}}}, "do.alter.responses.topic", "is a list"),
+    ({"do": {"bytes": {"corrupt": [1, 0]}}}, "do.bytes.corrupt", "mask"),
+    ({"do": {"bytes": {"extra": "xyz"}}}, "do.bytes.extra", "hexadecimal"),
+    ({"do": {"bytes": {"correlation_id": 1 << 40}}}, "do.bytes.correlation_id", "int32"),
+    ({"do": {"bytes": {"drip": {"size": 0}}}}, "do.bytes.drip.size", "at least 1"),
+    ({"match": {"api": "EndTxm"}, "do": {"drop": True}}, "match.api", "did you mean EndTxn"),
+    ({"match": {"api": "Vote"}, "do": {"drop": True}}, "match.api", "not served"),
+    ({"match": {"apii": "EndTxn"}, "do": {"drop": True}}, "match.apii", "did you mean api"),
+    ({"match": {"api": "EndTxn", "topic": "t"}, "do": {"drop": True}}, "match.topic", "tells no topic"),
+    ({"match": {"api": "EndTxn", "versions": [7, 8]}, "do": {"drop": True}}, "match.versions", "0 to 5"),
+    ({"match": {"versions": [3, 2]}, "do": {"drop": True}}, "match.versions", "first, last"),
+    ({"match": {"broker": 9}, "do": {"drop": True}}, "match.broker", "no broker 9"),
+    ({"match": {"listener": "PLAINTXT"}, "do": {"drop": True}}, "match.listener", "did you mean PLAINTEXT"),
+    ({"match": {"partition": -1}, "do": {"drop": True}}, "match.partition", "at least 0"),
+    ({"match": {"topic": 5}, "do": {"drop": True}}, "match.topic", "a text"),
+    ({"match": {"request": {"comitted": True}}, "do": {"drop": True}}, "match.request.comitted", "no API"),
+    (
+        {"match": {"api": "EndTxn", "request": {"committed": 1}}, "do": {"drop": True}},
+        "match.request.committed",
+        "true",
+    ),
+    ({"match": {"api": "Metadata", "partition": 1}, "do": {"drop": True}}, "match.partition", "name no partition"),
+    (
+        {"match": {"api": "ListGroups", "group": "g"}, "do": {"error": "NOT_COORDINATOR"}},
+        "match",
+        "no error of a single",
+    ),
+    ({"match": {"api": "SaslHandshake"}, "do": {"throttle_ms": 5}}, "do.throttle_ms", "no throttle time"),
+    ({"do": {"drop": True}, "times": 0}, "times", "at least 1"),
+    ({"do": {"drop": True}, "skip": -1}, "skip", "at least 0"),
+    ({"do": {"drop": True}, "probability": 0}, "probability", "above 0"),
+    ({"do": {"drop": True}, "when": 1}, "when", "known fields"),
+]
+
+
+@pytest.mark.parametrize(("body", "field", "words"), WRONG, ids=[f"{at}-{each[1]}" for at, each in enumerate(WRONG)])
+def test_a_mistake_is_told_with_its_field_and_what_to_write(
+    doors: Doors, body: dict[str, Any], field: str, words: str
+) -> None:
+    """422, and nothing was added."""
+    status, problem = doors.refused("POST", "/v1/faults", body)
+    assert (status, problem["field"]) == (422, field)
+    assert words in problem["detail"]
+    assert doors.http("GET", "/v1/faults") == {"faults": []}
+
+
+# --- the other doors -------------------------------------------------------------------------------------------------
+
+
+def test_python_adds_waits_and_removes(doors: Doors) -> None:
+    """``with kafka.faults.add(...) as fault``."""
+    kafka, wire = doors.kafka, doors.server.wire()
+    with kafka.faults.add(api="Heartbeat", group="g", error="GROUP_AUTHORIZATION_FAILED") as fault:
+        assert heartbeat(wire) is E.GROUP_AUTHORIZATION_FAILED
+        assert fault.wait_hits(1).hits == 1
+    assert kafka.faults.list() == []
+    with pytest.raises(understudy.ControlError, match="did you mean NOT_COORDINATOR"):
+        kafka.faults.add(error="NOT_COORDINATR")
+    with (
+        kafka.faults.add(api="EndTxn", apply_then=understudy.Disconnect("reset")) as fault,
+        pytest.raises(TimeoutError),
+    ):
+        fault.wait_hits(1, timeout_ms=1)
+    assert [state.match for state in kafka.faults.unmet()] == [{"api": "EndTxn"}]
+    kafka.faults.clear()
+    assert kafka.faults.unmet() == []
+
+
+def test_the_shell_adds_lists_and_removes(doors: Doors) -> None:
+    """``understudy ctl faults ...``."""
+    wire = doors.server.wire()
+    fault = doors.ctl("faults", "add", "--api", "Heartbeat", "--group", "g", "--error", "GROUP_AUTHORIZATION_FAILED")[
+        "id"
+    ]
+    assert heartbeat(wire) is E.GROUP_AUTHORIZATION_FAILED
+    assert doors.ctl("faults", "show", fault, "--wait-hits", "1")["hits"] == 1
+    assert fault in doors.ctl_text("faults", "list")
+    assert doors.ctl("faults", "list", "--unmet")["faults"] == []
+    doors.ctl("faults", "remove", fault)
+    doors.ctl("faults", "add", "--apply-then", "disconnect=reset", "--request", '{"committed": true}')
+    assert doors.ctl("faults", "clear") == {"removed": 1}
+
+
+def test_a_request_that_ends_otherwise_is_not_met(doors: Doors) -> None:
+    """Request fields are compared as JSON shows them: commit and abort are told apart."""
+    wire = doors.server.wire()
+    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="EndTxn", request={"committed": True})
+    assert (
+        wire.call(ApiKey.END_TXN, 3, EndTxnRequest("x", 1, 0, committed=False)).error_code
+        is not E.GROUP_AUTHORIZATION_FAILED
+    )
+    assert (
+        wire.call(ApiKey.END_TXN, 3, EndTxnRequest("x", 1, 0, committed=True)).error_code
+        is E.GROUP_AUTHORIZATION_FAILED
+    )
+
+
+def test_whoever_waits_goes_on_when_the_fault_is_taken_back(doors: Doors) -> None:
+    """At once, whatever the clock shows."""
+    wire = doors.server.wire()
+    fault = add(doors, {"delay_ms": 3_600_000}, api="Heartbeat")
+    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    doors.http("GET", f"/v1/faults/{fault}?wait_hits=1")
+    doors.http("DELETE", f"/v1/faults/{fault}")
+    assert wire.answer().error_code is NATURAL
+
+
+def test_a_reset_does_not_let_old_requests_in(doors: Doors) -> None:
+    """What waited before it is hung up, rather than done to the new cluster."""
+    wire = doors.server.wire()
+    fault = add(doors, {"delay_ms": 3_600_000}, api="Produce")
+    request = ProduceRequest(None, -1, 1000, [TopicProduceData("t", [PartitionProduceData(0, batch(b"v"))])])
+    wire.send(ApiKey.PRODUCE, 9, request)
+    doors.http("GET", f"/v1/faults/{fault}?wait_hits=1")
+    doors.server.reset()
+    wire.check_closed()
+    assert produce(doors.server.wire(), 0) == [(0, E.NONE, 0)]

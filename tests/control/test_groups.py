@@ -1,0 +1,189 @@
+"""Groups and coordinators at the three doors, with real members in them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Consumer
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from tests.control.conftest import DoorsOf
+from tests.control.doors import Doors
+from tests.serving import until
+from understudy import results
+
+E = ErrorCode
+SESSION_MS = 10_000
+
+
+@contextmanager
+def member(
+    doors: Doors, group: str = "g", *, client_id: str = "c", seen: list[str] | None = None
+) -> Iterator[Consumer]:
+    """A consumer of t that has its assignment; what it is assigned, and what is taken from it, goes into ``seen``."""
+    told = [] if seen is None else seen
+    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": group, "client.id": client_id,
+                         "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 200,
+                         "auto.offset.reset": "earliest"})  # fmt: skip
+    consumer.subscribe(["t"], on_assign=lambda _c, p: told.append(f"+{len(p)}"),
+                       on_revoke=lambda _c, p: told.append(f"-{len(p)}"))  # fmt: skip
+    until(lambda: consumer.poll(0.05) or told, "the assignment", 20)
+    yield consumer
+    consumer.close()
+
+
+def shown(doors: Doors, group: str = "g") -> results.Group:
+    """As Python tells it."""
+    return doors.kafka.groups[group].show()
+
+
+def test_a_group_is_told_with_members_offsets_and_lag(doors: Doors) -> None:
+    """Alike at all doors."""
+    doors.kafka.topics["t"].write({"value": "a", "partition": 0}, {"value": "b", "partition": 0})
+    with member(doors, client_id="app") as consumer:
+        until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
+        consumer.commit(asynchronous=False)
+        told = shown(doors)
+        assert (told.state, told.type, told.protocol, told.coordinator) == ("Stable", "classic", "range", 1)
+        (one,) = told.members
+        assert (one.client_id, one.client_host, sorted(one.assignment)) == ("app", "127.0.0.1", ["t-0", "t-1"])
+        assert one.epoch == told.epoch > 0
+        offsets = {offset.partition: offset for offset in told.offsets}
+        assert offsets[0].offset + offsets[0].lag == 2
+        assert [row["group_id"] for row in doors.ctl("groups", "list")["groups"]] == ["g"]
+        assert one.member_id in doors.ctl_text("groups", "show", "g")
+        assert [group.group_id for group in doors.kafka.groups.list()] == ["g"]
+    assert until(lambda: shown(doors).state == "Empty", "the member to leave")
+    assert doors.refused("GET", "/v1/groups/h")[0] == 404
+
+
+def test_a_rebalance_can_be_asked_for(doors: Doors) -> None:
+    """The member gives its partitions back and gets them again, in the next generation."""
+    seen: list[str] = []
+    with member(doors, seen=seen) as consumer:
+        before = shown(doors).epoch
+        doors.kafka.groups["g"].rebalance()
+        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the rebalance", 20)
+        assert seen == ["+2", "-2", "+2"]
+        assert shown(doors).epoch == before + 1
+        doors.ctl("groups", "rebalance", "g")
+        until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the second rebalance", 20)
+    assert until(lambda: shown(doors).state == "Empty", "the member to leave")
+    assert doors.refused("POST", "/v1/groups/g/rebalance")[0] == 409
+
+
+def test_a_member_that_is_evicted_comes_back(doors: Doors) -> None:
+    """As after a session timeout: it hears UNKNOWN_MEMBER_ID, loses its partitions and joins anew."""
+    seen: list[str] = []
+    with member(doors, seen=seen) as consumer:
+        (one,) = shown(doors).members
+        doors.kafka.groups["g"].evict(one.member_id)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership", 20)
+        (other,) = shown(doors).members
+        assert other.member_id != one.member_id
+        status, problem = doors.refused("POST", f"/v1/groups/g/members/{one.member_id}/evict")
+        assert (status, other.member_id in problem["detail"]) == (404, True)
+        doors.ctl_text("groups", "evict", "g", other.member_id)
+        until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the third membership", 20)
+
+
+def test_a_session_ends_when_the_clock_is_pushed_past_it(doors: Doors) -> None:
+    """Two members, both silent for longer than their sessions as far as the cluster can tell."""
+    seen: list[str] = []
+    with member(doors, seen=seen) as consumer:
+        doors.kafka.clock.advance(ms=SESSION_MS + 1)
+        assert shown(doors).members == ()
+        until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership", 20)
+        assert len(shown(doors).members) == 1
+
+
+def test_a_rebalance_is_held_between_join_and_sync(doors: Doors) -> None:
+    """A fault on the leader's SyncGroup holds it; the state is what Kafka has there."""
+    with doors.kafka.faults.add(api="SyncGroup", group="g", delay_ms=3_600_000) as fault:
+        consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g"})
+        seen: list[int] = []
+        consumer.subscribe(["t"], on_assign=lambda _c, p: seen.append(len(p)))
+        until(lambda: consumer.poll(0.05) or fault.hits(), "the sync", 20)
+        assert shown(doors).state == "CompletingRebalance"
+    until(lambda: consumer.poll(0.05) or seen, "the assignment", 20)
+    assert shown(doors).state == "Stable"
+    consumer.close()
+
+
+# --- coordinators ----------------------------------------------------------------------------------------------------
+
+
+def heartbeat(doors: Doors, broker: int) -> ErrorCode:
+    """What a broker says to a member of g that is none."""
+    answer = doors.server.wire(broker).call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    code: ErrorCode = answer.error_code
+    return code
+
+
+def offsets(doors: Doors, broker: int) -> ErrorCode:
+    """What a broker says to who asks for the offsets of g."""
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None)])
+    code: ErrorCode = doors.server.wire(broker).call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code
+    return code
+
+
+def found(doors: Doors, key_type: int = 0) -> int:
+    """Whom FindCoordinator names for g."""
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
+    coordinator = doors.server.wire().call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0]
+    return int(coordinator.node_id)
+
+
+@pytest.fixture
+def three(doors_of: DoorsOf) -> Doors:
+    """Three brokers."""
+    return doors_of(brokers=3, topics=["t:2"])
+
+
+def test_a_coordinator_moves_and_members_follow(three: Doors) -> None:
+    """The old one answers NOT_COORDINATOR, the new one knows the group; the consumer's commit goes there."""
+    three.kafka.topics["t"].write({"value": "a", "partition": 0})
+    with member(three) as consumer:
+        until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
+        before = shown(three).coordinator
+        target = before % 3 + 1
+        three.kafka.coordinators.move(type="group", key="g", broker=target)
+        assert (found(three), shown(three).coordinator) == (target, target)
+        assert heartbeat(three, before) is E.NOT_COORDINATOR
+        assert heartbeat(three, target) is not E.NOT_COORDINATOR
+        consumer.commit(asynchronous=False)
+        assert three.kafka.groups["g"].show().offsets
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same broker", "another broker"])
+def test_a_coordinator_takes_its_time_to_load(three: Doors, same: bool) -> None:
+    """COORDINATOR_LOAD_IN_PROGRESS by the cluster's clock; moved again meanwhile, only the last time counts."""
+    before = until(lambda: max(found(three), 0), "a coordinator")
+    target = before if same else before % 3 + 1
+    three.server.freeze()
+    told = three.ctl("coordinators", "move", "group", "g", str(target), "--loading-ms", "5s")
+    assert (told["broker"], told["loading_ms"]) == (target, 5000)
+    assert offsets(three, target) is E.COORDINATOR_LOAD_IN_PROGRESS
+    three.kafka.coordinators.move(type="group", key="g", broker=target, loading_ms=7000)
+    three.server.advance(5000)
+    assert offsets(three, target) is E.COORDINATOR_LOAD_IN_PROGRESS
+    three.server.advance(2000)
+    assert offsets(three, target) is E.NONE
+
+
+def test_a_transaction_coordinator_is_created_where_it_is_wanted(three: Doors) -> None:
+    """Before anybody has used the id."""
+    three.http("POST", "/v1/coordinators/move", {"type": "transaction", "key": "g", "broker": 3})
+    assert found(three, 1) == 3
+
+
+def test_coordinators_are_moved_sensibly(doors: Doors) -> None:
+    """422 with the field, 404 for a broker that is not there."""
+    wish = {"type": "group", "key": "g", "broker": 1}
+    for name, value in (("type", "share"), ("key", ""), ("broker", "one"), ("loading_ms", -1)):
+        assert doors.refused("POST", "/v1/coordinators/move", {**wish, name: value})[1]["field"] == name
+    assert doors.refused("POST", "/v1/coordinators/move", {**wish, "broker": 4})[0] == 404

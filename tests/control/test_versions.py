@@ -1,0 +1,89 @@
+"""The versions that clients are told, and metrics."""
+
+import pytest
+from confluent_kafka import Producer
+
+import understudy
+from protocol.apis import ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.metadata import MetadataRequest
+from tests.control.doors import Doors
+from tests.wire import Wire
+
+
+def told(wire: Wire) -> dict[int, tuple[int, int]]:
+    """API key -> versions, as ApiVersions lists them."""
+    answer = wire.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("walker", "1"))
+    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+
+def test_new_connections_are_told_other_versions(doors: Doors) -> None:
+    """And served no others; connections that are there already notice nothing."""
+    old = doors.server.wire()
+    before = told(old)
+    doors.kafka.versions.set(InitProducerId=(0, 3), Metadata=(1, 8))
+    new = doors.server.wire()
+    after = told(new)
+    assert (after[ApiKey.INIT_PRODUCER_ID], after[ApiKey.METADATA]) == ((0, 3), (1, 8))
+    assert told(old) == before
+    assert old.call(ApiKey.METADATA, 12, MetadataRequest(None)).brokers
+    assert new.call(ApiKey.METADATA, 8, MetadataRequest(None)).brokers
+    new.send(ApiKey.METADATA, 9, MetadataRequest(None))
+    new.check_closed()
+    assert doors.kafka.versions.show()["InitProducerId"] == understudy.results.VersionRange(0, 3)
+
+
+def test_an_api_can_be_taken_away(doors: Doors) -> None:
+    """Not listed, not served; {} gives everything back, as a reset does that does not keep it."""
+    doors.http("PUT", "/v1/versions", {"DescribeCluster": None})
+    wire = doors.server.wire()
+    assert ApiKey.DESCRIBE_CLUSTER not in told(wire)
+    assert doors.http("GET", "/v1/versions")["apis"]["DescribeCluster"] is None
+    doors.http("POST", "/v1/reset", {"keep": ["versions"]})
+    assert ApiKey.DESCRIBE_CLUSTER not in told(doors.server.wire())
+    doors.http("PUT", "/v1/versions", {})
+    assert ApiKey.DESCRIBE_CLUSTER in told(doors.server.wire())
+
+
+def test_the_shell_sets_and_shows_versions(doors: Doors) -> None:
+    """As JSON."""
+    doors.ctl("versions", "set", "--apis", '{"EndTxn": {"min": 0, "max": 3}}')
+    assert doors.ctl("versions", "show")["apis"]["EndTxn"] == {"min": 0, "max": 3}
+
+
+def test_a_real_client_uses_what_it_is_told(doors: Doors) -> None:
+    """Produce in version 3 to 5, seen in the journal."""
+    doors.kafka.versions.set(Produce=(0, 5))
+    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    producer.produce("t", b"v")
+    assert producer.flush(10) == 0
+    assert {entry.version for entry in doors.kafka.journal.find(api="Produce")} <= {3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"as_version": "2.8"}, 409, "single APIs"),
+        ({"InitProducrId": {"min": 0, "max": 1}}, 422, "did you mean InitProducerId"),
+        ({"InitProducerId": {"min": 0}}, 422, "needs"),
+        ({"InitProducerId": {"min": 2, "max": 1}}, 422, "versions 0 to"),
+        ({"InitProducerId": {"min": 0, "max": 99}}, 422, "versions 0 to"),
+    ],
+)
+def test_versions_make_sense(doors: Doors, body: dict[str, object], status: int, words: str) -> None:
+    """Within what is served; whole releases are not played yet."""
+    found, problem = doors.refused("PUT", "/v1/versions", body)
+    assert found == status
+    assert words in problem["detail"]
+
+
+def test_metrics_are_prometheus_text(doors: Doors) -> None:
+    """Requests by API, state of the cluster, ends of logs; also through Python and the shell."""
+    doors.kafka.topics["t"].write({"value": "a", "partition": 1})
+    told(doors.server.wire())
+    text = doors.kafka.metrics()
+    assert 'understudy_requests_total{api="ApiVersions"}' in text
+    assert 'understudy_log_end_offset{partition="1",topic="t"} 1.0' in text
+    assert "# TYPE understudy_request_seconds_total counter" in text
+    assert "understudy_brokers_up 1.0" in text
+    assert "understudy_brokers_up 1.0" in doors.ctl_text("metrics")

@@ -1,0 +1,241 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete (groups B.1, B.2, B.4; transactions E.4)."""
+
+from uuid import UUID
+
+import pytest
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+from tests.coordination.group.subscriptions import subscription
+
+OK, NEW_ID, OLD_ID = ErrorCode.NONE, UUID(int=2), UUID(int=1)
+
+
+def fetch(context: Context, *topics: OffsetFetchRequestTopics) -> OffsetFetchResponseGroup:
+    """OffsetFetch of these topics, or of all."""
+    wanted = OffsetFetchRequestGroup(G, list(topics) or None)
+    return context.machine.fetch_offsets(wanted, require_stable=True)
+
+
+def delete(context: Context, topic: str, *partitions: int) -> dict[int, ErrorCode] | ErrorCode:
+    """OffsetDelete in one topic: codes by partition, or the code of the whole request."""
+    topics = [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(index) for index in partitions])]
+    request = OffsetDeleteRequest(G, topics)
+    answer = context.ask(lambda to: context.machine.delete_offsets(request, context.now_ms, to))
+    if isinstance(answer.message, KafkaError):
+        return answer.message.code
+    return {p.partition_index: p.error_code for p in answer.message.topics[0].partitions}
+
+
+def test_OFF_01_a_commit_without_a_member_makes_a_simple_group() -> None:
+    """It is classic, Empty, of no type, and has no record but its offsets."""
+    context = Context()
+    assert context.commit("foo", {0: 5}, topic_id=NEW_ID, metadata={0: "note"}) == {0: OK}
+    assert context.records == [OffsetCommit(G, "foo", 0, 5, -1, "note", START_MS, topic_id=NEW_ID)]
+    assert context.offset("foo") == 5
+    (listed,) = context.machine.administration.listed((), ())
+    assert (listed.group_type, listed.group_state, listed.protocol_type) == ("classic", "Empty", "")
+    assert context.reloaded().offset("foo") == 5
+
+
+@pytest.mark.parametrize(
+    ("knows", "code"), [(False, ErrorCode.ILLEGAL_GENERATION), (True, ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+def test_OFF_02_a_generation_needs_a_group(knows: bool, code: ErrorCode) -> None:
+    """22 up to version 8, 69 from 9 on; no group comes of it."""
+    context = Context()
+    assert context.commit("foo", {0: 5}, 3, "m", knows_stale_epochs=knows) is code
+    assert not context.machine.groups
+
+
+def test_OFF_03_a_stable_group_takes_members_commits_only() -> None:
+    """Without member data: 25."""
+    context = Context()
+    stable(Client(context))
+    assert context.commit("foo", {0: 5}) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_OFF_04_a_member_is_fenced() -> None:
+    """Another generation 22, an unknown member or instance 25, another member's instance 82."""
+    context = Context()
+    member, static = stable(Client(context), Client(context, instance_id="i1"))
+    generation, member_id = member.generation, member.member_id
+    assert context.commit("foo", {0: 5}, generation - 1, member_id) is ErrorCode.ILLEGAL_GENERATION
+    assert context.commit("foo", {0: 5}, -1, member_id) is ErrorCode.ILLEGAL_GENERATION
+    assert context.commit("foo", {0: 5}, generation, "zz") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert context.commit("foo", {0: 5}, generation, "") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert context.commit("foo", {0: 5}, generation, member_id, instance_id="i1") is ErrorCode.FENCED_INSTANCE_ID
+    assert context.commit("foo", {0: 5}, generation, member_id, instance_id="i9") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert context.offset("foo") == -1
+    assert context.commit("foo", {0: 5}, generation, static.member_id, instance_id="i1") == {0: OK}
+
+
+def test_OFF_05_nobody_commits_while_the_group_completes() -> None:
+    """27."""
+    context = Context()
+    (client,) = assembled(Client(context))
+    assert context.commit("foo", {0: 5}, client.generation, client.member_id) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_OFF_06_a_member_commits_while_others_join() -> None:
+    """PreparingRebalance takes commits of the old generation, and they keep the session."""
+    context = Context()
+    first, second = stable(Client(context), Client(context))
+    first.start()
+    context.advance(9000)
+    assert context.commit("foo", {0: 6}, second.generation, second.member_id) == {0: OK}
+    assert context.due_in("member", G, second.member_id) == 10_000
+
+
+def test_a_commit_keeps_the_session() -> None:
+    """B.1: as a heartbeat does."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.advance(9999)
+    context.commit("foo", {0: 6}, client.generation, client.member_id)
+    context.advance(9999)
+    assert client.heartbeat() is OK
+
+
+def test_OFF_07_metadata_has_a_limit() -> None:
+    """12 for that partition only; quirk: UTF-16 units are counted, not bytes."""
+    context = Context()
+    metadata = {0: "x" * 4097, 1: "ü" * 4096, 2: "😀" * 2049}
+    too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert context.commit("foo", {0: 1, 1: 1, 2: 1}, metadata=metadata) == {0: too_large, 1: OK, 2: too_large}
+    assert [context.offset("foo", partition) for partition in range(3)] == [-1, 1, -1]
+
+
+def test_a_group_is_made_even_if_no_offset_was_accepted() -> None:
+    """In memory only: it is gone with the coordinator."""
+    context = Context()
+    context.commit("foo", {0: 1}, metadata={0: "x" * 4097})
+    assert G in context.machine.groups
+    assert not context.reloaded().machine.groups
+
+
+def test_OFF_08_any_offset_is_stored() -> None:
+    """Negative ones too; null metadata is empty."""
+    context = Context()
+    assert context.commit("foo", {0: -5}, metadata={0: None}) == {0: OK}
+    assert context.offset("foo") == -5
+    assert fetch(context).topics[0].partitions == [OffsetFetchResponsePartitions(0, -5, -1, "")]
+
+
+def test_OFF_09_an_offset_may_name_its_end() -> None:
+    """RetentionTimeMs of versions 2 to 4: remembered in a value of version 1, gone at the next check after it."""
+    context = Context({"offsets.retention.check.interval.ms": 700})
+    assert context.commit("foo", {0: 5}, retention_time_ms=1000) == {0: OK}
+    assert context.records == [
+        OffsetCommit(G, "foo", 0, 5, -1, "", START_MS, START_MS + 1000, version=1),
+    ]
+    context.advance(1399)
+    assert context.offset("foo") == 5
+    context.advance(1)
+    assert context.offset("foo") == -1
+
+
+def test_OFF_11_an_offset_belongs_to_one_topic_id() -> None:
+    """Asked for by another id it is not there; unknown ids on either side match."""
+    context = Context()
+    context.commit("foo", {0: 5}, topic_id=OLD_ID)
+    context.commit("bar", {0: 6})
+
+    def found(name: str, topic_id: UUID | None) -> int:
+        answer = fetch(context, OffsetFetchRequestTopics(name, [0], topic_id))
+        return answer.topics[0].partitions[0].committed_offset
+
+    assert (found("foo", OLD_ID), found("foo", NEW_ID), found("foo", None), found("bar", NEW_ID)) == (5, -1, 5, 6)
+
+
+def test_an_older_broker_stores_no_topic_ids() -> None:
+    """Values of version 3 (before 4.1)."""
+    context = Context()
+    context.machine._commits._version = 3
+    context.commit("foo", {0: 5}, topic_id=OLD_ID)
+    assert context.records == [OffsetCommit(G, "foo", 0, 5, -1, "", START_MS, version=3)]
+
+
+def test_a_commit_that_cannot_be_remembered_is_refused() -> None:
+    """Nothing has changed."""
+    context = Context(refuse_append=ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert context.commit("foo", {0: 5}) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert not context.machine.groups
+
+
+def test_all_offsets_are_fetched_by_topic() -> None:
+    """Without topics: what is committed, and nothing else."""
+    context = Context()
+    assert fetch(context) == OffsetFetchResponseGroup(G, [])
+    context.commit("foo", {0: 5, 2: 7})
+    context.commit("bar", {1: 6})
+    assert fetch(context).topics == [
+        OffsetFetchResponseTopics("foo", [OffsetFetchResponsePartitions(0, 5), OffsetFetchResponsePartitions(2, 7)]),
+        OffsetFetchResponseTopics("bar", [OffsetFetchResponsePartitions(1, 6)]),
+    ]
+
+
+def test_an_absent_group_has_no_offsets() -> None:
+    """No error: -1 for what was named."""
+    answer = fetch(Context(), OffsetFetchRequestTopics("foo", [0]))
+    assert answer.error_code is OK
+    assert answer.topics[0].partitions == [OffsetFetchResponsePartitions(0, -1, -1, "")]
+
+
+def test_OFF_23_a_subscribed_topic_keeps_its_offsets() -> None:
+    """86; others are forgotten with a tombstone where there is something to forget."""
+    context = Context()
+    (client,) = stable(Client(context, [("range", subscription("foo"))]))
+    for topic in ("foo", "bar"):
+        context.commit(topic, {0: 5}, client.generation, client.member_id)
+    records = len(context.records)
+    assert delete(context, "foo", 0) == {0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+    assert delete(context, "bar", 0, 1) == {0: OK, 1: OK}
+    assert context.records[records:] == [OffsetCommitTombstone(G, "bar", 0)]
+    assert (context.offset("foo"), context.offset("bar")) == (5, -1)
+
+
+def test_unknown_subscriptions_are_subscriptions_to_everything() -> None:
+    """B.4: a "consumer" group whose metadata nobody can read."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.commit("foo", {0: 5}, client.generation, client.member_id)
+    assert delete(context, "foo", 0) == {0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+def test_offsets_of_other_protocol_types_are_deleted_when_empty() -> None:
+    """68 while there are members, 69 without a group."""
+    context = Context()
+    assert delete(context, "foo", 0) is ErrorCode.GROUP_ID_NOT_FOUND
+    (client,) = stable(Client(context, protocol_type="connect"))
+    context.commit("foo", {0: 5}, client.generation, client.member_id)
+    assert delete(context, "foo", 0) is ErrorCode.NON_EMPTY_GROUP
+    context.leave(client.identity())
+    assert delete(context, "foo", 0) == {0: OK}
+    assert context.offset("foo") == -1
+
+
+def test_a_deleted_topic_takes_its_offsets_along() -> None:
+    """In all groups, where the stored id is its own or unknown (groups B.4)."""
+    context = Context()
+    context.commit("foo", {0: 1}, topic_id=OLD_ID)
+    context.commit("foo", {1: 2}, topic_id=NEW_ID)
+    context.commit("foo", {0: 3}, group_id="h")
+    context.commit("bar", {0: 4}, topic_id=OLD_ID)
+    outcome = context.machine.topic_deleted("foo", OLD_ID, context.now_ms)
+    assert outcome.records == (OffsetCommitTombstone(G, "foo", 0), OffsetCommitTombstone("h", "foo", 0))
+    context.perform(outcome)
+    assert (context.offset("foo", 0), context.offset("foo", 1), context.offset("bar")) == (-1, 2, 4)

@@ -1,0 +1,221 @@
+"""LeaveGroup, and what is left of a group (groups A.9, A.13)."""
+
+import pytest
+
+from broker.coordination.group.states import State
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone, OffsetCommitTombstone
+from protocol.messages.delete_groups import DeletableGroupResult
+from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity, MemberResponse
+from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+
+
+def test_CLS_29_each_member_that_leaves_is_answered() -> None:
+    """One goes, one was never there; the rest rebalances."""
+    context = Context()
+    first, second = stable(Client(context), Client(context))
+    assert context.leave(second.identity(), MemberIdentity("zz")) == LeaveGroupResponse(
+        members=(
+            MemberResponse(second.member_id, None, ErrorCode.NONE),
+            MemberResponse("zz", None, ErrorCode.UNKNOWN_MEMBER_ID),
+        )
+    )
+    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.due_in("member", G, second.member_id) is None
+
+
+def test_CLS_30_an_instance_id_is_enough_to_leave() -> None:
+    """An administrator removes a static member without knowing its member id."""
+    context = Context()
+    _, static = stable(Client(context), Client(context, instance_id="i1"))
+    answer = context.leave(MemberIdentity("", "i1"), MemberIdentity("", "i9"), MemberIdentity(""))
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    assert [member.error_code for member in answer.members] == [ErrorCode.NONE, unknown, unknown]
+    assert answer.members[0].group_instance_id == "i1"
+    assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_CLS_31_a_stranger_cannot_leave_for_an_instance() -> None:
+    """82, and the member stays."""
+    context = Context()
+    first, static = stable(Client(context), Client(context, instance_id="i1"))
+    answer = context.leave(MemberIdentity("other", "i1"))
+    assert [member.error_code for member in answer.members] == [ErrorCode.FENCED_INSTANCE_ID]
+    assert first.heartbeat() is static.heartbeat() is ErrorCode.NONE
+
+
+def test_CLS_32_nobody_leaves_an_absent_group() -> None:
+    """No top-level error; each entry says 25."""
+    context = Context()
+    answer = context.leave(MemberIdentity("a"), MemberIdentity("b"))
+    assert answer.error_code is ErrorCode.NONE
+    assert [member.error_code for member in answer.members] == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
+
+
+def test_CLS_33_the_last_one_leaves_an_empty_group() -> None:
+    """One generation on, with its type and nothing else; the answer waits for the record."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.leave(client.identity())
+    assert context.records[-1] == GroupMetadata(G, "consumer", 2, None, None, START_MS)
+    assert context.machine.administration.describe(G) == DescribedGroup(
+        group_id=G, group_state="Empty", protocol_type="consumer", members=[]
+    )
+
+
+def test_a_leave_that_cannot_be_remembered_is_refused() -> None:
+    """The client hears the append's error."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert isinstance(context.leave(client.identity()), KafkaError)
+
+
+def test_a_parked_join_of_a_member_that_leaves_is_answered() -> None:
+    """25 without an id; the join phase ends if all others are there."""
+    context = Context()
+    first, second, third = stable(Client(context), Client(context), Client(context))
+    first.start()
+    second.start()
+    context.leave(second.identity(), third.identity())
+    assert second.parked.code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert second.parked.message.member_id == ""
+    assert [member.member_id for member in first.joined().members] == [first.member_id]
+
+
+def test_an_id_that_was_handed_out_can_leave() -> None:
+    """It is forgotten, its timer too; quirk: a Stable group rebalances for it."""
+    context = Context()
+    (first,) = stable(Client(context))
+    pending = Client(context)
+    pending.member_id = pending.ask().message.member_id
+    answer = context.leave(pending.identity())
+    assert answer.members[0].error_code is ErrorCode.NONE
+    assert context.due_in("member", G, pending.member_id) is None
+    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_leaving_does_not_end_the_initial_delay() -> None:
+    """The last member goes, the window stays open."""
+    context = Context({"group.initial.rebalance.delay.ms": 3000})
+    client = Client(context).start()
+    context.leave(client.identity())
+    assert client.parked.code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert context.group().state is State.PREPARING_REBALANCE
+    context.advance(3000)
+    assert context.records[-1] == GroupMetadata(G, "consumer", 1, None, None, START_MS + 3000)
+
+
+def test_a_leave_while_the_group_completes_rebalances() -> None:
+    """Those who wait for assignments hear 27."""
+    context = Context()
+    _, second, third = assembled(Client(context), Client(context), Client(context))
+    waiting = second.sync()
+    context.leave(third.identity())
+    assert waiting.code is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_an_evicted_member_is_gone() -> None:
+    """Steering: as if the member had left; strangers are refused."""
+    context = Context()
+    first, second = stable(Client(context), Client(context))
+    context.perform(context.machine.evict(G, second.member_id, context.now_ms))
+    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    with pytest.raises(KafkaError, match="UNKNOWN_MEMBER_ID"):
+        context.machine.evict(G, "zz", context.now_ms)
+    with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
+        context.machine.evict("none", "zz", context.now_ms)
+
+
+def test_a_rebalance_can_be_asked_for() -> None:
+    """Steering: members hear 27; nothing happens in an Empty group."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.perform(context.machine.rebalance(G, context.now_ms))
+    assert client.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    context.commit("foo", {0: 1}, group_id="simple")
+    assert not context.machine.rebalance("simple", context.now_ms).effects
+
+
+def test_a_stable_group_is_described_with_its_members() -> None:
+    """Metadata of the chosen protocol and the assignment of each."""
+    context = Context()
+    (client,) = stable(Client(context, [("range", b"r"), ("sticky", b"s")], instance_id="i1"))
+    assert context.machine.administration.describe(G) == DescribedGroup(
+        group_id=G,
+        group_state="Stable",
+        protocol_type="consumer",
+        protocol_data="range",
+        members=[DescribedGroupMember(client.member_id, "client", "/127.0.0.1", b"r", b"a0", "i1")],
+    )
+
+
+def test_a_rebalancing_group_is_described_without_metadata() -> None:
+    """Protocol and metadata are told of Stable groups only; assignments are kept."""
+    context = Context()
+    client, _ = stable(Client(context), Client(context))
+    client.start()
+    described = context.machine.administration.describe(G)
+    assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
+    assert [member.member_metadata for member in described.members] == [b"", b""]
+    assert {member.member_assignment for member in described.members} == {b"a0", b"a1"}
+
+
+def test_CLS_42_an_absent_group_is_not_found() -> None:
+    """What the versions make of it is the handler's business."""
+    context = Context()
+    with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
+        context.machine.administration.describe(G)
+
+
+def test_CLS_43_groups_are_listed_by_state_and_type() -> None:
+    """Filters come in lower case; what nobody knows matches nothing."""
+    context = Context()
+    stable(Client(context, group_id="s"))
+    context.commit("foo", {0: 1}, group_id="e")
+    listed = context.machine.administration.listed
+    assert [group.group_id for group in listed({"empty"}, {"classic"})] == ["e"]
+    assert [group.group_id for group in listed({"stable", "dead"}, ())] == ["s"]
+    assert listed((), {"nonsense"}) == listed({"nonsense"}, ()) == listed((), {"consumer"}) == []
+    assert {group.group_id: group.protocol_type for group in listed((), ())} == {"s": "consumer", "e": ""}
+
+
+def test_CLS_44_only_empty_groups_are_deleted() -> None:
+    """68 with members, 69 without a group; else its offsets go first, then the group."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.commit("foo", {0: 7, 1: 8}, client.generation, client.member_id)
+
+    def delete() -> list[DeletableGroupResult]:
+        answer = context.ask(lambda to: context.machine.delete_groups([G, "none"], context.now_ms, to))
+        results: list[DeletableGroupResult] = answer.message
+        return results
+
+    absent = DeletableGroupResult("none", ErrorCode.GROUP_ID_NOT_FOUND)
+    assert delete() == [DeletableGroupResult(G, ErrorCode.NON_EMPTY_GROUP), absent]
+    context.leave(client.identity())
+    assert context.offset("foo") == 7
+    assert delete() == [DeletableGroupResult(G), absent]
+    assert context.records[-3:] == [
+        OffsetCommitTombstone(G, "foo", 0),
+        OffsetCommitTombstone(G, "foo", 1),
+        GroupMetadataTombstone(G),
+    ]
+    assert context.offset("foo") == -1
+    assert G not in context.machine.groups
+    assert client.ask().code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_CLS_45_an_empty_group_without_offsets_goes_at_the_next_check() -> None:
+    """Whatever the retention; the pass comes again."""
+    context = Context()
+    (client,) = stable(Client(context, session_ms=6000))
+    context.advance(6000)
+    context.advance(593_999)
+    assert G in context.machine.groups
+    context.advance(1)
+    assert context.records[-1] == GroupMetadataTombstone(G)
+    assert G not in context.machine.groups
+    assert context.due_in("offset-expiry") == 600_000
+    assert client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID

@@ -1,0 +1,328 @@
+"""The rebalance engine: initial delay, join phase, SyncGroup and the timers (groups A.5, A.7, A.8, A.10)."""
+
+from typing import Any
+
+import pytest
+
+from broker.coordination.group.states import ENTERED_FROM, State
+from protocol.errors import ErrorCode
+from protocol.log_records.group import GroupMember, GroupMetadata
+from protocol.messages.sync_group import SyncGroupResponse
+from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+
+DELAY = {"group.initial.rebalance.delay.ms": 3000}
+
+
+def test_CLS_10_each_newcomer_opens_another_window() -> None:
+    """Joins at 0, 2000 and 5500 wait for the windows 3000, 6000 and 9000."""
+    context = Context(dict(DELAY))
+    clients = [Client(context, version=3).start()]
+    for pause in (2000, 3500):
+        context.advance(pause)
+        clients.append(Client(context, version=3).start())
+    context.advance(3499)
+    assert all(client.parked.parked for client in clients)
+    context.advance(1)
+    assert {client.joined().generation_id for client in clients} == {1}
+
+
+def test_CLS_11_the_windows_end_with_the_rebalance_timeout() -> None:
+    """Of a timeout of 4000 the second window gets what is left: 1000."""
+    context = Context(dict(DELAY))
+    clients = [Client(context, version=3, rebalance_ms=4000).start()]
+    for pause in (2900, 1000):
+        context.advance(pause)
+        clients.append(Client(context, version=3, rebalance_ms=4000).start())
+    context.advance(99)
+    assert all(client.parked.parked for client in clients)
+    context.advance(1)
+    assert {client.joined().generation_id for client in clients} == {1}
+
+
+def test_CLS_12_one_member_waits_one_window() -> None:
+    """Nobody else comes: answered after the delay."""
+    context = Context(dict(DELAY))
+    client = Client(context).start()
+    assert context.due_in("join", G) == 3000
+    context.advance(3000)
+    assert client.joined().generation_id == 1
+
+
+def test_CLS_13_followers_wait_for_the_leader() -> None:
+    """A follower's SyncGroup is parked; the leader's brings the assignments, which are remembered."""
+    context = Context()
+    leader, follower = assembled(Client(context), Client(context))
+    waiting = follower.sync()
+    assert waiting.parked
+    given = {leader.member_id: b"one", follower.member_id: b"two"}
+    assert leader.sync(given).message == SyncGroupResponse(
+        assignment=b"one", protocol_type="consumer", protocol_name="range"
+    )
+    assert waiting.message.assignment == b"two"
+    assert context.group().state is State.STABLE
+    record = context.records[-1]
+    assert isinstance(record, GroupMetadata)
+    assert (record.generation, record.protocol, record.leader) == (2, "range", leader.member_id)
+    assert set(record.members) == {
+        GroupMember(client.member_id, "client", "/127.0.0.1", 60_000, 10_000, b"meta", given[client.member_id])
+        for client in (leader, follower)
+    }
+    assert context.due_in("sync", G) is None
+
+
+def test_CLS_14_an_unlisted_member_gets_nothing() -> None:
+    """An empty assignment, and no error."""
+    context = Context()
+    leader, follower = assembled(Client(context), Client(context))
+    waiting = follower.sync()
+    leader.sync({leader.member_id: b"one", "stranger": b"lost"})
+    assert (waiting.code, waiting.message.assignment) == (ErrorCode.NONE, b"")
+
+
+def test_CLS_15_a_member_may_sync_again() -> None:
+    """The current assignment, without a new session (quirk)."""
+    context = Context()
+    _, follower = stable(Client(context), Client(context))
+    context.advance(1000)
+    assert follower.sync().message.assignment == b"a1"
+    assert context.due_in("member", G, follower.member_id) == 9000
+
+
+def test_CLS_16_another_generation_or_member_is_refused() -> None:
+    """22 and 25, for SyncGroup and Heartbeat alike."""
+    context = Context()
+    (client,) = stable(Client(context))
+    assert client.sync(generation=0).code is client.heartbeat(generation=0) is ErrorCode.ILLEGAL_GENERATION
+    assert client.sync(member_id="zz").code is client.heartbeat(member_id="zz") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert client.heartbeat(instance_id="i9") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_nobody_is_a_member_of_no_group() -> None:
+    """A.3: SyncGroup and Heartbeat of an absent or an Empty group: 25."""
+    context = Context()
+    client = Client(context, member_id="m", generation=1)
+    assert client.sync().code is client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+    context.commit("foo", {0: 1})
+    assert client.sync().code is client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("named", [{"protocol_name": "sticky"}, {"protocol_type": "connect"}])
+def test_CLS_17_a_sync_names_the_groups_protocol(named: dict[str, Any]) -> None:
+    """Another name or type than the group's: 23."""
+    context = Context()
+    (client,) = assembled(Client(context))
+    assert client.sync(**named).code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_CLS_18_a_newcomer_rebalances() -> None:
+    """The others hear 27 until they have joined again; then all are answered."""
+    context = Context()
+    first, second = stable(Client(context), Client(context))
+    third = Client(context).start()
+    assert first.heartbeat() is second.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert first.sync().code is ErrorCode.REBALANCE_IN_PROGRESS
+    second.start()
+    first.start()
+    assert {client.joined().generation_id for client in (first, second, third)} == {3}
+    assert len(first.parked.message.members) == 3
+    assert second.parked.message.members == third.parked.message.members == ()
+
+
+def test_a_heartbeat_during_a_rebalance_keeps_the_session() -> None:
+    """A.8: 27, and the timer is armed again."""
+    context = Context()
+    first, second = stable(Client(context), Client(context))
+    first.start()
+    context.advance(9000)
+    assert second.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.due_in("member", G, second.member_id) == 10_000
+
+
+def test_CLS_19_who_does_not_rejoin_is_out() -> None:
+    """After the rebalance timeout the generation starts without it."""
+    context = Context()
+    first, second = stable(
+        Client(context, session_ms=100_000, rebalance_ms=1000), Client(context, session_ms=100_000, rebalance_ms=1000)
+    )
+    first.start()
+    context.advance(1000)
+    assert [member.member_id for member in first.joined().members] == [first.member_id]
+    assert second.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_CLS_23_a_newcomer_calls_back_those_who_wait_for_assignments() -> None:
+    """Parked SyncGroups hear 27 without type and name; their sessions start again."""
+    context = Context()
+    _, follower = assembled(Client(context), Client(context))
+    waiting = follower.sync()
+    context.advance(5000)
+    Client(context).start()
+    assert waiting.message == SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert context.due_in("member", G, follower.member_id) == 10_000
+    assert context.due_in("sync", G) is None
+
+
+def test_CLS_24_who_does_not_sync_is_out() -> None:
+    """After the rebalance timeout it is removed, and the others rebalance."""
+    context = Context()
+    leader, follower = assembled(Client(context, rebalance_ms=1000), Client(context, rebalance_ms=1000))
+    leader.sync({leader.member_id: b"x"})
+    assert leader.heartbeat() is ErrorCode.NONE
+    context.advance(1000)
+    assert leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert follower.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+    assert context.due_in("member", G, follower.member_id) is None
+
+
+def test_a_group_in_which_nobody_syncs_becomes_empty() -> None:
+    """R8: the last ones out leave an Empty group behind, one generation on."""
+    context = Context()
+    (client,) = assembled(Client(context, rebalance_ms=1000))
+    context.advance(1000)
+    assert context.records[-1] == GroupMetadata(G, "consumer", 2, None, None, START_MS + 1000)
+    assert client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_CLS_25_a_silent_member_is_out() -> None:
+    """Its session ends: the others rebalance without it."""
+    context = Context()
+    first, second = stable(Client(context, session_ms=30_000), Client(context, session_ms=6000))
+    context.advance(6000)
+    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert [member.member_id for member in first.join().members] == [first.member_id]
+    assert second.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_heartbeat_keeps_the_session() -> None:
+    """A member that speaks in time stays."""
+    context = Context()
+    (client,) = stable(Client(context, session_ms=6000))
+    for _ in range(3):
+        context.advance(5999)
+        assert client.heartbeat() is ErrorCode.NONE
+
+
+def test_a_leader_that_falls_silent_is_followed_by_the_first_member() -> None:
+    """R9: the leader's place goes to the first in the order of Java's table."""
+    context = Context()
+    leader, *others = stable(Client(context, session_ms=6000), *(Client(context, session_ms=30_000) for _ in range(3)))
+    context.advance(6000)
+    assert leader.member_id not in context.group().members
+    assert context.group().leader == next(iter(context.group().members))
+    assert context.group().leader in {client.member_id for client in others}
+
+
+def test_CLS_26_who_waits_for_a_join_is_not_expired() -> None:
+    """A parked member need not speak, however long the others take."""
+    context = Context()
+    first, second = stable(Client(context, session_ms=6000), Client(context, session_ms=100_000))
+    first.start()
+    context.advance(50_000)
+    second.start()
+    assert len(first.joined().members) == 2
+    assert context.due_in("member", G, first.member_id) == 6000
+
+
+def test_who_waits_for_its_assignment_is_not_expired() -> None:
+    """R9: nor is a parked SyncGroup; the answer begins a new session."""
+    context = Context()
+    leader, follower = assembled(Client(context, session_ms=30_000), Client(context, session_ms=6000))
+    waiting = follower.sync()
+    context.advance(20_000)
+    leader.sync({})
+    assert waiting.code is ErrorCode.NONE
+    assert context.due_in("member", G, follower.member_id) == 6000
+
+
+def test_CLS_27_an_id_that_does_not_come_back_stops_nobody() -> None:
+    """A handed-out id holds up the join phase for its session, no longer."""
+    context = Context()
+    (first,) = stable(Client(context))
+    Client(context, session_ms=800).ask()
+    first.start()
+    context.advance(799)
+    assert first.parked.parked
+    context.advance(1)
+    assert len(first.joined().members) == 1
+
+
+def test_a_new_member_that_waits_too_long_is_told_to_begin_again() -> None:
+    """R9: after 300 s its parked join hears 25 without an id."""
+    context = Context()
+    first, second = stable(
+        Client(context, session_ms=1_000_000, rebalance_ms=1_000_000),
+        Client(context, session_ms=1_000_000, rebalance_ms=1_000_000),
+    )
+    newcomer = Client(context, version=3).start()
+    context.advance(300_000)
+    assert newcomer.parked.code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert newcomer.parked.message.member_id == ""
+    first.start()
+    second.start()
+    assert len(first.joined().members) == 2
+
+
+def test_the_last_member_that_expires_ends_the_initial_delay() -> None:
+    """R9: quirk: the join phase completes early, without members."""
+    context = Context({"group.initial.rebalance.delay.ms": 400_000})
+    Client(context, version=3, rebalance_ms=500_000).start()
+    context.advance(300_000)
+    assert context.records[-1] == GroupMetadata(G, "consumer", 1, None, None, START_MS + 300_000)
+    assert context.due_in("join", G) is None
+
+
+def test_CLS_38_a_static_member_may_miss_a_rebalance() -> None:
+    """It is kept when the join phase ends, and removed if it does not sync either."""
+    context = Context()
+    first, static = stable(Client(context, rebalance_ms=1000), Client(context, instance_id="i1", rebalance_ms=1000))
+    first.start()
+    context.advance(1000)
+    assert {m.member_id for m in first.joined().members} == {first.member_id, static.member_id}
+    first.sync({})
+    context.advance(1000)
+    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_rebalance_in_which_nobody_joins_waits_on() -> None:
+    """R7.2: with static members alone and none of them there, the join timer is armed again."""
+    context = Context()
+    first, second = stable(
+        Client(context, instance_id="i1", session_ms=6000, rebalance_ms=1000),
+        Client(context, instance_id="i2", session_ms=6000, rebalance_ms=1000),
+    )
+    context.perform(context.machine.rebalance(G, context.now_ms))
+    context.advance(1000)
+    assert context.due_in("join", G) == 1000
+    assert context.group().state is State.PREPARING_REBALANCE
+    assert first.heartbeat() is second.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    second.start()
+    context.advance(1000)
+    assert second.joined().leader == second.member_id
+
+
+def test_assignments_that_cannot_be_remembered_are_taken_back() -> None:
+    """A.7.6: all parked SyncGroups hear the error, and the group rebalances."""
+    context = Context()
+    leader, follower = assembled(Client(context), Client(context))
+    waiting = follower.sync()
+    context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
+    answer = leader.sync({leader.member_id: b"x", follower.member_id: b"y"})
+    assert answer.message == waiting.message == SyncGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert context.group().state is State.PREPARING_REBALANCE
+    follower.start()
+    assert leader.join().generation_id == follower.joined().generation_id == 3
+    assert leader.sync({}).message.assignment == b""
+
+
+def test_a_state_is_entered_from_where_the_table_says() -> None:
+    """The transition table: anything else is a mistake of ours, not of a client."""
+    context = Context()
+    context.commit("foo", {0: 1})
+    group = context.group()
+    for state in State:
+        if group.state not in ENTERED_FROM[state]:
+            with pytest.raises(ValueError, match="is not entered from"):
+                group.enter(state, 0)
+    group.enter(State.PREPARING_REBALANCE, 5)
+    assert (group.previous_state, group.state_timestamp_ms) == (State.EMPTY, 5)

@@ -1,0 +1,82 @@
+"""A machine over the old log knows what the old one knew, from any prefix; metadata transactions count as a whole."""
+
+import pytest
+
+from broker.coordination.metadata.machine import MetadataMachine
+from protocol.log_records.metadata import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    FenceBrokerRecord,
+    NoOpRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+)
+from tests.coordination.metadata.bench import Bench
+
+
+def eventful() -> Bench:
+    """A cluster that has seen all kinds of changes."""
+    bench = Bench(3)
+    bench.create("t", [1, 2], [2, 3], configs={"min.insync.replicas": "2"})
+    gone = bench.create("a.b", [3])
+    bench.do(bench.machine.alter_configs(4, "", {"log.cleaner.threads": "2"}))
+    bench.do(bench.machine.alter_partition_reassignments([("t", 0, [3, 1])]))
+    bench.do(bench.machine.change_isr("t", 0, [1, 2, 3]))
+    bench.do(bench.machine.broker_stopped(2))
+    bench.do(bench.machine.allocate_producer_ids())
+    bench.do(bench.machine.delete_topics([gone.id]))
+    bench.arrive(2, clean=False)
+    return bench
+
+
+def test_a_reloaded_machine_knows_the_same() -> None:
+    """Through the bytes of the log."""
+    bench = eventful()
+    assert bench.reloaded().image == bench.image
+
+
+def test_every_prefix_of_the_log_can_be_loaded() -> None:
+    """A crash may end it anywhere; what follows then gives the same again."""
+    bench = eventful()
+    for end in range(len(bench.log) + 1):
+        machine = bench.reloaded(end)
+        machine.loaded(0)
+        assert machine.image.offset == end - 1
+    assert machine.image == bench.image
+
+
+def test_an_empty_log_begins_with_the_features() -> None:
+    """One batch, framed as a metadata transaction; a log that has them is left as it is."""
+    bench = Bench(0)
+    assert len(bench.log) == 9
+    assert bench.image.config(4, "") == {"min.insync.replicas": "1"}
+    assert bench.machine.loaded(0).records == ()
+    plain = Bench(0, levels={"eligible.leader.replicas.version": 0})
+    assert len(plain.log) == 7
+
+
+@pytest.mark.parametrize(
+    ("end", "level"), [(EndTransactionRecord(), 1), (AbortTransactionRecord(), None), (NoOpRecord(), None)]
+)
+def test_records_of_a_metadata_transaction_wait_for_its_end(end: object, level: int | None) -> None:
+    """KIP-868: aborted or still open, they never were."""
+    machine: MetadataMachine = Bench(0).new_machine()
+    for offset, record in enumerate([BeginTransactionRecord("x"), FeatureLevelRecord("share.version", 1), end]):
+        machine.replay(record, offset)
+    machine.loaded(0)
+    assert machine.image.features.get("share.version") == level
+    assert machine.image.offset == 2
+
+
+def test_records_of_real_controllers_that_say_nothing_here_are_passed_over() -> None:
+    """NoOp and registrations of controllers; fences of before 3.3 are understood."""
+    bench = Bench()
+    for record in (NoOpRecord(), RegisterControllerRecord(1), FenceBrokerRecord(1)):
+        bench.machine.replay(record, bench.image.offset + 1)
+    assert not bench.image.alive(1)
+    bench.machine.replay(UnfenceBrokerRecord(1), bench.image.offset + 1)
+    bench.machine.replay_marker(1, 0, committed=True)
+    assert bench.image.alive(1)
+    assert bench.machine.unloaded().effects == ()

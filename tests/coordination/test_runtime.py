@@ -1,0 +1,359 @@
+"""The shell around a machine: append, replay, perform; in this order, all or nothing (Kafka: CoordinatorRuntime)."""
+
+import asyncio
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from broker.clock import ManualClock
+from broker.coordination.outcome import CancelTimer, Notify, Outcome, Reply, SetTimer, TransactionalAppend
+from broker.coordination.runtime import Runtime, State
+from protocol.errors import ErrorCode, KafkaError
+
+START_MS = 1000
+Pair = tuple[bytes | None, bytes | None]
+
+
+@dataclass
+class Batch:
+    """A batch of the log as it is replayed."""
+
+    values: list[bytes | None]
+    base: int = 0
+    marker: bool | None = None
+    is_transactional: bool = False
+    producer_id: int = 7
+    producer_epoch: int = 1
+
+    def records(self) -> list[tuple[int, bytes | None, bytes | None]]:
+        """Offset, key and value."""
+        return [(self.base + index, b"k", value) for index, value in enumerate(self.values)]
+
+
+@dataclass
+class Log:
+    """What was there before, and what was appended; ``refuse`` makes appends fail."""
+
+    before: list[Batch] = field(default_factory=list)
+    appended: list[tuple[list[Pair], int, TransactionalAppend | None]] = field(default_factory=list)
+    refuse: ErrorCode | None = None
+
+    def append(self, records: list[Pair], now_ms: int, transaction: TransactionalAppend | None) -> int:
+        """One batch, at offset 100."""
+        if self.refuse is not None:
+            raise KafkaError(self.refuse)
+        self.appended.append((records, now_ms, transaction))
+        return 100
+
+    def replay(self) -> list[Batch]:
+        """All batches."""
+        return self.before
+
+
+class Codec:
+    """Records are texts; some values are no text."""
+
+    @staticmethod
+    def encode(record: Any) -> Pair:
+        """As it stands in the log."""
+        return b"k", str(record).encode()
+
+    @staticmethod
+    def decode(key: bytes | None, value: bytes | None) -> Any | None:  # noqa: ARG004
+        """None for what is not known, an error for what is no text."""
+        return None if value is None else value.decode()
+
+
+class Machine:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.replayed: list[tuple[Any, int, bool]] = []
+        self.markers: list[tuple[int, int, bool]] = []
+        self.parked: list[Hashable] = []
+        self.on_load = Outcome()
+
+    def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None) -> None:
+        """A record."""
+        if record == "poison":
+            raise KeyError(record)
+        self.replayed.append((record, offset, transaction is not None))
+
+    def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
+        """A marker."""
+        self.markers.append((producer_id, producer_epoch, committed))
+
+    def loaded(self, now_ms: int) -> Outcome:  # noqa: ARG002
+        """What is to be armed."""
+        return self.on_load
+
+    def unloaded(self) -> Outcome:
+        """Everybody who waits hears that it is over."""
+        gone = KafkaError(ErrorCode.NOT_COORDINATOR)
+        return Outcome(effects=tuple(Reply(token, gone) for token in self.parked))
+
+
+class Bench:
+    """A runtime around a machine."""
+
+    def __init__(self, *before: Batch, load: bool = True) -> None:
+        self.clock, self.log, self.machine = ManualClock(START_MS), Log(list(before)), Machine()
+        self.performed: list[Any] = []
+        self.runtime: Runtime[Machine] = Runtime(
+            self.machine,
+            cast("Any", Codec()),
+            self.log,
+            self.clock,
+            lambda _runtime, effect: self.performed.append(effect),
+        )
+        if load:
+            self.runtime.load()
+
+    async def ask(self, outcome: Callable[[Hashable], Outcome]) -> Any:
+        """An operation whose outcome is known beforehand."""
+        return await self.runtime.ask(lambda _machine, _now_ms, token: outcome(token))
+
+
+async def check_raises(awaitable: Any, code: ErrorCode) -> None:
+    """It fails with that code."""
+    with pytest.raises(KafkaError) as caught:
+        await awaitable
+    assert caught.value.code is code
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+async def test_records_are_appended_then_replayed_then_the_reply_goes() -> None:
+    """One batch at the clock's time; the machine sees each record with its offset."""
+    bench = Bench()
+    reply = await bench.ask(lambda token: Outcome(("a", "b"), (Reply(token, "done"),)))
+    assert reply == "done"
+    assert bench.log.appended == [([(b"k", b"a"), (b"k", b"b")], START_MS, None)]
+    assert bench.machine.replayed == [("a", 100, False), ("b", 101, False)]
+
+
+async def test_an_operation_gets_the_machine_and_the_time() -> None:
+    """Both are arguments."""
+    bench = Bench()
+
+    def operation(machine: Machine, now_ms: int, token: Hashable) -> Outcome:
+        return Outcome(effects=(Reply(token, (machine is bench.machine, now_ms)),))
+
+    assert await bench.runtime.ask(operation) == (True, START_MS)
+
+
+async def test_an_outcome_without_records_appends_nothing() -> None:
+    """A mere answer."""
+    bench = Bench()
+    assert await bench.ask(lambda token: Outcome(effects=(Reply(token, 1),))) == 1
+    assert bench.log.appended == []
+
+
+async def test_an_operation_that_refuses_changes_nothing() -> None:
+    """The caller hears the error."""
+    bench = Bench()
+
+    def refuse(_machine: Machine, _now_ms: int, _token: Hashable) -> Outcome:
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+
+    await check_raises(bench.runtime.ask(refuse), ErrorCode.FENCED_INSTANCE_ID)
+    assert (bench.log.appended, bench.machine.replayed) == ([], [])
+
+
+async def test_a_log_that_refuses_changes_nothing() -> None:
+    """No replay, no effect."""
+    bench = Bench()
+    bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    outcome = bench.ask(lambda token: Outcome(("a",), (Reply(token, 1), Notify("x"))))
+    await check_raises(outcome, ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert (bench.machine.replayed, bench.performed) == ([], [])
+
+
+async def test_an_outcome_may_know_what_to_do_when_the_log_refuses() -> None:
+    """Its effects are performed; records of the second outcome do not count."""
+    bench = Bench()
+    bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+
+    def outcome(token: Hashable) -> Outcome:
+        def instead(error: KafkaError, now_ms: int) -> Outcome:
+            return Outcome(("never",), (Reply(token, (error.code, now_ms)),))
+
+        return Outcome(("a",), (Reply(token, "done"),), on_append_error=instead)
+
+    assert await bench.ask(outcome) == (ErrorCode.NOT_ENOUGH_REPLICAS, START_MS)
+    assert bench.machine.replayed == []
+
+
+async def test_a_reply_may_be_an_error() -> None:
+    """It is raised where it was waited for."""
+    bench = Bench()
+    refusal = KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    await check_raises(bench.ask(lambda token: Outcome(effects=(Reply(token, refusal),))), ErrorCode.ILLEGAL_GENERATION)
+
+
+async def test_records_of_a_transaction_are_appended_and_replayed_as_such() -> None:
+    """TxnOffsetCommit."""
+    bench = Bench()
+    transaction = TransactionalAppend(7, 1, "tx")
+    await bench.ask(lambda token: Outcome(("a",), (Reply(token, 1),), transaction))
+    assert bench.log.appended[0][2] is transaction
+    assert bench.machine.replayed == [("a", 100, True)]
+
+
+async def test_a_parked_request_is_answered_by_another_ones_outcome() -> None:
+    """JoinGroup: the first waits for the second."""
+    bench = Bench()
+
+    def park(machine: Machine, _now_ms: int, token: Hashable) -> Outcome:
+        machine.parked.append(token)
+        return Outcome()
+
+    first = asyncio.create_task(bench.runtime.ask(park))
+    await asyncio.sleep(0)
+    second = await bench.ask(
+        lambda token: Outcome(effects=(Reply(bench.machine.parked[0], "both"), Reply(token, "both")))
+    )
+    assert (await first, second) == ("both", "both")
+
+
+async def test_an_answer_to_somebody_who_is_gone_is_dropped() -> None:
+    """And the others get theirs."""
+    bench = Bench()
+    gone = asyncio.get_running_loop().create_future()
+    gone.cancel()
+    assert await bench.ask(lambda token: Outcome(effects=(Reply(gone, 1), Reply(token, 2)))) == 2
+
+
+async def test_other_effects_are_performed_in_order() -> None:
+    """After the records are true."""
+    bench = Bench()
+    bench.runtime.submit(lambda _now_ms: Outcome(("a",), (Notify("x", 1), Notify("y", 2))))
+    assert bench.performed == [Notify("x", 1), Notify("y", 2)]
+
+
+# --- timers ----------------------------------------------------------------------------------------------------------
+
+
+def arm(bench: Bench, key: str, at_ms: int, record: str) -> None:
+    """A timer that appends a record."""
+    timer = SetTimer(key, at_ms, lambda now_ms: Outcome((f"{record} at {now_ms}",)))
+    bench.runtime.submit(lambda _now_ms: Outcome(effects=(timer,)))
+
+
+def test_a_timer_is_an_operation_of_its_own() -> None:
+    """At its time, once."""
+    bench = Bench()
+    arm(bench, "t", START_MS + 10, "fired")
+    bench.clock.advance(9)
+    assert bench.machine.replayed == []
+    bench.clock.advance(100)
+    assert bench.machine.replayed == [(f"fired at {START_MS + 10}", 100, False)]
+
+
+def test_a_timer_of_the_same_key_replaces_the_first() -> None:
+    """Each heartbeat does so."""
+    bench = Bench()
+    arm(bench, "t", START_MS + 10, "first")
+    arm(bench, "t", START_MS + 20, "second")
+    bench.clock.advance(100)
+    assert [record for record, _, _ in bench.machine.replayed] == [f"second at {START_MS + 20}"]
+
+
+def test_a_timer_may_be_cancelled() -> None:
+    """Also one that is not there."""
+    bench = Bench()
+    arm(bench, "t", START_MS + 10, "fired")
+    bench.runtime.submit(lambda _now_ms: Outcome(effects=(CancelTimer("t"), CancelTimer("other"))))
+    bench.clock.advance(100)
+    assert bench.machine.replayed == []
+
+
+def test_a_timer_that_is_refused_is_told_in_the_log() -> None:
+    """Nobody else waits for it."""
+    bench = Bench()
+    bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    arm(bench, "t", START_MS + 10, "fired")
+    with capture_logs() as lines:
+        bench.clock.advance(10)
+    assert [line["event"] for line in lines] == ["coordinator operation failed"]
+
+
+# --- life ------------------------------------------------------------------------------------------------------------
+
+
+async def test_who_asks_while_it_loads_comes_again() -> None:
+    """COORDINATOR_LOAD_IN_PROGRESS."""
+    bench = Bench(load=False)
+    await check_raises(bench.ask(lambda _token: Outcome()), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def test_loading_replays_the_whole_log() -> None:
+    """Records, markers, and records of transactions; what is not known is passed over."""
+    bench = Bench(
+        Batch([b"a", None, b"b"]),
+        Batch([b"c"], base=3, is_transactional=True),
+        Batch([], marker=True),
+    )
+    assert bench.machine.replayed == [("a", 0, False), ("b", 2, False), ("c", 3, True)]
+    assert bench.machine.markers == [(7, 1, True)]
+    assert bench.log.appended == []
+
+
+def test_what_was_loaded_may_arm_timers() -> None:
+    """And append, like any other operation."""
+    bench = Bench(load=False)
+    bench.machine.on_load = Outcome(("again",))
+    bench.runtime.load()
+    assert bench.machine.replayed == [("again", 100, False)]
+    assert bench.runtime.state is State.ACTIVE
+
+
+def test_records_that_cannot_be_read_are_passed_over() -> None:
+    """Whoever put them there: the coordinator is there for all the others."""
+    with capture_logs() as lines:
+        bench = Bench(Batch([b"a", b"\xff", b"poison", b"b"]))
+    assert [record for record, _, _ in bench.machine.replayed] == ["a", "b"]
+    assert bench.runtime.state is State.ACTIVE
+    assert [(line["event"], line["offset"]) for line in lines] == [("record skipped", 1), ("record skipped", 2)]
+
+
+def test_many_bad_records_are_few_lines() -> None:
+    """Ten, and a sum."""
+    with capture_logs() as lines:
+        Bench(Batch([b"\xff"] * 500))
+    assert len(lines) == 11
+    assert lines[-1]["count"] == 490
+
+
+async def test_closing_answers_who_waits_and_stops_the_timers() -> None:
+    """NOT_COORDINATOR, to them and to everybody who comes later."""
+    bench = Bench()
+    arm(bench, "t", START_MS + 10, "fired")
+    token = asyncio.get_running_loop().create_future()
+    bench.machine.parked.append(token)
+    bench.runtime.close()
+    await check_raises(token, ErrorCode.NOT_COORDINATOR)
+    await check_raises(bench.ask(lambda _token: Outcome()), ErrorCode.NOT_COORDINATOR)
+    bench.clock.advance(100)
+    bench.runtime.submit(lambda _now_ms: Outcome(("late",)))
+    assert bench.log.appended == []
+
+
+def test_a_runtime_that_was_closed_does_not_load() -> None:
+    """The partition moved on while it waited for its turn."""
+    bench = Bench(Batch([b"a"]), load=False)
+    bench.runtime.close()
+    bench.runtime.load()
+    assert (bench.machine.replayed, bench.runtime.state) == ([], State.CLOSED)
+
+
+@pytest.mark.parametrize("load", [True, False])
+def test_a_marker_concerns_a_coordinator_that_is_active(load: bool) -> None:
+    """One that still loads finds it in its log."""
+    bench = Bench(load=load)
+    bench.runtime.marker_written(7, 1, committed=False)
+    assert bench.machine.markers == ([(7, 1, False)] if load else [])

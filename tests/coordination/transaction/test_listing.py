@@ -1,0 +1,79 @@
+"""DescribeTransactions and ListTransactions at the coordinator: transactions C.6, C.7."""
+
+import pytest
+
+from broker.coordination.transaction.listing import TransactionFilter, compile_pattern, describe
+from protocol.errors import ErrorCode, KafkaError
+from tests.coordination.transaction.bench import BAR, FOO, START_MS, Bench, S
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """An empty id, an open one and a finished one; now is 5 s after they began."""
+    bench = Bench()
+    bench.init("empty")
+    bench.init("open")
+    bench.init("done")
+    bench.add((2000, 0), FOO, BAR, name="open")
+    bench.add((3000, 0), FOO, name="done")
+    bench.end((3000, 0), name="done")
+    bench.write_markers()
+    bench.advance(5_000)
+    return bench
+
+
+def names(bench: Bench, **filters: object) -> set[str]:
+    """Which ids pass."""
+    wanted = TransactionFilter(**filters)  # type: ignore[arg-type]
+    return {record.transactional_id for record in wanted.of(bench.machine, bench.now_ms)}
+
+
+def test_DESC_01_an_id_is_described_with_its_partitions(bench: Bench) -> None:
+    """Empty and finished ids have none, and a finished one keeps its start."""
+    assert describe(bench.machine, "open")[1] == {FOO, BAR}
+    assert [(describe(bench.machine, n)[0].start_ms, describe(bench.machine, n)[1]) for n in ("empty", "done")] == [
+        (-1, frozenset()),
+        (START_MS, frozenset()),
+    ]
+    with pytest.raises(KafkaError) as refused:
+        describe(bench.machine, "nobody")
+    assert refused.value.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+
+
+def test_LIST_filters_are_joined_by_and(bench: Bench) -> None:
+    """LIST-01, LIST-02, LIST-05: states and producer ids; no known state asks for nothing."""
+    assert names(bench) == {"empty", "open", "done"}
+    assert names(bench, states=frozenset({S.ONGOING, S.EMPTY})) == {"empty", "open"}
+    assert names(bench, states=frozenset()) == set()
+    assert names(bench, producer_ids=frozenset({1000, 2000})) == {"empty", "open"}
+    assert names(bench, producer_ids=frozenset({1000}), states=frozenset({S.ONGOING})) == set()
+
+
+def test_LIST_03_durations_count_from_the_start(bench: Bench) -> None:
+    """An id that never had a transaction always passes, a finished one by its last start; strictly longer."""
+    assert names(bench, longer_than_ms=1_000) == {"empty", "open", "done"}
+    assert names(bench, longer_than_ms=4_999) == {"empty", "open", "done"}
+    assert names(bench, longer_than_ms=5_000) == {"empty"}
+    assert names(bench, longer_than_ms=0) == {"empty", "open", "done"}
+
+
+def test_LIST_04_a_pattern_has_to_match_all_of_the_id(bench: Bench) -> None:
+    """None and the empty one filter nothing."""
+    assert names(bench, pattern=compile_pattern("o.*|d")) == {"open"}
+    assert names(bench, pattern=compile_pattern("o")) == set()
+    assert compile_pattern(None) is None
+    assert compile_pattern("") is None
+
+
+@pytest.mark.parametrize("pattern", ["(", "*", "a(?=b)", "a(?!b)", "(?<=a)b", "(?P=x)", r"(a)\1", r"\\(a)\1", "(?>a)"])
+def test_what_re2_does_not_know_is_no_pattern(pattern: str) -> None:
+    """INVALID_REGULAR_EXPRESSION, also where Python would read it."""
+    with pytest.raises(KafkaError) as refused:
+        compile_pattern(pattern)
+    assert refused.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+@pytest.mark.parametrize("pattern", [r"a\\1", "(?i)a", "(?:a|b)+", "(?P<n>a)", r"\d{2,}", "[(?=]"])
+def test_what_re2_knows_is_a_pattern(pattern: str) -> None:
+    """Escapes, groups, flags."""
+    assert compile_pattern(pattern) is not None

@@ -1,0 +1,118 @@
+"""What becomes of a transaction by its markers' results: transactions B.5, B.6."""
+
+import pytest
+
+from broker.coordination.outcome import WriteMarkers
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.listing import describe
+from protocol.errors import ErrorCode
+from tests.coordination.transaction.bench import BAR, FOO, Bench
+
+P1 = ProducerIdAndEpoch(1000, 1)
+DONE = [ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT]
+AGAIN = [ErrorCode(code) for code in (3, 6, 7, 13, 19, 20, 56)]
+STUCK = [ErrorCode(code) for code in (2, 10, 18, 21, 47, 52, 29, -1)]
+
+
+def prepared(*partitions: tuple[str, int]) -> Bench:
+    """A commit that waits for its markers."""
+    bench = Bench()
+    bench.init()
+    bench.add((1000, 0), *partitions, client=2)
+    bench.end((1000, 0))
+    return bench
+
+
+def tell(bench: Bench, results: dict[tuple[str, int], ErrorCode], producer: ProducerIdAndEpoch = P1) -> None:
+    """Report results."""
+    bench.effects.clear()
+    bench.do(bench.machine.markers_written("tx", producer, results, bench.now_ms))
+
+
+@pytest.mark.parametrize("result", DONE)
+def test_a_partition_that_has_its_marker_or_can_have_none_is_done(result: ErrorCode) -> None:
+    """The transaction completes."""
+    bench = prepared(FOO)
+    tell(bench, {FOO: result})
+    assert bench.state() == ("CompleteCommit", 1000, 1)
+
+
+@pytest.mark.parametrize("result", AGAIN)
+def test_a_partition_without_a_leader_is_asked_again_later(result: ErrorCode) -> None:
+    """Only that partition; the others are out of the transaction, as DescribeTransactions shows."""
+    bench = prepared(FOO, BAR)
+    tell(bench, {FOO: ErrorCode.NONE, BAR: result})
+    assert bench.state()[0] == "PrepareCommit"
+    assert describe(bench.machine, "tx")[1] == {BAR}
+    assert bench.effects == []
+    bench.advance(20)
+    assert bench.effects == [WriteMarkers("tx", 1000, 1, True, frozenset({BAR}), 2)]
+    bench.write_markers()
+    assert bench.state()[0] == "CompleteCommit"
+
+
+def test_retries_come_less_often() -> None:
+    """20 ms, then twice as long each time, up to half a second."""
+    bench = prepared(FOO)
+    waits = []
+    for _ in range(8):
+        tell(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
+        waits.append(bench.timers["markers", "tx"].at_ms - bench.now_ms)
+        bench.advance(waits[-1])
+    assert waits == [20, 40, 80, 160, 320, 500, 500, 500]
+
+
+def test_results_that_come_singly_share_one_retry() -> None:
+    """Two partitions fail one after the other; both go out again together."""
+    bench = prepared(FOO, BAR)
+    tell(bench, {FOO: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+    tell(bench, {BAR: ErrorCode.REQUEST_TIMED_OUT})
+    bench.advance(20)
+    assert bench.effects == [WriteMarkers("tx", 1000, 1, True, frozenset({FOO, BAR}), 2)]
+    assert bench.timers.keys() <= {"timeouts", "expiries"}
+
+
+@pytest.mark.parametrize("result", STUCK)
+def test_a_transaction_that_another_coordinator_has_stays_prepared(result: ErrorCode) -> None:
+    """Fenced, or refused in a way that Kafka does not expect: prepared until the next load, which sends all again."""
+    bench = prepared(FOO, BAR)
+    tell(bench, {FOO: ErrorCode.NONE, BAR: result})
+    bench.advance(3_000)
+    assert bench.state()[0] == "PrepareCommit"
+    assert bench.effects == []
+    assert bench.code(lambda: bench.end((1000, 0))) == 51
+    again = Bench(bench.log)
+    assert again.effects == [WriteMarkers("tx", 1000, 1, True, frozenset({FOO, BAR}), 2)]
+
+
+def test_after_a_fence_no_marker_goes_out_any_more() -> None:
+    """What was to be sent again is not, and late answers change nothing."""
+    bench = prepared(FOO, BAR)
+    tell(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
+    tell(bench, {BAR: ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+    bench.advance(1_000)
+    tell(bench, {FOO: ErrorCode.NONE, BAR: ErrorCode.NONE})
+    assert bench.effects == []
+    assert bench.state()[0] == "PrepareCommit"
+
+
+def test_news_of_another_transaction_are_ignored() -> None:
+    """Late answers of the last transaction's markers do not end this one."""
+    bench = prepared(FOO)
+    tell(bench, {FOO: ErrorCode.NONE}, ProducerIdAndEpoch(1000, 0))
+    assert bench.state()[0] == "PrepareCommit"
+    tell(bench, {FOO: ErrorCode.NONE})
+    written = len(bench.log)
+    tell(bench, {FOO: ErrorCode.NONE})
+    assert len(bench.log) == written
+
+
+def test_a_transaction_can_be_held_before_it_is_complete() -> None:
+    """All markers are written and nothing is noted, until somebody says so again."""
+    bench = prepared(FOO)
+    bench.do(bench.machine.markers_written("tx", P1, {FOO: ErrorCode.NONE}, bench.now_ms, completes=False))
+    assert bench.state()[0] == "PrepareCommit"
+    assert describe(bench.machine, "tx")[1] == frozenset()
+    assert bench.code(bench.init) == 51
+    tell(bench, {})
+    assert bench.state()[0] == "CompleteCommit"

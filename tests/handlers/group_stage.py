@@ -1,0 +1,160 @@
+"""One broker without sockets, for the handlers of groups: real runtimes and machines over logs in memory.
+
+Requests and answers go through the codec in the version that is asked in, so that old shapes are seen as clients see
+them.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, cast
+from uuid import UUID
+
+from broker.chain import Api
+from broker.clock import ManualClock
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.coordination.group.machine import GroupMachine
+from broker.coordination.metadata.image import ClusterImage, Partition, Topic
+from broker.coordination.outcome import TransactionalAppend
+from broker.coordination.runtime import Runtime
+from broker.handlers import join_group, sync_group
+from broker.node import partition_for
+from broker.settings import BrokerSettings
+from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records import group as codec
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+START_MS = 1_700_000_000_000
+SHARDS = 2
+DENIED = tuple[AclOperation, str]
+
+
+class MemoryLog:
+    """A shard's log as a list; ``refuse`` makes appends fail."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes | None, bytes | None]] = []
+        self.transactions: list[TransactionalAppend] = []
+        self.refuse: ErrorCode | None = None
+
+    def append(
+        self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
+    ) -> int:
+        """One batch."""
+        assert now_ms >= START_MS
+        if self.refuse is not None:
+            raise KafkaError(self.refuse)
+        if transaction is not None:
+            self.transactions.append(transaction)
+        self.records += records
+        return len(self.records) - len(records)
+
+    def replay(self) -> Iterable[Any]:
+        """Nothing was there before."""
+        return ()
+
+
+class Context(RequestContext):
+    """A request whose sender may not do what stands in ``denied``."""
+
+    denied: frozenset[DENIED] = frozenset()
+
+    def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:  # noqa: ARG002
+        """Everything but what is denied."""
+        return (operation, name) not in self.denied
+
+
+class Stage:
+    """The broker (its node and cluster in one), which coordinates every group."""
+
+    id = 1
+
+    def __init__(self, **settings: str) -> None:
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        self.settings = BrokerSettings(
+            1,
+            {
+                "offsets.topic.num.partitions": str(SHARDS),
+                "group.initial.rebalance.delay.ms": "0",
+                **given,
+            },
+        )
+        self.clock = ManualClock(START_MS)
+        self.image = ClusterImage()
+        self.logs = [MemoryLog() for _ in range(SHARDS)]
+        self.group_shards: dict[int, Runtime[GroupMachine]] = {}
+        self._ids = 0
+        for index in range(SHARDS):
+            self.coordinate(index)
+        self.foo = self.topic("foo", 3)
+        self.bar = self.topic("bar", 1)
+
+    def coordinate(self, index: int, *, load: bool = True) -> Runtime[GroupMachine]:
+        """Lead a partition of the offsets topic."""
+        machine = GroupMachine(self.settings, self.new_uuid)
+        runtime = Runtime(machine, codec, self.logs[index], self.clock, lambda *_: None, partition=index)
+        self.group_shards[index] = runtime
+        if load:
+            runtime.load()
+        return runtime
+
+    def new_uuid(self) -> UUID:
+        """Ids in order."""
+        self._ids += 1
+        return UUID(int=self._ids)
+
+    def groups_for(self, group_id: str) -> Runtime[GroupMachine]:
+        """As :meth:`broker.node.Node.groups_for`."""
+        shard = self.group_shards.get(partition_for(group_id, SHARDS))
+        if shard is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return shard
+
+    def log_of(self, group_id: str) -> MemoryLog:
+        """The log that remembers a group."""
+        return self.logs[partition_for(group_id, SHARDS)]
+
+    def topic(self, name: str, partitions: int) -> UUID:
+        """Create a topic; its id."""
+        topic = Topic(name, self.new_uuid())
+        topic.partitions.update({index: Partition((1,), (1,), 1) for index in range(partitions)})
+        self.image.topics[name] = self.image.topics_by_id[topic.id] = topic
+        return topic.id
+
+    def forget_topic(self, name: str) -> None:
+        """A topic is not there any more."""
+        del self.image.topics_by_id[self.image.topics.pop(name).id]
+
+    async def ask(self, api: Api, request: Any, version: int, denied: Iterable[DENIED] = ()) -> Any:
+        """The answer as a client of that version reads it."""
+        frame = bytes(encode_request(api.key, version, 1, "client", request)[4:])
+        header = decode_header(frame)
+        asked = decode_request(frame, header)
+        connection = Connection("c", "PLAINTEXT", "127.0.0.1", 1)
+        ctx = Context(api, version, 1, "client", connection, cast("Any", self), cast("Any", self))
+        ctx.denied = frozenset(denied)
+        try:
+            response = await api.handle(asked, ctx)
+        except KafkaError as error:
+            response = api.refuse(asked, error, version)
+        parts = encode_response(api.key, version, 1, response)
+        return decode_response(api.key, version, b"".join(parts)[4:])[1]
+
+    @property
+    def cluster(self) -> "Stage":
+        """The cluster is this broker."""
+        return self
+
+    async def join(self, group_id: str = "g") -> tuple[str, int]:
+        """One member in a Stable group: its id and generation."""
+        protocols = [JoinGroupRequestProtocol("range", b"meta")]
+        request = JoinGroupRequest(group_id, 10_000, "", "consumer", protocols, 60_000)
+        joining = asyncio.ensure_future(self.ask(join_group.API, request, 3))
+        await asyncio.wait({joining}, timeout=0)
+        self.clock.advance(0)
+        joined = await joining
+        assignments = [SyncGroupRequestAssignment(joined.member_id, b"mine")]
+        sync = SyncGroupRequest(group_id, joined.generation_id, joined.member_id, assignments)
+        assert (await self.ask(sync_group.API, sync, 4)).assignment == b"mine"
+        return joined.member_id, joined.generation_id

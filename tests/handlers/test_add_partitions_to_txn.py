@@ -1,0 +1,153 @@
+"""AddPartitionsToTxn and AddOffsetsToTxn at the handler: transactions C.1, C.2."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers import add_offsets_to_txn, init_producer_id
+from broker.handlers.add_partitions_to_txn import API
+from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.handlers.transaction_stage import Stage
+
+Codes = dict[tuple[str, int], int]
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    """Topics foo (3 partitions), bar and the offsets topic; ``tx`` at (1000, 0)."""
+    stage = Stage()
+    stage.topic("foo", 3)
+    stage.topic("bar")
+    stage.topic("__consumer_offsets", 4)
+    await stage.ask(init_producer_id.API, InitProducerIdRequest("tx", 60_000), 4)
+    return stage
+
+
+def transaction(parts: dict[str, list[int]], **fields: object) -> AddPartitionsToTxnTransaction:
+    """One transaction of a request: ``tx`` at (1000, 0) unless said otherwise."""
+    given = {"transactional_id": "tx", "producer_id": 1000, "producer_epoch": 0, **fields}
+    topics = [AddPartitionsToTxnTopic(topic, partitions) for topic, partitions in parts.items()]
+    return AddPartitionsToTxnTransaction(topics=topics, **given)  # type: ignore[arg-type]
+
+
+async def added(
+    stage: Stage,
+    parts: dict[str, list[int]],
+    version: int = 3,
+    denied: tuple[tuple[AclOperation, str], ...] = (),
+    **fields: object,
+) -> Codes:
+    """Code per partition of a request with one transaction."""
+    request = AddPartitionsToTxnRequest(transactions=[transaction(parts, **fields)])
+    (result,) = (await stage.ask(API, request, version, denied)).results_by_transaction
+    return {
+        (topic.name, p.partition_index): int(p.partition_error_code)
+        for topic in result.topic_results
+        for p in topic.results_by_partition
+    }
+
+
+def state(stage: Stage) -> tuple[str, object]:
+    """State and partitions of ``tx``."""
+    (shard,) = [s for s in stage.nodes[1].transaction_shards.values() if "tx" in s.machine.transactions]
+    record = shard.machine.transactions["tx"]
+    return record.state.text, record.partitions
+
+
+async def test_ADD_01_partitions_join(stage: Stage) -> None:
+    """All of them, in one record."""
+    assert await added(stage, {"foo": [0, 1]}) == {("foo", 0): 0, ("foo", 1): 0}
+    assert state(stage) == ("Ongoing", frozenset({("foo", 0), ("foo", 1)}))
+
+
+async def test_ADD_04_one_that_is_missing_keeps_all_out(stage: Stage) -> None:
+    """P3, P4: 3 for it, OPERATION_NOT_ATTEMPTED for the others."""
+    assert await added(stage, {"foo": [0], "bar": [9], "none": [0]}) == {("foo", 0): 55, ("bar", 9): 3, ("none", 0): 3}
+    assert state(stage) == ("Empty", None)
+
+
+async def test_ADD_05_06_so_does_one_that_may_not_be_written(stage: Stage) -> None:
+    """P2: topics without the right, and Kafka's own; brokers may name those."""
+    denied = ((AclOperation.WRITE, "bar"),)
+    assert await added(stage, {"foo": [0], "bar": [0]}, denied=denied) == {("foo", 0): 55, ("bar", 0): 29}
+    assert await added(stage, {"__consumer_offsets": [0], "foo": [9]}) == {("__consumer_offsets", 0): 29, ("foo", 9): 3}
+    assert await added(stage, {"__consumer_offsets": [0], "bar": [0]}, 5, denied) == {
+        ("__consumer_offsets", 0): 0,
+        ("bar", 0): 0,
+    }
+
+
+async def test_rights_on_the_id_come_first(stage: Stage) -> None:
+    """P1 on every partition; P5, P6, P7 one code for all."""
+    denied = ((AclOperation.WRITE, "tx"),)
+    assert await added(stage, {"foo": [0], "none": [1]}, denied=denied) == {("foo", 0): 53, ("none", 1): 53}
+    assert await added(stage, {"foo": [0, 1]}, transactional_id="") == {("foo", 0): 42, ("foo", 1): 42}
+    assert await added(stage, {"foo": [0]}, transactional_id="other") == {("foo", 0): 49}
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_ADD_08_zombies_hear_it_as_their_version_knows_it(stage: Stage, version: int) -> None:
+    """KIP-588: 47 before version 2."""
+    assert await added(stage, {"foo": [0]}, version, producer_epoch=1) == {("foo", 0): 90 if version >= 2 else 47}
+    assert await added(stage, {"foo": [0]}, version, producer_id=5) == {("foo", 0): 49}
+
+
+async def test_ADD_11_12_13_brokers_ask_about_many(stage: Stage) -> None:
+    """Verification writes nothing; each transaction has its own result; without CLUSTER_ACTION nothing but 31."""
+    await added(stage, {"foo": [0]}, 5)
+    written = len(stage.log.records)
+    request = AddPartitionsToTxnRequest(
+        transactions=[
+            transaction({"foo": [0, 1]}, verify_only=True),
+            transaction({"foo": [0]}, verify_only=True, transactional_id="other"),
+        ]
+    )
+    answer = await stage.ask(API, request, 5)
+    codes = [
+        [int(p.partition_error_code) for topic in result.topic_results for p in topic.results_by_partition]
+        for result in answer.results_by_transaction
+    ]
+    assert (answer.error_code, codes) == (0, [[0, 120], [49]])
+    assert len(stage.log.records) == written
+    answer = await stage.ask(API, request, 5, [(AclOperation.CLUSTER_ACTION, "kafka-cluster")])
+    assert (int(answer.error_code), list(answer.results_by_transaction)) == (31, [])
+
+
+async def test_a_coordinator_elsewhere_or_loading(stage: Stage) -> None:
+    """P6 on every partition, also for verification."""
+    for index in range(4):
+        stage.nodes[1].transaction_shards.pop(index)
+    assert await added(stage, {"foo": [0]}) == {("foo", 0): 16}
+    for index in range(4):
+        stage.coordinate(index, 1, load=False)
+    assert await added(stage, {"foo": [0]}) == {("foo", 0): 14}
+    assert await added(stage, {"foo": [0]}, 5, verify_only=True) == {("foo", 0): 14}
+
+
+async def offsets(stage: Stage, version: int = 3, epoch: int = 0, **more: object) -> int:
+    """AddOffsetsToTxn for group g1."""
+    request = AddOffsetsToTxnRequest(str(more.pop("name", "tx")), 1000, epoch, str(more.pop("group", "g1")))
+    return int((await stage.ask(add_offsets_to_txn.API, request, version, **more)).error_code)  # type: ignore[arg-type]
+
+
+async def test_OFF_01_the_groups_partition_joins(stage: Stage) -> None:
+    """By the group's hash; neither the group nor the topic has to exist, and the empty group has a partition too."""
+    del stage.image.topics["__consumer_offsets"]
+    assert await offsets(stage) == 0
+    assert await offsets(stage, group="") == 0
+    assert state(stage) == ("Ongoing", frozenset({("__consumer_offsets", 2), ("__consumer_offsets", 0)}))
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_OFF_02_zombies_hear_it_as_their_version_knows_it(stage: Stage, version: int) -> None:
+    """KIP-588: 47 before version 2; rights on id and group come first."""
+    assert await offsets(stage, version, epoch=3) == (90 if version >= 2 else 47)
+    assert await offsets(stage, version, denied=[(AclOperation.WRITE, "tx")]) == 53
+    assert await offsets(stage, version, denied=[(AclOperation.READ, "g1")]) == 30
+    assert await offsets(stage, version, name="") == 42
+    assert await offsets(stage, version, broker_id=2) == 16

@@ -1,0 +1,58 @@
+"""AlterConfigs at the handler: the whole mapping of a resource is replaced (core C.4 item 1)."""
+
+from broker.handlers.alter_configs import API
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+)
+from tests.handlers.configs_context import BROKER, LOGGER, TOPIC, Context
+
+
+async def alter(
+    context: Context, kind: int, name: str, *, validate_only: bool = False, **values: str | None
+) -> AlterConfigsResourceResponse:
+    """The response for one resource (underscores for dots)."""
+    configs = [AlterableConfig(key.replace("_", "."), value) for key, value in values.items()]
+    request = AlterConfigsRequest([AlterConfigsResource(int(kind), name, configs)], validate_only)
+    (response,) = (await API.handle(request, context.request(API))).responses
+    assert isinstance(response, AlterConfigsResourceResponse)
+    return response
+
+
+async def test_CFG_06_what_is_not_listed_goes() -> None:
+    """Back to the default."""
+    context = Context()
+    await alter(context, TOPIC, "foo", retention_ms="1000", max_message_bytes="2000")
+    answer = await alter(context, TOPIC, "foo", retention_ms="3000")
+    assert answer == AlterConfigsResourceResponse(ErrorCode.NONE, None, TOPIC, "foo")
+    assert context.stored(TOPIC, "foo") == {"retention.ms": "3000"}
+
+
+async def test_a_refusal_changes_nothing() -> None:
+    """Unknown names, loggers, and a cluster default that may not go."""
+    context = Context()
+    await alter(context, TOPIC, "foo", retention_ms="1000")
+    refused = [
+        await alter(context, TOPIC, "foo", nosuch="1"),
+        await alter(context, LOGGER, "1", root="INFO"),
+        await alter(context, BROKER, "", log_retention_ms="5"),
+    ]
+    assert [int(each.error_code) for each in refused] == [40, 42, 40]
+    assert context.stored(TOPIC, "foo") == {"retention.ms": "1000"}
+
+
+async def test_validate_only_stores_nothing() -> None:
+    """Core C.4 item 4."""
+    context = Context()
+    assert (await alter(context, TOPIC, "foo", validate_only=True, retention_ms="1")).error_code is ErrorCode.NONE
+    assert context.stored(TOPIC, "foo") == {}
+
+
+def test_an_error_of_the_whole_request_stands_on_every_resource() -> None:
+    """The API has no error of its own."""
+    request = AlterConfigsRequest([AlterConfigsResource(2, "a"), AlterConfigsResource(2, "b")])
+    answer = API.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), 2)
+    assert [each.error_code for each in answer.responses] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2

@@ -1,0 +1,66 @@
+"""AlterReplicaLogDirs: core B.12, its checks in their order."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.handlers.alter_replica_log_dirs import API
+from protocol.errors import ErrorCode
+from protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from tests.handlers.admin_stage import AdminStage, Denied, FakeLog
+
+OWN = "/data/1"
+LONG = "x" * 214
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def moved(
+    path: str, topic: str, index: int = 0, *, offline: OSError | None = None, denied: Denied = (), version: int = 2
+) -> ErrorCode:
+    """The code for one partition; foo-0 is here, foo-1 on broker 2, foo-2 here in trouble."""
+    stage = AdminStage(2)
+    stage.topic("foo", [1], [2], [1])
+    stage.cluster.partitions["foo", 2].logs[1] = FakeLog(offline=True)
+    stage.cluster.nodes[1].logs = cast("Any", SimpleNamespace(environment=SimpleNamespace(offline=offline)))
+    request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(topic, [index])])])
+    (result,) = (await stage.ask(API, request, version, denied=denied)).results
+    (found,) = result.partitions
+    assert (result.topic_name, found.partition_index) == (topic, index)
+    code: ErrorCode = found.error_code
+    return code
+
+
+@pytest.mark.parametrize(
+    ("path", "topic", "index", "code"),
+    [
+        (OWN, "foo", 0, ErrorCode.NONE),
+        ("/elsewhere", LONG, 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("/elsewhere", LONG[1:], 0, ErrorCode.LOG_DIR_NOT_FOUND),
+        ("/elsewhere", "no", 0, ErrorCode.LOG_DIR_NOT_FOUND),
+        (OWN, "no", 0, UNKNOWN),
+        (OWN, "foo", 9, UNKNOWN),
+        (OWN, "foo", 1, ErrorCode.REPLICA_NOT_AVAILABLE),
+        (OWN, "foo", 2, ErrorCode.KAFKA_STORAGE_ERROR),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_move_is_none_or_impossible(path: str, topic: str, index: int, code: ErrorCode, version: int) -> None:
+    """There is one directory: a replica is in it, or cannot get where the request wants it."""
+    assert await moved(path, topic, index, version=version) is code
+
+
+async def test_a_failed_directory_takes_nothing() -> None:
+    """56, before anything is looked up."""
+    assert await moved(OWN, "no", offline=OSError(5, "broken")) is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def test_it_needs_alter_on_the_cluster() -> None:
+    """31 on each partition."""
+    denied = {(AclOperation.ALTER, ResourceType.CLUSTER)}
+    assert await moved(OWN, "foo", denied=denied) is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

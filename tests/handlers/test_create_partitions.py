@@ -1,0 +1,57 @@
+"""CreatePartitions: core B.8; what the machine decides is tested there."""
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.handlers.create_partitions import API
+from protocol.errors import ErrorCode
+from protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from tests.handlers.admin_stage import AdminStage
+
+
+def to(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:
+    """More partitions, placed or assigned."""
+    return CreatePartitionsTopic(name, count, [CreatePartitionsAssignment(each) for each in assignments] or None)
+
+
+@pytest.mark.parametrize("version", range(4))
+async def test_PAR_01_partitions_are_added_in_every_version(version: int) -> None:
+    """Automatically or where the request says."""
+    stage = AdminStage(2)
+    stage.topic("t", [1])
+    stage.topic("u", [1])
+    answer = await stage.ask(API, CreatePartitionsRequest([to("t", 3), to("u", 2, [2])], 1000), version)
+    assert answer.results == (CreatePartitionsTopicResult("t"), CreatePartitionsTopicResult("u"))
+    assert len(stage.image.topics["t"].partitions) == 3
+    assert stage.image.topics["u"].partitions[1].replicas == (2,)
+
+
+async def test_refusals_come_before_what_was_processed() -> None:
+    """A duplicate once, a topic that may not be altered without a message."""
+    stage = AdminStage()
+    for name in ("t", "secret"):
+        stage.topic(name)
+    wanted = [to("t", 2), to("twice", 2), to("secret", 2), to("twice", 3), to("no", 2)]
+    denied = {(AclOperation.ALTER, ResourceType.TOPIC, "secret")}
+    answer = await stage.ask(API, CreatePartitionsRequest(wanted, 1000), denied=denied)
+    assert [(r.name, r.error_code, r.error_message) for r in answer.results] == [
+        ("twice", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
+        ("secret", ErrorCode.TOPIC_AUTHORIZATION_FAILED, None),
+        ("t", ErrorCode.NONE, None),
+        ("no", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
+    ]
+
+
+@pytest.mark.parametrize(("timeout_ms", "code"), [(0, ErrorCode.REQUEST_TIMED_OUT), (1, ErrorCode.NONE)])
+async def test_without_time_nothing_happens(timeout_ms: int, code: ErrorCode) -> None:
+    """Nor when only validated."""
+    stage = AdminStage()
+    stage.topic("t")
+    answer = await stage.ask(API, CreatePartitionsRequest([to("t", 2)], timeout_ms, validate_only=True))
+    assert [r.error_code for r in answer.results] == [code]
+    assert len(stage.image.topics["t"].partitions) == 1

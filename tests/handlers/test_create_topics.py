@@ -1,0 +1,135 @@
+"""CreateTopics: core B.7, the request as a whole and the shape of the answers; the rest is the machine's."""
+
+from typing import Any
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.handlers.create_topics import API
+from protocol.errors import ErrorCode
+from protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+)
+from tests.handlers.admin_stage import AdminStage, Right
+
+CREATE, TOPIC, CLUSTER = AclOperation.CREATE, ResourceType.TOPIC, ResourceType.CLUSTER
+EXCESSIVE = "Excessively large number of partitions per request."
+
+
+def plain(name: str, partitions: int = 1, factor: int = 1, **configs: str | None) -> CreatableTopic:
+    """A topic; underscores in the names of settings read as dots."""
+    wanted = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in configs.items()]
+    return CreatableTopic(name, partitions, factor, configs=wanted)
+
+
+def brief(results: list[CreatableTopicResult]) -> list[tuple[str, ErrorCode, str | None]]:
+    """Name, code, message."""
+    return [(r.name, r.error_code, r.error_message) for r in results]
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+async def test_TOP_01_success_in_every_version(version: int) -> None:
+    """Since v5 with counts and the effective settings, since v7 with the id."""
+    stage = AdminStage()
+    answer = await stage.ask(API, CreateTopicsRequest([plain("t", 2, 1, retention_ms="5")]), version)
+    (result,) = answer.topics
+    assert (result.name, result.error_code, result.error_message) == ("t", ErrorCode.NONE, None)
+    assert result.topic_id == (stage.image.topics["t"].id if version >= 7 else None)
+    if version < 5:
+        return
+    assert (result.num_partitions, result.replication_factor, result.topic_config_error_code) == (2, 1, 0)
+    names = [config.name for config in result.configs]
+    assert names == sorted(names)
+    told = {c.name: (c.value, c.config_source, c.read_only, c.is_sensitive) for c in result.configs}
+    assert told["cleanup.policy"] == ("delete", 5, False, False)
+    assert told["retention.ms"] == ("5", 1, False, False)
+
+
+async def test_TOP_02_error_results_are_empty_but_for_the_error() -> None:
+    """B.7.4: counts -1, settings an empty array (a Java admin fails on null), zero id."""
+    stage = AdminStage()
+    stage.topic("t")
+    (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t")]))).topics
+    assert result == CreatableTopicResult("t", ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' already exists.")
+
+
+async def test_T1_T2_T3_come_after_what_was_processed() -> None:
+    """B.7.5: processed topics, then duplicates once each, then the prohibited and the unauthorized."""
+    topics = [plain("__cluster_metadata"), plain("twice"), plain("b"), plain("secret"), plain("twice"), plain("a")]
+    denied: set[Right] = {(CREATE, CLUSTER), (CREATE, TOPIC, "secret")}
+    answer = await AdminStage().ask(API, CreateTopicsRequest(topics), denied=denied)
+    assert brief(answer.topics) == [
+        ("b", ErrorCode.NONE, None),
+        ("a", ErrorCode.NONE, None),
+        ("twice", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
+        (
+            "__cluster_metadata",
+            ErrorCode.INVALID_REQUEST,
+            "Creation of internal topic __cluster_metadata is prohibited.",
+        ),
+        ("secret", ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topics", "refused"),
+    [
+        ([plain("a", 5000), plain("b", 5001)], True),
+        ([plain("a", 10_000)], False),
+        ([plain("a", 9_999), plain("b", -1)], True),
+        ([CreatableTopic("a", -1, -1, [CreatableReplicaAssignment(0, [1])]), plain("b", 10_000)], True),
+        ([plain("a", -7), plain("b", 10_000)], False),
+    ],
+)
+async def test_TOP_11_too_many_partitions_fail_all(topics: list[CreatableTopic], refused: bool) -> None:
+    """Of all topics together, -1 counting as num.partitions and an assignment as its size."""
+    stage = AdminStage(1, {"num.partitions": "2"})
+    answer = await stage.ask(API, CreateTopicsRequest(topics, validate_only=True))
+    wanted = [(t.name, ErrorCode.POLICY_VIOLATION, EXCESSIVE) for t in topics]
+    assert (brief(answer.topics) == wanted) is refused
+
+
+async def test_TOP_12_without_time_nothing_happens() -> None:
+    """7 for all."""
+    stage = AdminStage()
+    answer = await stage.ask(API, CreateTopicsRequest([plain("a"), plain("b")], timeout_ms=0))
+    assert brief(answer.topics) == [("a", ErrorCode.REQUEST_TIMED_OUT, None), ("b", ErrorCode.REQUEST_TIMED_OUT, None)]
+    assert stage.image.topics == {}
+    assert (await stage.ask(API, CreateTopicsRequest((), timeout_ms=0))).topics == ()
+
+
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        ({"nope": "1"}, "Unknown topic config name: nope"),
+        ({"retention_ms": None, "flush_ms": None}, "Null value not supported for topic configs: retention.ms,flush.ms"),
+        ({"retention_ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+    ],
+)
+async def test_TOP_09_wrong_settings(configs: dict[str, Any], message: str) -> None:
+    """T9, T10: judged as everywhere."""
+    (result,) = (await AdminStage().ask(API, CreateTopicsRequest([plain("t", **configs)]))).topics
+    assert (result.error_code, result.error_message) == (ErrorCode.INVALID_CONFIG, message)
+
+
+async def test_TOP_10_validate_only_leaves_nothing_behind() -> None:
+    """The answer is that of a success."""
+    stage = AdminStage()
+    (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t", 3)], validate_only=True))).topics
+    assert (result.error_code, result.num_partitions) == (ErrorCode.NONE, 3)
+    assert result.topic_id is not None
+    assert stage.image.topics == {}
+
+
+async def test_settings_are_told_to_those_who_may_see_them() -> None:
+    """TopicConfigErrorCode 29, counts -1, no settings; the topic is made."""
+    stage = AdminStage()
+    denied = {(AclOperation.DESCRIBE_CONFIGS, TOPIC)}
+    (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t")]), denied=denied)).topics
+    assert (result.error_code, result.topic_config_error_code) == (ErrorCode.NONE, 29)
+    assert (result.num_partitions, result.replication_factor, result.configs) == (-1, -1, ())
+    assert "t" in stage.image.topics

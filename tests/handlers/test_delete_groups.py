@@ -1,0 +1,44 @@
+"""DeleteGroups at the handler: groups A.13."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers import leave_group
+from broker.handlers.delete_groups import API
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from tests.handlers.group_stage import Stage
+
+
+async def deleted(
+    stage: Stage, *names: str, version: int = 2, denied: set[tuple[AclOperation, str]] | None = None
+) -> list[tuple[str, int]]:
+    """The results."""
+    answer = await stage.ask(API, DeleteGroupsRequest(list(names)), version, denied or ())
+    return [(result.group_id, int(result.error_code)) for result in answer.results]
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_CLS_44_empty_groups_are_deleted(version: int) -> None:
+    """68 with members, 69 for none; a name that stands twice counts once."""
+    stage = Stage()
+    member_id, _ = await stage.join()
+    assert await deleted(stage, "g", "none", "g", version=version) == [("g", 68), ("none", 69)]
+    await stage.ask(leave_group.API, LeaveGroupRequest("g", members=[MemberIdentity(member_id)]), 5)
+    assert await deleted(stage, "g", version=version) == [("g", 0)]
+    assert await deleted(stage, "g", version=version) == [("g", 69)]
+
+
+async def test_a_group_is_refused_alone() -> None:
+    """30, 16, and the errors of its log."""
+    stage = Stage()
+    member_id, _ = await stage.join()
+    await stage.ask(leave_group.API, LeaveGroupRequest("g", members=[MemberIdentity(member_id)]), 5)
+    assert await deleted(stage, "g", denied={(AclOperation.DELETE, "g")}) == [("g", 30)]
+    stage.log_of("g").refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert await deleted(stage, "g", "") == [("g", 15), ("", 69)]
+    stage.group_shards.clear()
+    assert await deleted(stage, "g") == [("g", 16)]
+    refused = API.refuse(DeleteGroupsRequest(["a", "a"]), KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), 2)
+    assert [(result.group_id, int(result.error_code)) for result in refused.results] == [("a", -1)]

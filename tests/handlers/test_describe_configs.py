@@ -1,0 +1,125 @@
+"""DescribeConfigs at the handler: what is answered, refused and left out (core C.2)."""
+
+import pytest
+
+from broker.context import ResourceType as AclResource
+from broker.handlers.describe_configs import API
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+)
+from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+
+UNKNOWN_TOPIC, BAD_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION
+REQUEST = ErrorCode.INVALID_REQUEST
+
+
+async def describe(
+    context: Context,
+    *resources: tuple[int, str, list[str] | None],
+    synonyms: bool = False,
+    documentation: bool = False,
+    denied: tuple[AclResource, ...] = (),
+) -> list[DescribeConfigsResult]:
+    """The results of one request."""
+    request = DescribeConfigsRequest(
+        [DescribeConfigsResource(int(kind), name, keys) for kind, name, keys in resources], synonyms, documentation
+    )
+    return list((await API.handle(request, context.request(API, denied=denied))).results)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "message"),
+    [
+        (TOPIC, "missing", UNKNOWN_TOPIC, ""),
+        (TOPIC, "", BAD_TOPIC, "Topic name is invalid: the empty string is not allowed"),
+        (BROKER, "2", REQUEST, "Unexpected broker id, expected 1 or empty string, but received 2"),
+        (BROKER, "x", REQUEST, "Broker id must be an integer, but it is: x"),
+        (LOGGER, "", REQUEST, "Broker id must not be empty"),
+        (LOGGER, "2", REQUEST, "Unexpected broker id, expected 1 but received 2"),
+        (LOGGER, "x", REQUEST, "Broker id must be an integer, but it is: x"),
+        (METRICS, "", REQUEST, "Client metrics subscription name must not be empty"),
+        (GROUP, "", REQUEST, "Group name must not be empty"),
+    ],
+)
+async def test_CFG_02_a_resource_that_is_not_there_is_refused_alone(
+    kind: int, name: str, code: ErrorCode, message: str
+) -> None:
+    """The others of the request are answered."""
+    refused, answered = await describe(Context(), (kind, name, None), (TOPIC, "foo", None))
+    assert refused == DescribeConfigsResult(code, message, kind, name)
+    assert (answered.error_code, answered.error_message, len(answered.configs)) == (ErrorCode.NONE, "", 33)
+
+
+async def test_CFG_02_an_unknown_resource_type_fails_the_whole_request() -> None:
+    """Every resource hears 42 (core C.2 item 1)."""
+    context = Context()
+    request = DescribeConfigsRequest([DescribeConfigsResource(3, "a", None), DescribeConfigsResource(2, "foo", None)])
+    with pytest.raises(KafkaError) as refusal:
+        await API.handle(request, context.request(API))
+    results = API.refuse(request, refusal.value, 4).results
+    assert [(each.resource_name, each.error_code) for each in results] == [("a", REQUEST), ("foo", REQUEST)]
+
+
+async def test_CFG_01_named_keys_with_synonyms() -> None:
+    """Unknown keys are left out, each key is told once."""
+    context = Context()
+    context.metadata.submit(lambda _now_ms: context.machine.alter_configs(TOPIC, "foo", {"max.message.bytes": "5000"}))
+    (result,) = await describe(
+        context, (TOPIC, "foo", ["max.message.bytes", "bogus", "max.message.bytes"]), synonyms=True
+    )
+    (config,) = result.configs
+    assert (config.value, config.config_source, config.config_type, config.documentation) == ("5000", 1, 3, None)
+    told = [(each.name, each.value, each.source) for each in config.synonyms]
+    assert told == [("max.message.bytes", "5000", 1), ("message.max.bytes", "1048588", 5)]
+
+
+async def test_an_empty_list_of_keys_means_all_and_synonyms_come_only_on_request() -> None:
+    """Core C.2 items 3 and 11."""
+    (result,) = await describe(Context(), (TOPIC, "foo", []))
+    assert len(result.configs) == 33
+    assert not any(config.synonyms for config in result.configs)
+
+
+async def test_CFG_03_a_broker_and_all_brokers() -> None:
+    """341 settings of one, and what is stored for all."""
+    one, everybody = await describe(Context(), (BROKER, "1", None), (BROKER, "", None))
+    assert len(one.configs) == 341
+    found = {config.name: config for config in one.configs}
+    assert found["log.dirs"].read_only
+    assert not found["log.cleaner.threads"].read_only
+    assert (found["ssl.key.password"].is_sensitive, found["ssl.key.password"].value) == (True, None)
+    (shared,) = everybody.configs
+    assert (shared.name, shared.value, shared.config_source) == ("min.insync.replicas", "1", 3)
+
+
+async def test_groups_subscriptions_and_loggers_are_described() -> None:
+    """None of them need have been heard of before."""
+    group, metrics, logger = await describe(
+        Context(), (GROUP, "g", None), (METRICS, "s", None), (LOGGER, "1", ["root"]), documentation=True
+    )
+    assert (len(group.configs), len(metrics.configs)) == (17, 3)
+    root = DescribeConfigsResourceResult("root", "INFO", config_source=6, synonyms=[], documentation="")
+    assert list(logger.configs) == [root]
+
+
+async def test_documentation_comes_on_request() -> None:
+    """Core C.2 item 12."""
+    (result,) = await describe(Context(), (TOPIC, "foo", ["retention.ms"]), documentation=True)
+    assert "deleted" in (result.configs[0].documentation or "")
+
+
+async def test_what_may_not_be_read_is_answered_last() -> None:
+    """Each kind with its own code, and nothing told (core C.2 item 2)."""
+    topic, broker, group = (TOPIC, "foo", None), (BROKER, "1", None), (GROUP, "g", None)
+    results = await describe(Context(), topic, broker, group, denied=(AclResource.TOPIC, AclResource.CLUSTER))
+    assert [(each.resource_type, each.error_code, bool(each.configs)) for each in results] == [
+        (GROUP, ErrorCode.NONE, True),
+        (TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED, False),
+        (BROKER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, False),
+    ]
+    (refused,) = await describe(Context(), group, denied=(AclResource.GROUP,))
+    assert refused.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED

@@ -1,0 +1,68 @@
+"""DescribeGroups at the handler: groups A.13, by version."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers.describe_groups import API
+from broker.node import partition_for
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
+from tests.handlers.group_stage import SHARDS, Stage
+
+NOT_ASKED = -2147483648
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_a_group_is_described(version: int) -> None:
+    """State, protocol, members."""
+    stage = Stage()
+    member_id, _ = await stage.join()
+    (group,) = (await stage.ask(API, DescribeGroupsRequest(["g"]), version)).groups
+    assert (group.error_code, group.group_id, group.group_state) == (ErrorCode.NONE, "g", "Stable")
+    assert (group.protocol_type, group.protocol_data) == ("consumer", "range")
+    (member,) = group.members
+    assert (member.member_id, member.client_id, member.client_host) == (member_id, "client", "/127.0.0.1")
+    assert (member.member_metadata, member.member_assignment) == (b"meta", b"mine")
+    assert group.authorized_operations == NOT_ASKED
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_CLS_42_an_absent_group_is_dead(version: int) -> None:
+    """Without an error up to version 5, with one and its words from 6 on."""
+    answer = await Stage().ask(API, DescribeGroupsRequest(["none"]), version)
+    expected = DescribedGroup(group_id="none", group_state="Dead", members=())
+    if version >= 6:
+        expected.error_code, expected.error_message = ErrorCode.GROUP_ID_NOT_FOUND, "Group none not found."
+    assert answer.groups == (expected,)
+
+
+async def test_a_group_is_refused_alone() -> None:
+    """30 or 14 for one, with an empty state; the empty name is a name like others."""
+    stage = Stage()
+    await stage.join()
+    stage.coordinate(partition_for("", SHARDS), load=False)
+    answer = await stage.ask(API, DescribeGroupsRequest(["g", "", "secret"]), 5, {(AclOperation.DESCRIBE, "secret")})
+    codes = {group.group_id: (group.error_code, group.group_state) for group in answer.groups}
+    assert codes["secret"] == (ErrorCode.GROUP_AUTHORIZATION_FAILED, "")
+    assert codes[""] == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "")
+    assert codes["g"] == (ErrorCode.NONE, "Stable")
+
+
+async def test_operations_are_told_on_demand() -> None:
+    """The bits of what the requester may do; of groups that are there."""
+    stage = Stage()
+    await stage.join()
+    request = DescribeGroupsRequest(["g", "none"], include_authorized_operations=True)
+    answer = await stage.ask(API, request, 6)
+    assert [group.authorized_operations for group in answer.groups] == [3400, NOT_ASKED]
+    answer = await stage.ask(API, request, 5, {(AclOperation.DELETE, "g")})
+    assert [group.authorized_operations for group in answer.groups] == [3400 - (1 << 6), 3400]
+
+
+async def test_a_refusal_stands_on_every_group() -> None:
+    """The API has no error of its own."""
+    refused = API.refuse(DescribeGroupsRequest(["a", "b"]), KafkaError(ErrorCode.NOT_COORDINATOR), 5)
+    assert [(group.group_id, group.error_code) for group in refused.groups] == [
+        ("a", ErrorCode.NOT_COORDINATOR),
+        ("b", ErrorCode.NOT_COORDINATOR),
+    ]

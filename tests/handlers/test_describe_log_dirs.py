@@ -1,0 +1,72 @@
+"""DescribeLogDirs: core B.12, row LOGD-01."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.handlers.describe_log_dirs import API
+from protocol.errors import ErrorCode
+from protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+)
+from storage.files import DiskFiles
+from tests.handlers.admin_stage import AdminStage, FakeLog
+
+
+def stage(offline: OSError | None = None) -> AdminStage:
+    """foo-0 of 100 bytes on broker 1, foo-1 on broker 2; broker 1's directory may have failed."""
+    made = AdminStage(2)
+    made.topic("foo", [1], [2])
+    made.cluster.partitions["foo", 0].logs[1] = FakeLog(100)
+    for node in made.cluster.nodes.values():
+        node.logs = cast("Any", SimpleNamespace(environment=SimpleNamespace(offline=offline)))
+    return made
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+async def test_LOGD_01_one_directory_with_what_it_holds(version: int) -> None:
+    """Sizes of logs, no lag; since v4 the space of the file system."""
+    answer = await stage().ask(API, DescribeLogDirsRequest(None), version)
+    assert answer.error_code is ErrorCode.NONE
+    (found,) = answer.results
+    assert (found.error_code, found.log_dir, found.is_cordoned) == (ErrorCode.NONE, "/data/1", False)
+    ((name, partitions),) = [(t.name, t.partitions) for t in found.topics]
+    assert (name, partitions) == ("foo", (DescribeLogDirsPartition(0, 100, 0, is_future_key=False),))
+    if version >= 4:
+        assert found.total_bytes >= found.usable_bytes > 0
+    else:
+        assert (found.total_bytes, found.usable_bytes) == (-1, -1)
+
+
+async def test_only_what_is_asked_for_and_there_is_told() -> None:
+    """Once each."""
+    wanted = [DescribableLogDirTopic("foo", [0, 0, 1, 9]), DescribableLogDirTopic("no", [0])]
+    (found,) = (await stage().ask(API, DescribeLogDirsRequest(wanted))).results
+    assert [(t.name, [p.partition_index for p in t.partitions]) for t in found.topics] == [("foo", [0])]
+
+
+async def test_the_path_is_the_data_directory(tmp_path: Path) -> None:
+    """In full."""
+    made = stage()
+    made.cluster.nodes[1].files = DiskFiles(tmp_path)
+    (found,) = (await made.ask(API, DescribeLogDirsRequest(None))).results
+    assert found.log_dir == str(tmp_path)
+
+
+async def test_a_failed_directory_tells_nothing_else() -> None:
+    """56 on it."""
+    answer = await stage(OSError(5, "broken")).ask(API, DescribeLogDirsRequest(None))
+    assert [(r.error_code, r.topics) for r in answer.results] == [(ErrorCode.KAFKA_STORAGE_ERROR, ())]
+
+
+@pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.NONE), (3, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)])
+async def test_it_needs_describe_on_the_cluster(version: int, code: ErrorCode) -> None:
+    """31 at the top since v3; before, nothing at all."""
+    denied = {(AclOperation.DESCRIBE, ResourceType.CLUSTER)}
+    answer = await stage().ask(API, DescribeLogDirsRequest(None), version, denied=denied)
+    assert (answer.error_code, answer.results) == (code, ())

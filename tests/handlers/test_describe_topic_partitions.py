@@ -1,0 +1,114 @@
+"""DescribeTopicPartitions: core B.5, rows DTP-01 to DTP-03."""
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.handlers.describe_topic_partitions import API
+from protocol.errors import ErrorCode
+from protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicRequest,
+)
+from tests.handlers.admin_stage import AdminStage
+
+Place = tuple[str, int] | None
+
+
+def stage() -> AdminStage:
+    """foo with three partitions, zoo with two."""
+    made = AdminStage()
+    made.topic("zoo", [1], [1])
+    made.topic("foo", [1], [1], [1])
+    return made
+
+
+def asked(*names: str, limit: int = 2000, cursor: Place = None) -> DescribeTopicPartitionsRequest:
+    """A request for these topics, or all, from the cursor on."""
+    place = None if cursor is None else Cursor(*cursor)
+    return DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, place)
+
+
+def shape(answer: DescribeTopicPartitionsResponse) -> tuple[list[tuple[str | None, list[int]]], Place]:
+    """Topics with their partitions, and where to go on."""
+    topics = [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+    cursor = answer.next_cursor
+    return topics, None if cursor is None else (cursor.topic_name, cursor.partition_index)
+
+
+@pytest.mark.parametrize(
+    ("limit", "cursor", "topics", "following"),
+    [
+        (2, None, [("foo", [0, 1])], ("foo", 2)),
+        (2, ("foo", 2), [("foo", [2]), ("zoo", [0])], ("zoo", 1)),
+        (3, None, [("foo", [0, 1, 2])], ("zoo", 0)),
+        (5, None, [("foo", [0, 1, 2]), ("zoo", [0, 1])], None),
+        (0, None, [("foo", [0])], ("foo", 1)),
+        (2000, ("zoo", 0), [("zoo", [0, 1])], None),
+        (2000, ("zoo", 9), [("zoo", [])], None),
+    ],
+)
+@pytest.mark.parametrize("names", [(), ("zoo", "foo", "foo")])
+async def test_DTP_01_DTP_02_pages(
+    limit: int, cursor: Place, topics: list[tuple[str, list[int]]], following: Place, names: tuple[str, ...]
+) -> None:
+    """Names in order, listed or not; the cursor's topic starts in the middle."""
+    answer = await stage().ask(API, asked(*names, limit=limit, cursor=cursor))
+    assert shape(answer) == (topics, following)
+
+
+async def test_the_brokers_limit_holds_too() -> None:
+    """max.request.partition.size.limit."""
+    made = AdminStage(1, {"max.request.partition.size.limit": "1"})
+    made.topic("t", [1], [1])
+    assert shape(await made.ask(API, asked())) == ([("t", [0])], ("t", 1))
+
+
+@pytest.mark.parametrize("cursor", [("fooz", 0), ("foo", -1)])
+async def test_DTP_03_a_cursor_that_makes_no_sense(cursor: Place) -> None:
+    """42 on every topic that was asked for."""
+    answer = await stage().ask(API, asked("foo", "zoo", cursor=cursor))
+    assert [(t.name, t.error_code) for t in answer.topics] == [
+        ("foo", ErrorCode.INVALID_REQUEST),
+        ("zoo", ErrorCode.INVALID_REQUEST),
+    ]
+
+
+async def test_a_cursor_beyond_all_topics_needs_no_topic() -> None:
+    """Without a list the topic may have gone; a negative partition is refused with nothing to put it on."""
+    made = stage()
+    assert shape(await made.ask(API, asked(cursor=("gone", 0)))) == ([("zoo", [0, 1])], None)
+    assert shape(await made.ask(API, asked(cursor=("foo", -1)))) == ([], None)
+
+
+async def test_missing_illegal_and_hidden_topics() -> None:
+    """3, 17, and last 29 with zero id; of all topics the hidden ones are left out."""
+    made = stage()
+    denied = {(AclOperation.DESCRIBE, ResourceType.TOPIC, "foo")}
+    answer = await made.ask(API, asked("foo", "a b", "nope", "zoo"), denied=denied)
+    assert [(t.name, t.error_code) for t in answer.topics] == [
+        ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("zoo", ErrorCode.NONE),
+        ("foo", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    ]
+    assert answer.topics[-1].topic_id is None
+    assert [t.name for t in (await made.ask(API, asked(), denied=denied)).topics] == ["zoo"]
+
+
+async def test_a_partition_is_told_with_its_eligible_replicas() -> None:
+    """KIP-966: who may lead without loss, who led last."""
+    made = AdminStage(2)
+    topic = made.topic("t", [2])
+    made.stop(2)
+    (told,) = (await made.ask(API, asked("t"))).topics
+    assert (told.topic_id, told.is_internal, told.topic_authorized_operations) == (topic.id, False, 3576)
+    (partition,) = told.partitions
+    assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        -1,
+        1,
+    )
+    assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((2,), (), (2,))
+    assert (partition.eligible_leader_replicas, partition.last_known_elr) == ((2,), (2,))

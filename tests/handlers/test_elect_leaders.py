@@ -1,0 +1,79 @@
+"""ElectLeaders: core B.10; what an election does is tested at the machine."""
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.handlers.elect_leaders import API
+from protocol.errors import ErrorCode
+from protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
+from tests.handlers.admin_stage import AdminStage
+
+PREFERRED, UNCLEAN = 0, 1
+NOT_NEEDED = "Leader election not needed for topic partition."
+Results = dict[str, list[tuple[int, ErrorCode, str | None]]]
+
+
+def results(answer: ElectLeadersResponse) -> Results:
+    """Topic -> partition, code, message."""
+    return {
+        each.topic: [(p.partition_id, p.error_code, p.error_message) for p in each.partition_result]
+        for each in answer.replica_election_results
+    }
+
+
+async def test_ELE_01_named_partitions_are_answered_one_by_one() -> None:
+    """Leader is preferred: 84; unknown: 3."""
+    stage = AdminStage()
+    stage.topic("foo", [1], [1])
+    request = ElectLeadersRequest([TopicPartitions("foo", [1, 7]), TopicPartitions("no", [0])], 1000, PREFERRED)
+    answer = await stage.ask(API, request)
+    assert answer.error_code is ErrorCode.NONE
+    assert results(answer) == {
+        "foo": [
+            (1, ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED),
+            (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "No such partition as foo-7"),
+        ],
+        "no": [(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "No such topic as no")],
+    }
+
+
+async def test_ELE_01_of_all_partitions_only_those_that_matter_are_told() -> None:
+    """Each topic stays as an entry."""
+    stage = AdminStage(2)
+    stage.topic("foo", [1], [1])
+    stage.topic("bar", [2, 1])
+    stage.stop(2)
+    stage.arrive(2)
+    stage.cluster.metadata.submit(lambda _now_ms: stage.machine.change_isr("bar", 0, [1, 2]))
+    answer = await stage.ask(API, ElectLeadersRequest(None, 1000, PREFERRED))
+    assert results(answer) == {"foo": [], "bar": [(0, ErrorCode.NONE, None)]}
+    assert stage.image.topics["bar"].partitions[0].leader == 2
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+async def test_v0_elects_preferred_leaders(version: int) -> None:
+    """It cannot say otherwise."""
+    stage = AdminStage()
+    stage.topic("foo")
+    answer = await stage.ask(API, ElectLeadersRequest([TopicPartitions("foo", [0])], 1000, UNCLEAN), version)
+    assert results(answer) == {"foo": [(0, ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED)]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "timeout_ms", "allowed", "code", "message"),
+    [
+        (PREFERRED, 1000, False, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None),
+        (5, 1000, True, ErrorCode.INVALID_REQUEST, "Unknown election type 5"),
+        (PREFERRED, 0, True, ErrorCode.REQUEST_TIMED_OUT, None),
+    ],
+)
+async def test_a_request_refused_as_a_whole(
+    kind: int, timeout_ms: int, allowed: bool, code: ErrorCode, message: str | None
+) -> None:
+    """At the top and on every partition named."""
+    stage = AdminStage()
+    stage.topic("foo")
+    request = ElectLeadersRequest([TopicPartitions("foo", [0])], timeout_ms, kind)
+    denied = () if allowed else {(AclOperation.ALTER, ResourceType.CLUSTER)}
+    answer = await stage.ask(API, request, denied=denied)
+    assert (answer.error_code, results(answer)) == (code, {"foo": [(0, code, message)]})

@@ -1,0 +1,116 @@
+"""FindCoordinator: core B.6."""
+
+from typing import Any
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.coordination.metadata.image import BrokerListener
+from broker.handlers.find_coordinator import API
+from protocol.errors import ErrorCode
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from tests.handlers.admin_stage import AdminStage
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+NOT_AVAILABLE, INVALID = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.INVALID_REQUEST
+SHARE_KEY = "g:AAAAAAAAAAAAAAAAAAAAEQ:0"
+SETTINGS = {"offsets.topic.num.partitions": "50", "transaction.state.log.num.partitions": "50"}
+
+
+async def found(
+    stage: AdminStage, *keys: str, kind: int = GROUP, version: int = 6, **more: Any
+) -> list[tuple[str, ErrorCode, int, str, int, str | None]]:
+    """Key, code, node, host, port and message of each."""
+    request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+    answer = await stage.ask(API, request, version, **more)
+    return [(c.key, c.error_code, c.node_id, c.host, c.port, c.error_message) for c in answer.coordinators]
+
+
+@pytest.mark.parametrize(("kind", "topic"), [(GROUP, "__consumer_offsets"), (TRANSACTION, "__transaction_state")])
+async def test_the_topic_is_made_at_the_first_question(kind: int, topic: str) -> None:
+    """15 first, then the leader of the key's partition (transactions F.9): "my-txn" is 45 of 50, "test" 48."""
+    stage = AdminStage(3, SETTINGS)
+    assert await found(stage, "my-txn", kind=kind) == [("my-txn", NOT_AVAILABLE, -1, "", -1, "")]
+    leaders = {index: p.leader for index, p in stage.image.topics[topic].partitions.items()}
+    assert len(leaders) == 50
+    assert await found(stage, "my-txn", "test", kind=kind) == [
+        (key, ErrorCode.NONE, leaders[index], f"b{leaders[index]}", 9090 + leaders[index], "")
+        for key, index in (("my-txn", 45), ("test", 48))
+    ]
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_old_versions_ask_for_one_key(version: int) -> None:
+    """On success v1 to v3 say "NONE" (core 0.3.2)."""
+    stage = AdminStage()
+    await found(stage, "g", version=version)
+    key = "" if version < 4 else "g"
+    message = "NONE" if 1 <= version <= 3 else ""
+    assert await found(stage, "g", version=version) == [(key, ErrorCode.NONE, 1, "b1", 9091, message)]
+
+
+async def test_errors_of_old_versions_carry_the_codes_text() -> None:
+    """As 4.3.1 answers v3; newer ones leave it empty."""
+    ((_, code, *_, text),) = await found(AdminStage(), "x", version=3)
+    assert (code, text) == (NOT_AVAILABLE, "The coordinator is not available.")
+    ((_, code, node, host, port, text),) = await found(AdminStage(), "x", kind=9, version=4)
+    assert (code, node, host, port, text) == (INVALID, -1, "", -1, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "resource", "code"),
+    [
+        (GROUP, ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        (TRANSACTION, ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    ],
+)
+async def test_each_key_needs_describe(kind: int, resource: ResourceType, code: ErrorCode) -> None:
+    """And nothing is made for somebody who may not ask."""
+    stage = AdminStage()
+    answers = await found(stage, "a", "b", kind=kind, denied={(AclOperation.DESCRIBE, resource)})
+    assert [answer[1] for answer in answers] == [code, code]
+    assert stage.image.topics == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "code"),
+    [
+        (5, SHARE_KEY, INVALID),
+        (6, SHARE_KEY, NOT_AVAILABLE),
+        (6, "g:x:0", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:x", INVALID),
+        (6, " :AAAAAAAAAAAAAAAAAAAAEQ:0", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:-1", INVALID),
+    ],
+)
+async def test_share_partitions_are_named_in_full(version: int, key: str, code: ErrorCode) -> None:
+    """group:topicId:partition, since v6 (KIP-932)."""
+    assert [answer[1] for answer in await found(AdminStage(), key, kind=SHARE, version=version)] == [code]
+
+
+async def test_share_partitions_are_asked_for_by_brokers() -> None:
+    """Without CLUSTER_ACTION the whole request is refused."""
+    denied = {(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER)}
+    answers = await found(AdminStage(), SHARE_KEY, "x", kind=SHARE, denied=denied)
+    assert [answer[1] for answer in answers] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
+
+
+async def test_a_coordinator_must_be_there_and_be_reachable() -> None:
+    """15 while the partition has no leader, or its leader does not listen here."""
+    stage = AdminStage(2)
+    stage.topic("__consumer_offsets", *([[2]] * 50))
+    assert (await found(stage, "g"))[0][1:3] == (ErrorCode.NONE, 2)
+    stage.stop(2)
+    assert (await found(stage, "g"))[0][1:3] == (NOT_AVAILABLE, -1)
+    stage.arrive(2, {"OTHER": BrokerListener("elsewhere", 1)})
+    assert (await found(stage, "g"))[0][1:3] == (NOT_AVAILABLE, -1)
+
+
+async def test_the_count_of_partitions_is_that_of_the_broker_s_start() -> None:
+    """A topic that was there then counts, not the setting (groups F.1)."""
+    stage = AdminStage(2)
+    stage.topic("__consumer_offsets", [2], [2])
+    assert (await found(stage, "test"))[0][1] is NOT_AVAILABLE
+    stage.cluster.nodes[1].internal_counts = {"__consumer_offsets": 2}
+    assert (await found(stage, "test"))[0][1:3] == (ErrorCode.NONE, 2)

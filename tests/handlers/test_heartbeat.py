@@ -1,0 +1,41 @@
+"""Heartbeat at the handler: groups A.8, 0.6."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers.heartbeat import API
+from protocol.errors import ErrorCode
+from protocol.messages.heartbeat import HeartbeatRequest
+from tests.handlers.group_stage import Stage
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_a_member_is_alive(version: int) -> None:
+    """In every version; the next generation is none of its business."""
+    stage = Stage()
+    member_id, generation = await stage.join()
+
+    async def code(number: int) -> ErrorCode:
+        answer: ErrorCode = (await stage.ask(API, HeartbeatRequest("g", number, member_id), version)).error_code
+        return answer
+
+    assert await code(generation) is ErrorCode.NONE
+    assert await code(generation + 1) is ErrorCode.ILLEGAL_GENERATION
+
+
+async def test_CLS_41_everybody_is_alive_while_the_shard_loads() -> None:
+    """Quirk, on purpose: no member is to be lost to a failover."""
+    stage = Stage()
+    for index in range(2):
+        stage.coordinate(index, load=False)
+    assert (await stage.ask(API, HeartbeatRequest("g", 7, "m"), 4)).error_code is ErrorCode.NONE
+    stage.group_shards.clear()
+    assert (await stage.ask(API, HeartbeatRequest("g", 7, "m"), 4)).error_code is ErrorCode.NOT_COORDINATOR
+
+
+async def test_CLS_07_refusals_of_the_gate() -> None:
+    """24 without a name, 30 without permission."""
+    stage = Stage()
+    assert (await stage.ask(API, HeartbeatRequest("", 1, "m"), 4)).error_code is ErrorCode.INVALID_GROUP_ID
+    denied = await stage.ask(API, HeartbeatRequest("g", 1, "m"), 4, {(AclOperation.READ, "g")})
+    assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED

@@ -1,0 +1,137 @@
+"""IncrementalAlterConfigs at the handler: what is allowed is stored and followed (core C.4, C.5)."""
+
+from collections.abc import Sequence
+
+from broker.context import ResourceType as AclResource
+from broker.handlers.incremental_alter_configs import API
+from broker.settings import Operation, topics
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+)
+from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+
+SET, DELETE, APPEND = Operation.SET, Operation.DELETE, Operation.APPEND
+OK = ErrorCode.NONE
+
+
+def resource(kind: int, name: str, *changes: tuple[str, int, str | None]) -> AlterConfigsResource:
+    """One resource with its changes."""
+    return AlterConfigsResource(int(kind), name, [AlterableConfig(key, int(op), value) for key, op, value in changes])
+
+
+async def alter(
+    context: Context,
+    *resources: AlterConfigsResource,
+    validate_only: bool = False,
+    denied: tuple[AclResource, ...] = (),
+) -> Sequence[AlterConfigsResourceResponse]:
+    """The responses of one request."""
+    request = IncrementalAlterConfigsRequest(list(resources), validate_only)
+    responses: Sequence[AlterConfigsResourceResponse] = (
+        await API.handle(request, context.request(API, denied=denied))
+    ).responses
+    return responses
+
+
+async def test_CFG_04_what_is_allowed_is_stored() -> None:
+    """And the answer has no message, which is null here."""
+    context = Context()
+    answers = await alter(context, resource(TOPIC, "foo", ("cleanup.policy", APPEND, "compact")))
+    assert list(answers) == [AlterConfigsResourceResponse(OK, None, TOPIC, "foo")]
+    assert context.stored(TOPIC, "foo") == {"cleanup.policy": "delete,compact"}
+
+
+async def test_one_refusal_leaves_the_others_alone() -> None:
+    """Answers come in the order of the request, and see each other's results only in the next one."""
+    context = Context()
+    answers = await alter(
+        context,
+        resource(TOPIC, "foo", ("retention.ms", SET, "1000")),
+        resource(TOPIC, "zip", ("retention.ms", SET, "1000")),
+        resource(BROKER, "1", ("node.id", SET, "5")),
+        resource(GROUP, "g", ("share.isolation.level", SET, "read_committed")),
+        resource(METRICS, "s", ("interval.ms", SET, "1000")),
+    )
+    assert [each.error_code for each in answers] == [
+        OK,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.INVALID_REQUEST,
+        OK,
+        OK,
+    ]
+    assert context.stored(TOPIC, "foo") == {"retention.ms": "1000"}
+    assert context.stored(GROUP, "g") == {"share.isolation.level": "read_committed"}
+    assert context.stored(METRICS, "s") == {"interval.ms": "1000"}
+    assert context.stored(BROKER, "1") == {}
+
+
+async def test_CFG_09_the_broker_and_its_topics_follow_at_once() -> None:
+    """A cluster-wide default is what a topic without its own value has (core C.4 item 5)."""
+    context = Context()
+    await alter(context, resource(BROKER, "", ("log.retention.ms", SET, "5000")))
+    assert context.settings.optional_int("log.retention.ms") == 5000
+    assert topics.effective({}, context.settings)["retention.ms"] == 5000
+    await alter(context, resource(BROKER, "", ("log.retention.ms", DELETE, None)))
+    assert topics.effective({}, context.settings)["retention.ms"] == 604_800_000
+
+
+async def test_validate_only_stores_nothing() -> None:
+    """Not even levels of loggers (core C.4 item 4)."""
+    context = Context()
+    answers = await alter(
+        context,
+        resource(TOPIC, "foo", ("retention.ms", SET, "1000")),
+        resource(LOGGER, "1", ("root", SET, "WARN")),
+        resource(BROKER, "1", ("log.dirs", SET, "x")),
+        validate_only=True,
+    )
+    assert [each.error_code for each in answers] == [OK, OK, ErrorCode.INVALID_REQUEST]
+    assert context.stored(TOPIC, "foo") == {}
+    assert context.settings.loggers.level("root") == "INFO"
+
+
+async def test_CFG_14_levels_of_loggers_are_the_brokers_own() -> None:
+    """Set, seen, deleted; nothing goes to the metadata."""
+    context = Context()
+    await alter(context, resource(LOGGER, "1", ("broker", SET, "DEBUG"), ("root", SET, "WARN")))
+    assert context.settings.loggers.levels() == {
+        "root": "WARN",
+        "broker": "DEBUG",
+        "protocol": "WARN",
+        "storage": "WARN",
+    }
+    await alter(context, resource(LOGGER, "1", ("broker", DELETE, None)))
+    assert context.settings.loggers.level("broker") == "WARN"
+    (refused,) = await alter(context, resource(LOGGER, "1", ("root", SET, "DEBUG"), ("nosuch", SET, "INFO")))
+    assert refused.error_code is ErrorCode.INVALID_CONFIG
+    assert context.settings.loggers.level("root") == "WARN"
+    assert context.stored(LOGGER, "1") == {}
+
+
+async def test_who_may_not_alter_is_refused() -> None:
+    """TOPIC 29, GROUP 30, all else 31 (core C.4 A10)."""
+    everything = (AclResource.TOPIC, AclResource.GROUP, AclResource.CLUSTER)
+    answers = await alter(
+        Context(),
+        resource(TOPIC, "foo", ("retention.ms", SET, "1")),
+        resource(GROUP, "g", ("share.isolation.level", SET, "x")),
+        resource(BROKER, "", ("log.retention.ms", SET, "5")),
+        resource(METRICS, "s", ("interval.ms", SET, "500")),
+        resource(LOGGER, "1", ("root", SET, "INFO")),
+        denied=everything,
+    )
+    assert [int(each.error_code) for each in answers] == [29, 30, 31, 31, 31]
+
+
+def test_an_error_of_the_whole_request_stands_on_every_resource() -> None:
+    """The API has no error of its own."""
+    request = IncrementalAlterConfigsRequest([resource(TOPIC, "a"), resource(TOPIC, "b")])
+    answer = API.refuse(request, KafkaError(ErrorCode.NOT_CONTROLLER), 1)
+    assert [(each.resource_name, each.error_code) for each in answer.responses] == [
+        ("a", ErrorCode.NOT_CONTROLLER),
+        ("b", ErrorCode.NOT_CONTROLLER),
+    ]

@@ -1,0 +1,96 @@
+"""JoinGroup at the handler: groups A.4, by version."""
+
+import asyncio
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers.join_group import API
+from protocol.errors import ErrorCode
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from tests.handlers.group_stage import Stage
+
+
+def request(**fields: object) -> JoinGroupRequest:
+    """A first join."""
+    protocols = [JoinGroupRequestProtocol("range", b"meta")]
+    given = {"group_id": "g", "session_timeout_ms": 10_000, "protocol_type": "consumer", "rebalance_timeout_ms": 60_000}
+    return JoinGroupRequest(**{"protocols": protocols, **given, **fields})  # type: ignore[arg-type]
+
+
+def refusal(code: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:
+    """What a failed join looks like in that version."""
+    return JoinGroupResponse(code, protocol_name=None if version >= 7 else "", member_id=member_id)
+
+
+@pytest.mark.parametrize("version", range(4, 10))
+async def test_CLS_01_a_first_join_is_told_its_id(version: int) -> None:
+    """From version 4 on."""
+    answer = await Stage().ask(API, request(), version)
+    assert answer.member_id.startswith("client-")
+    assert answer == refusal(ErrorCode.MEMBER_ID_REQUIRED, answer.member_id, version)
+
+
+@pytest.mark.parametrize("version", range(10))
+async def test_CLS_02_03_a_member_joins(version: int) -> None:
+    """Directly, or with the id that it was told; version 0 has no rebalance timeout but its session's."""
+    stage = Stage()
+    member_id = (await stage.ask(API, request(), version)).member_id if version >= 4 else ""
+    joining = asyncio.ensure_future(stage.ask(API, request(member_id=member_id), version))
+    await asyncio.wait({joining}, timeout=0)
+    stage.clock.advance(0)
+    answer = await joining
+    assert (answer.error_code, answer.generation_id, answer.protocol_name) == (ErrorCode.NONE, 1, "range")
+    assert answer.protocol_type == ("consumer" if version >= 7 else None)
+    assert answer.leader == answer.member_id == answer.members[0].member_id
+    group = stage.groups_for("g").machine.administration.describe("g")
+    assert group.members[0].client_host == "/127.0.0.1"
+    member = stage.groups_for("g").machine.groups["g"].members[answer.member_id]  # type: ignore[attr-defined]
+    assert member.rebalance_timeout_ms == (10_000 if version == 0 else 60_000)
+
+
+@pytest.mark.parametrize("session_ms", [5999, 1_800_001])
+async def test_CLS_06_sessions_have_a_range(session_ms: int) -> None:
+    """26, with the member id."""
+    answer = await Stage().ask(API, request(member_id="m", session_timeout_ms=session_ms), 9)
+    assert answer == refusal(ErrorCode.INVALID_SESSION_TIMEOUT, "m", 9)
+
+
+async def test_CLS_07_a_group_has_a_name() -> None:
+    """24, with the member id."""
+    assert await Stage().ask(API, request(group_id="", member_id="m"), 6) == refusal(ErrorCode.INVALID_GROUP_ID, "m", 6)
+
+
+async def test_who_may_not_read_the_group_does_not_join() -> None:
+    """30, without a member id."""
+    answer = await Stage().ask(API, request(member_id="m"), 9, {(AclOperation.READ, "g")})
+    assert answer == refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, "", 9)
+
+
+async def test_CLS_41_nobody_joins_while_the_shard_loads() -> None:
+    """14; where the shard is not led at all: 16."""
+    stage = Stage()
+    for index in range(2):
+        stage.coordinate(index, load=False)
+    answer = await stage.ask(API, request(member_id="m"), 9)
+    assert answer == refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "", 9)
+    stage.group_shards.clear()
+    assert (await stage.ask(API, request(), 9)).error_code is ErrorCode.NOT_COORDINATOR
+
+
+async def test_a_parked_join_hears_that_the_coordinator_has_gone() -> None:
+    """16, with its member id."""
+    stage = Stage(group_initial_rebalance_delay_ms="3000")
+    joining = asyncio.ensure_future(stage.ask(API, request(), 3))
+    await asyncio.wait({joining}, timeout=0)
+    stage.groups_for("g").close()
+    answer = await joining
+    assert answer.error_code is ErrorCode.NOT_COORDINATOR
+    assert answer.member_id.startswith("client-")
+
+
+async def test_a_group_that_cannot_be_remembered_is_not_joined() -> None:
+    """The log's error under the name that clients know."""
+    stage = Stage()
+    stage.log_of("g").refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert await stage.ask(API, request(), 3) == refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "", 3)

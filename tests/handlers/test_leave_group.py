@@ -1,0 +1,45 @@
+"""LeaveGroup at the handler: groups A.9, by version."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers.leave_group import API
+from protocol.errors import ErrorCode
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
+from tests.handlers.group_stage import Stage
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_a_member_leaves(version: int) -> None:
+    """One member up to version 2, many from 3 on."""
+    stage = Stage()
+    member_id, _ = await stage.join()
+    answer = await stage.ask(API, LeaveGroupRequest("g", members=[MemberIdentity(member_id)]), version)
+    assert answer.error_code is ErrorCode.NONE
+    named = member_id if version >= 3 else ""
+    assert answer.members == (MemberResponse(named, None),)
+    assert stage.groups_for("g").machine.groups["g"].is_empty
+
+
+async def test_CLS_32_nobody_leaves_an_absent_group() -> None:
+    """25 in each entry; at the top where there is but one."""
+    stage = Stage()
+    request = LeaveGroupRequest("g", members=[MemberIdentity("a"), MemberIdentity("b")])
+    answer = await stage.ask(API, request, 4)
+    assert answer.error_code is ErrorCode.NONE
+    assert [member.error_code for member in answer.members] == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
+    old = await stage.ask(API, LeaveGroupRequest("g", members=[MemberIdentity("a")]), 2)
+    assert old.error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_CLS_07_refusals_of_the_gate() -> None:
+    """24, 30 and 16 at the top, without entries."""
+    stage = Stage()
+    members = [MemberIdentity("a")]
+    unnamed = await stage.ask(API, LeaveGroupRequest("", members=members), 5)
+    denied = await stage.ask(API, LeaveGroupRequest("g", members=members), 5, {(AclOperation.READ, "g")})
+    stage.group_shards.clear()
+    gone = await stage.ask(API, LeaveGroupRequest("g", members=members), 5)
+    codes = [ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NOT_COORDINATOR]
+    assert [answer.error_code for answer in (unnamed, denied, gone)] == codes
+    assert all(answer.members == () for answer in (unnamed, denied, gone))

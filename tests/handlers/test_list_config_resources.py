@@ -1,0 +1,68 @@
+"""ListConfigResources at the handler (core C.7)."""
+
+import pytest
+
+from broker.context import ResourceType as AclResource
+from broker.handlers.list_config_resources import API
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.list_config_resources import ListConfigResourcesRequest
+from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+
+
+def filled() -> Context:
+    """A cluster with settings of a group, a subscription and a topic."""
+    context = Context()
+    for kind, name, key, value in (
+        (METRICS, "s", "interval.ms", "1000"),
+        (GROUP, "g", "share.isolation.level", "read_committed"),
+        (TOPIC, "foo", "retention.ms", "1"),
+    ):
+        new = {key: value}
+        context.metadata.submit(lambda _now_ms, k=kind, n=name, c=new: context.machine.alter_configs(k, n, c))  # type: ignore[misc]
+    return context
+
+
+async def listed(context: Context, *types: int, version: int = 1) -> list[tuple[int, str]]:
+    """Types and names, in the order of the answer."""
+    response = await API.handle(
+        ListConfigResourcesRequest([int(each) for each in types]), context.request(API, version)
+    )
+    assert response.error_code is ErrorCode.NONE
+    return [(each.resource_type, each.resource_name) for each in response.config_resources]
+
+
+async def test_CFG_15_all_kinds_in_kafkas_order() -> None:
+    """Groups, subscriptions, loggers, brokers, topics."""
+    everything = [(GROUP, "g"), (METRICS, "s"), (LOGGER, "1"), (BROKER, "1"), (TOPIC, "foo")]
+    assert await listed(filled()) == everything
+    assert await listed(filled(), TOPIC, GROUP, TOPIC) == [(GROUP, "g"), (TOPIC, "foo")]
+
+
+async def test_v0_lists_client_metrics_only() -> None:
+    """It was ListClientMetricsResources then (KIP-714)."""
+    assert await listed(filled(), version=0) == [(METRICS, "s")]
+
+
+async def test_a_subscription_without_settings_is_not_listed() -> None:
+    """Deleting the last setting deletes the resource."""
+    context = filled()
+    context.metadata.submit(lambda _now_ms: context.machine.alter_configs(METRICS, "s", {}))
+    assert await listed(context, METRICS) == []
+
+
+async def test_CFG_15_an_unknown_kind_is_not_supported() -> None:
+    """35, with an empty list."""
+    context = Context()
+    request = ListConfigResourcesRequest([2, 99])
+    with pytest.raises(KafkaError) as refusal:
+        await API.handle(request, context.request(API))
+    answer = API.refuse(request, refusal.value, 1)
+    assert (answer.error_code, list(answer.config_resources)) == (ErrorCode.UNSUPPORTED_VERSION, [])
+
+
+async def test_who_may_not_describe_the_cluster_sees_nothing() -> None:
+    """31 (core C.7)."""
+    context = Context()
+    with pytest.raises(KafkaError) as refusal:
+        await API.handle(ListConfigResourcesRequest(), context.request(API, denied=(AclResource.CLUSTER,)))
+    assert refusal.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

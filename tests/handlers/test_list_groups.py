@@ -1,0 +1,73 @@
+"""ListGroups at the handler: groups A.13, by version."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers import offset_commit
+from broker.handlers.list_groups import API
+from protocol.errors import ErrorCode
+from protocol.messages.list_groups import ListedGroup, ListGroupsRequest
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.handlers.group_stage import Stage
+
+
+async def peopled() -> Stage:
+    """A Stable group s and an Empty one e, in different shards or not."""
+    stage = Stage()
+    await stage.join("s")
+    topics = [OffsetCommitRequestTopic("foo", [OffsetCommitRequestPartition(0, 5)])]
+    await stage.ask(offset_commit.API, OffsetCommitRequest("e", topics=topics), 9)
+    return stage
+
+
+async def listed(
+    stage: Stage, version: int = 5, denied: set[tuple[AclOperation, str]] | None = None, **filters: list[str]
+) -> set[str]:
+    """The names listed."""
+    answer = await stage.ask(API, ListGroupsRequest(**filters), version, denied or ())
+    assert answer.error_code is ErrorCode.NONE
+    return {group.group_id for group in answer.groups}
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_groups_are_listed(version: int) -> None:
+    """State from version 4 on, type from 5 on."""
+    stage = await peopled()
+    answer = await stage.ask(API, ListGroupsRequest(), version)
+    states = {"s": "Stable", "e": "Empty"} if version >= 4 else {"s": "", "e": ""}
+    kind = "classic" if version >= 5 else ""
+    assert sorted(answer.groups, key=lambda group: group.group_id) == [
+        ListedGroup("e", "", states["e"], kind),
+        ListedGroup("s", "consumer", states["s"], kind),
+    ]
+
+
+async def test_CLS_43_filters_do_not_care_for_case() -> None:
+    """Nor for blanks; what nobody knows matches nothing."""
+    stage = await peopled()
+    assert await listed(stage, states_filter=["EMPTY "], types_filter=["Classic"]) == {"e"}
+    assert await listed(stage, states_filter=["stable", "nonsense"]) == {"s"}
+    assert await listed(stage, types_filter=["nonsense"]) == set()
+
+
+async def test_only_what_one_may_describe_is_listed() -> None:
+    """The cluster shows all; else each group by itself."""
+    stage = await peopled()
+    one = {(AclOperation.DESCRIBE, "s")}
+    assert await listed(stage, denied=one) == {"s", "e"}
+    assert await listed(stage, denied={*one, (AclOperation.DESCRIBE, "kafka-cluster")}) == {"e"}
+
+
+async def test_a_loading_shard_is_an_error_for_all() -> None:
+    """14; a shard that has gone is passed over."""
+    stage = await peopled()
+    stage.group_shards[0].close()
+    stage.group_shards[1].close()
+    assert await listed(stage) == set()
+    stage.coordinate(0, load=False)
+    answer = await stage.ask(API, ListGroupsRequest(), 5)
+    assert (answer.error_code, answer.groups) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ())

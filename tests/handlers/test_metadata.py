@@ -1,0 +1,228 @@
+"""Metadata: core B.3, rules M1 to M8 and what each version tells."""
+
+from uuid import UUID
+
+import pytest
+
+from broker.context import AclOperation, ResourceType
+from broker.coordination.metadata.image import BrokerListener
+from broker.handlers.metadata import API
+from protocol.errors import ErrorCode
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
+from tests.handlers.admin_stage import CLUSTER_ID, AdminStage, FakeLog
+
+NOBODY = UUID(int=5)
+NOT_ASKED = -(2**31)
+UNKNOWN, DENIED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+DESCRIBE, CREATE, TOPIC, CLUSTER = AclOperation.DESCRIBE, AclOperation.CREATE, ResourceType.TOPIC, ResourceType.CLUSTER
+
+
+def names(*wanted: str, create: bool = False) -> MetadataRequest:
+    """A request for topics by name."""
+    return MetadataRequest([MetadataRequestTopic(name) for name in wanted], create)
+
+
+def ids(*wanted: UUID) -> MetadataRequest:
+    """A request for topics by id."""
+    return MetadataRequest([MetadataRequestTopic(None, topic_id) for topic_id in wanted], False)
+
+
+@pytest.mark.parametrize("version", range(14))
+async def test_every_version_tells_brokers_and_partitions(version: int) -> None:
+    """What a version has no field for is left at its default."""
+    stage = AdminStage(2)
+    topic = stage.topic("t", [2, 1])
+    answer = await stage.ask(API, names("t"), version)
+    assert [(b.node_id, b.host, b.port) for b in answer.brokers] == [(1, "b1", 9091), (2, "b2", 9092)]
+    (found,) = answer.topics
+    assert (found.error_code, found.name) == (ErrorCode.NONE, "t")
+    assert found.topic_id == (topic.id if version >= 10 else None)
+    (partition,) = found.partitions
+    assert (partition.error_code, partition.leader_id) == (ErrorCode.NONE, 2)
+    assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((2, 1), (2, 1), ())
+    assert partition.leader_epoch == (0 if version >= 7 else -1)
+    assert answer.controller_id == (1 if version >= 1 else -1)
+    assert answer.cluster_id == (CLUSTER_ID if version >= 2 else None)
+
+
+async def test_MET_01_null_is_all_and_empty_is_none() -> None:
+    """In v0, which knows no null, empty is all."""
+    stage = AdminStage()
+    stage.topic("t")
+    counts = [
+        len((await stage.ask(API, MetadataRequest(asked), v)).topics) for v, asked in ((0, ()), (1, ()), (1, None))
+    ]
+    assert counts == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "wrong", [MetadataRequestTopic("t", NOBODY), MetadataRequestTopic(None, NOBODY), MetadataRequestTopic(None)]
+)
+@pytest.mark.parametrize("version", [10, 11])
+async def test_M1_ids_are_not_for_versions_10_and_11(version: int, wrong: MetadataRequestTopic) -> None:
+    """The whole request fails: every topic, and nothing else is told."""
+    stage = AdminStage()
+    stage.topic("t")
+    answer = await stage.ask(API, MetadataRequest([wrong, MetadataRequestTopic("t")], False), version)
+    assert [(t.error_code, t.name) for t in answer.topics] == [
+        (ErrorCode.INVALID_REQUEST, wrong.name or ""),
+        (ErrorCode.INVALID_REQUEST, "t"),
+    ]
+    assert (answer.brokers, answer.cluster_id) == ((), None)
+
+
+async def test_neither_name_nor_id_is_an_unexpected_failure() -> None:
+    """Quirk of 4.3.1: not 42 but -1 in v12."""
+    answer = await AdminStage().ask(API, MetadataRequest([MetadataRequestTopic(None)], False), 12)
+    assert [t.error_code for t in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+async def test_M2_M3_ids_win_over_names() -> None:
+    """MET-05: unknown ids first, with null names; repeated ones once."""
+    stage = AdminStage()
+    topic = stage.topic("t")
+    stage.topic("u")
+    request = ids(topic.id, NOBODY, topic.id)
+    request.topics = [*(request.topics or ()), MetadataRequestTopic("u")]
+    answer = await stage.ask(API, request, 12)
+    assert [(t.error_code, t.name, t.topic_id) for t in answer.topics] == [
+        (ErrorCode.UNKNOWN_TOPIC_ID, None, NOBODY),
+        (ErrorCode.NONE, "t", topic.id),
+    ]
+
+
+async def test_MET_10_topics_that_may_not_be_described_are_hidden() -> None:
+    """Left out of all, 29 by name with zero id, 29 by id without a name."""
+    stage = AdminStage()
+    stage.topic("open")
+    secret = stage.topic("secret")
+    denied = {(DESCRIBE, TOPIC, "secret"), (DESCRIBE, TOPIC, "no")}
+    everything = await stage.ask(API, MetadataRequest(None), denied=denied)
+    assert [t.name for t in everything.topics] == ["open"]
+    named = await stage.ask(API, names("secret", "no", "open"), denied=denied)
+    assert [(t.error_code, t.name, t.topic_id is None, t.partitions == ()) for t in named.topics] == [
+        (ErrorCode.NONE, "open", False, False),
+        (DENIED, "secret", True, True),
+        (DENIED, "no", True, True),
+    ]
+    (by_id,) = (await stage.ask(API, ids(secret.id), denied=denied)).topics
+    assert (by_id.error_code, by_id.name, by_id.topic_id) == (DENIED, None, secret.id)
+
+
+@pytest.mark.parametrize(("operations", "created"), [({CLUSTER}, True), ({TOPIC}, True), ({CLUSTER, TOPIC}, False)])
+async def test_M5_creation_needs_a_permission(operations: set[ResourceType], created: bool) -> None:
+    """On the cluster or on the topic."""
+    stage = AdminStage()
+    answer = await stage.ask(API, names("new", create=True), denied={(CREATE, kind) for kind in operations})
+    assert [t.error_code for t in answer.topics] == [UNKNOWN if created else DENIED]
+    assert ("new" in stage.image.topics) is created
+
+
+async def test_M6_a_missing_topic_is_created_and_told_the_next_time() -> None:
+    """MET-02: with the broker's defaults; internal topics in their own way."""
+    stage = AdminStage(1, {"num.partitions": "3", "offsets.topic.num.partitions": "4"})
+    answer = await stage.ask(API, names("new", "__consumer_offsets", create=True))
+    assert [(t.error_code, t.is_internal) for t in answer.topics] == [(UNKNOWN, False), (UNKNOWN, True)]
+    assert {name: len(t.partitions) for name, t in stage.image.topics.items()} == {"new": 3, "__consumer_offsets": 4}
+    assert stage.image.config(2, "__consumer_offsets")["cleanup.policy"] == "compact"
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_versions_before_4_always_want_creation(version: int) -> None:
+    """They cannot say that they do not."""
+    stage = AdminStage()
+    await stage.ask(API, names("new"), version)
+    assert ("new" in stage.image.topics) is (version < 4)
+
+
+async def test_MET_03_MET_04_illegal_and_missing_names() -> None:
+    """17 and 3, zero ids, nothing created; the metadata topic cannot be had."""
+    stage = AdminStage()
+    answer = await stage.ask(API, names("a b", "__cluster_metadata", create=True))
+    assert [t.error_code for t in answer.topics] == [ErrorCode.INVALID_TOPIC_EXCEPTION, UNKNOWN]
+    answer = await stage.ask(API, names("nope", "a/b"))
+    assert [t.error_code for t in answer.topics] == [UNKNOWN, ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert [t.topic_id for t in answer.topics] == [None, None]
+    off = AdminStage(1, {"auto.create.topics.enable": "false"})
+    await off.ask(API, names("new", create=True))
+    assert (stage.image.topics, off.image.topics) == ({}, {})
+
+
+async def test_MET_07_authorized_operations_only_when_asked() -> None:
+    """For what is found or missing, not for what is denied or an unknown id."""
+    stage = AdminStage()
+    stage.topic("t")
+    denied = {(AclOperation.WRITE, TOPIC, "t"), (DESCRIBE, TOPIC, "secret")}
+    request = names("t", "no", "secret")
+    request.include_topic_authorized_operations = True
+    answer = await stage.ask(API, request, 8, denied=denied)
+    assert [t.topic_authorized_operations for t in answer.topics] == [
+        3576 & ~(1 << AclOperation.WRITE),
+        3576,
+        NOT_ASKED,
+    ]
+    request = ids(NOBODY)
+    request.include_topic_authorized_operations = True
+    assert [t.topic_authorized_operations for t in (await stage.ask(API, request)).topics] == [NOT_ASKED]
+    assert [t.topic_authorized_operations for t in (await stage.ask(API, names("t"))).topics] == [NOT_ASKED]
+
+
+async def test_cluster_operations_need_describe() -> None:
+    """Without, the field is 0."""
+    stage, request = AdminStage(), MetadataRequest((), include_cluster_authorized_operations=True)
+    assert (await stage.ask(API, request, 8)).cluster_authorized_operations == 8096
+    assert (await stage.ask(API, request, 8, denied={(DESCRIBE, CLUSTER)})).cluster_authorized_operations == 0
+    assert (await stage.ask(API, MetadataRequest(()), 8)).cluster_authorized_operations == NOT_ASKED
+
+
+async def one(stage: AdminStage, version: int = 13) -> MetadataResponseTopic:
+    """What is told of the topic t."""
+    (topic,) = (await stage.ask(API, names("t"), version)).topics
+    assert isinstance(topic, MetadataResponseTopic)
+    return topic
+
+
+async def test_a_partition_without_leader_tells_its_real_epoch() -> None:
+    """5, leader -1, everybody offline; the broker is not listed."""
+    stage = AdminStage(2)
+    stage.topic("t", [2])
+    stage.stop(2)
+    (partition,) = (await one(stage)).partitions
+    assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        -1,
+        1,
+    )
+    assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((2,), (), (2,))
+    assert [b.node_id for b in (await stage.ask(API, names("t"))).brokers] == [1]
+
+
+@pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.LEADER_NOT_AVAILABLE), (6, ErrorCode.LISTENER_NOT_FOUND)])
+async def test_a_leader_without_the_listener_is_not_to_be_found(version: int, code: ErrorCode) -> None:
+    """72 since v6, 5 before."""
+    stage = AdminStage(2)
+    stage.arrive(2, {"OTHER": BrokerListener("elsewhere", 1)})
+    stage.topic("t", [2])
+    (partition,) = (await one(stage, version)).partitions
+    assert (partition.error_code, partition.leader_id, partition.offline_replicas) == (code, -1, (2,))
+
+
+async def test_v0_tells_only_replicas_that_live() -> None:
+    """And says 9 where one does not."""
+    stage = AdminStage(3)
+    stage.topic("t", [1, 2, 3])
+    stage.stop(3)
+    (partition,) = (await one(stage, 0)).partitions
+    assert (partition.error_code, partition.leader_id) == (ErrorCode.REPLICA_NOT_AVAILABLE, 1)
+    assert (partition.replica_nodes, partition.isr_nodes) == ((1, 2), (1, 2))
+    (partition,) = (await one(stage, 1)).partitions
+    assert (partition.error_code, partition.replica_nodes) == (ErrorCode.NONE, (1, 2, 3))
+
+
+async def test_a_replica_in_a_failed_directory_is_offline() -> None:
+    """Also while its broker lives."""
+    stage = AdminStage(2)
+    stage.topic("t", [1, 2])
+    stage.cluster.partitions["t", 0].logs[2] = FakeLog(offline=True)
+    (partition,) = (await one(stage)).partitions
+    assert partition.offline_replicas == (2,)

@@ -1,0 +1,128 @@
+"""OffsetCommit at the handler: groups B.1, by version."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers.offset_commit import API
+from protocol.errors import ErrorCode
+from protocol.log_records.group import OffsetCommit, decode
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.handlers.group_stage import START_MS, Stage
+
+
+def request(*topics: tuple[str | UUID, dict[int, int]], group_id: str = "g", **fields: Any) -> OffsetCommitRequest:
+    """Topics by name or id, each with offsets by partition."""
+    return OffsetCommitRequest(
+        group_id,
+        topics=[
+            OffsetCommitRequestTopic(
+                name if isinstance(name, str) else "",
+                [OffsetCommitRequestPartition(partition, offset) for partition, offset in offsets.items()],
+                name if isinstance(name, UUID) else None,
+            )
+            for name, offsets in topics
+        ],
+        **fields,
+    )
+
+
+def codes(answer: Any) -> list[tuple[str | UUID, dict[int, int]]]:
+    """Topics by name or id, each with codes by partition."""
+    return [
+        (topic.topic_id or topic.name, {p.partition_index: int(p.error_code) for p in topic.partitions})
+        for topic in answer.topics
+    ]
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+async def test_OFF_01_offsets_are_committed(version: int) -> None:
+    """By name, or by id from version 10 on; either way the id is remembered."""
+    stage = Stage()
+    named: str | UUID = stage.foo if version >= 10 else "foo"
+    answer = await stage.ask(API, request((named, {0: 5, 2: 7})), version)
+    assert codes(answer) == [(named, {0: 0, 2: 0})]
+    records = [decode(*raw) for raw in stage.log_of("g").records]
+    assert records == [
+        OffsetCommit("g", "foo", partition, offset, -1, "", START_MS, topic_id=stage.foo)
+        for partition, offset in {0: 5, 2: 7}.items()
+    ]
+
+
+async def test_OFF_02_a_generation_needs_a_group() -> None:
+    """22 up to version 8, 69 from 9 on, on every partition."""
+    stage = Stage()
+    given = request(("foo", {0: 5, 1: 6}), generation_id_or_member_epoch=3, member_id="m")
+    assert codes(await stage.ask(API, given, 8)) == [("foo", {0: 22, 1: 22})]
+    assert codes(await stage.ask(API, given, 9)) == [("foo", {0: 69, 1: 69})]
+
+
+async def test_CLS_07_the_empty_group_is_a_group() -> None:
+    """Offsets may be committed to it."""
+    assert codes(await Stage().ask(API, request(("foo", {0: 5}), group_id=""), 9)) == [("foo", {0: 0})]
+
+
+async def test_what_is_not_there_cannot_be_committed() -> None:
+    """3 for topics and partitions; the rest is committed, one entry per topic."""
+    stage = Stage()
+    answer = await stage.ask(API, request(("foo", {0: 5, 9: 9}), ("none", {0: 1}), ("bar", {0: 2})), 9)
+    assert codes(answer) == [("foo", {9: 3, 0: 0}), ("none", {0: 3}), ("bar", {0: 0})]
+    assert len(stage.log_of("g").records) == 2
+
+
+async def test_OFF_10_an_unknown_topic_id_is_an_error() -> None:
+    """100, for it alone; the zero id is unknown too."""
+    stage = Stage()
+    stranger = UUID(int=99)
+    answer = await stage.ask(API, request((stranger, {0: 5}), (stage.foo, {0: 5, 9: 9}), ("", {0: 1})), 10)
+    assert codes(answer) == [(stranger, {0: 100}), (stage.foo, {9: 3, 0: 0}), ("", {0: 100})]
+
+
+async def test_who_may_not_read_does_not_commit() -> None:
+    """30 on everything, 29 on a topic, whether or not it exists."""
+    stage = Stage()
+    given = request(("foo", {0: 5}), ("none", {0: 1}), ("bar", {0: 2}))
+    denied = await stage.ask(API, given, 9, {(AclOperation.READ, "g")})
+    assert codes(denied) == [("foo", {0: 30}), ("none", {0: 30}), ("bar", {0: 30})]
+    topics = {(AclOperation.READ, "foo"), (AclOperation.READ, "none")}
+    assert codes(await stage.ask(API, given, 9, topics)) == [("foo", {0: 29}), ("none", {0: 29}), ("bar", {0: 0})]
+
+
+async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:
+    """Nothing left: answered though nobody coordinates the group."""
+    stage = Stage()
+    stage.group_shards.clear()
+    assert codes(await stage.ask(API, request(("none", {0: 1})), 9)) == [("none", {0: 3})]
+    assert codes(await stage.ask(API, request(), 9)) == []
+    mixed = await stage.ask(API, request(("foo", {0: 5, 9: 9})), 9)
+    assert codes(mixed) == [("foo", {9: 3, 0: 16})]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, 15),
+        (ErrorCode.KAFKA_STORAGE_ERROR, 16),
+        (ErrorCode.RECORD_LIST_TOO_LARGE, -1),
+    ],
+)
+async def test_the_logs_errors_have_other_names(refusal: ErrorCode, told: int) -> None:
+    """Groups 0.6.3."""
+    stage = Stage()
+    stage.log_of("g").refuse = refusal
+    assert codes(await stage.ask(API, request(("foo", {0: 5})), 9)) == [("foo", {0: told})]
+
+
+async def test_OFF_09_an_old_version_names_the_end() -> None:
+    """RetentionTimeMs of versions 2 to 4."""
+    stage = Stage()
+    await stage.ask(API, request(("foo", {0: 5}), retention_time_ms=1000), 4)
+    (record,) = [decode(*raw) for raw in stage.log_of("g").records]
+    assert isinstance(record, OffsetCommit)
+    assert record.expire_timestamp_ms == START_MS + 1000

@@ -1,0 +1,149 @@
+"""OffsetFetch at the handler: groups B.2, by version."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers import offset_commit
+from broker.handlers.offset_fetch import API
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from tests.handlers.group_stage import Stage
+
+
+async def with_offsets(*groups: str) -> Stage:
+    """Groups that have committed 5 in foo-0 and 7 in bar-0."""
+    stage = Stage()
+    for group_id in groups:
+        topics = [
+            OffsetCommitRequestTopic(name, [OffsetCommitRequestPartition(0, offset, "note")])
+            for name, offset in (("foo", 5), ("bar", 7))
+        ]
+        await stage.ask(offset_commit.API, OffsetCommitRequest(group_id, topics=topics), 9)
+    return stage
+
+
+def wanted(*topics: tuple[str | UUID, list[int]], group_id: str = "g") -> OffsetFetchRequestGroup:
+    """One group's topics by name or id; without any, all."""
+    asked = [
+        OffsetFetchRequestTopics(
+            name if isinstance(name, str) else "", partitions, name if isinstance(name, UUID) else None
+        )
+        for name, partitions in topics
+    ]
+    return OffsetFetchRequestGroup(group_id, asked or None)
+
+
+def found(group: Any) -> list[tuple[str | UUID, dict[int, int]]]:
+    """Topics by name or id; per partition the offset, or the code with a minus of a hundred."""
+    return [
+        (
+            topic.topic_id or topic.name,
+            {p.partition_index: -100 - p.error_code if p.error_code else p.committed_offset for p in topic.partitions},
+        )
+        for topic in group.topics
+    ]
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+async def test_offsets_are_fetched_by_name(version: int) -> None:
+    """One group up to version 7, many from 8 on; what was not committed is -1."""
+    stage = await with_offsets("g")
+    answer = await stage.ask(API, OffsetFetchRequest(groups=[wanted(("foo", [0, 1]), ("none", [0]))]), version)
+    (group,) = answer.groups
+    assert found(group) == [("foo", {0: 5, 1: -1}), ("none", {0: -1})]
+    assert [partition.metadata for partition in group.topics[0].partitions] == ["note", ""]
+
+
+@pytest.mark.parametrize("version", range(2, 10))
+async def test_all_offsets_are_fetched(version: int) -> None:
+    """Null topics."""
+    stage = await with_offsets("g")
+    (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), version)).groups
+    assert found(group) == [("foo", {0: 5}), ("bar", {0: 7})]
+
+
+async def test_offsets_are_fetched_by_id() -> None:
+    """Version 10; unknown ids come last, with 100."""
+    stage = await with_offsets("g")
+    stranger = UUID(int=99)
+    request = OffsetFetchRequest(groups=[wanted((stranger, [0]), (stage.foo, [0, 1]), (stage.bar, [0]))])
+    (group,) = (await stage.ask(API, request, 10)).groups
+    assert found(group) == [(stage.foo, {0: 5, 1: -1}), (stage.bar, {0: 7}), (stranger, {0: -200})]
+
+
+async def test_OFF_11_a_topic_made_anew_has_no_offsets() -> None:
+    """The stored id is another one."""
+    stage = await with_offsets("g")
+    stage.forget_topic("foo")
+    again = stage.topic("foo", 1)
+    (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted((again, [0]))]), 10)).groups
+    assert found(group) == [(again, {0: -1})]
+
+
+async def test_OFF_19_each_group_is_allowed_alone() -> None:
+    """30 for one, without topics."""
+    stage = await with_offsets("g", "h")
+    request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=group_id) for group_id in ("g", "h")])
+    g, h = (await stage.ask(API, request, 8, {(AclOperation.DESCRIBE, "h")})).groups
+    assert (g.group_id, g.error_code, found(g)) == ("g", ErrorCode.NONE, [("foo", {0: 5})])
+    assert (h.group_id, h.error_code, h.topics) == ("h", ErrorCode.GROUP_AUTHORIZATION_FAILED, ())
+
+
+async def test_OFF_20_all_topics_by_id_are_those_that_exist() -> None:
+    """A topic that is gone from the metadata is left out."""
+    stage = await with_offsets("g")
+    stage.forget_topic("bar")
+    (by_id,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), 10)).groups
+    assert found(by_id) == [(stage.foo, {0: 5})]
+    (by_name,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), 9)).groups
+    assert found(by_name) == [("foo", {0: 5}), ("bar", {0: 7})]
+
+
+@pytest.mark.parametrize("version", [9, 10])
+async def test_a_topic_one_may_not_describe(version: int) -> None:
+    """29 where it was named, after the others; hidden where all were asked for."""
+    stage = await with_offsets("g")
+    foo, bar = (stage.foo, stage.bar) if version >= 10 else ("foo", "bar")
+    denied = {(AclOperation.DESCRIBE, "foo")}
+    named = OffsetFetchRequest(groups=[wanted((foo, [0, 1]), (bar, [0]))])
+    (group,) = (await stage.ask(API, named, version, denied)).groups
+    assert found(group) == [(bar, {0: 7}), (foo, {0: -129, 1: -129})]
+    (group,) = (await stage.ask(API, OffsetFetchRequest(groups=[wanted()]), version, denied)).groups
+    assert found(group) == [(bar, {0: 7})]
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+async def test_a_groups_error_stands_where_the_version_has_it(version: int) -> None:
+    """On each partition in version 1, at the top up to 7, in the group from 8 on."""
+    stage = await with_offsets("g")
+    stage.group_shards.clear()
+    named = stage.foo if version >= 10 else "foo"
+    request = OffsetFetchRequest(groups=[wanted((named, [0, 1]))])
+    (group,) = (await stage.ask(API, request, version)).groups
+    if version == 1:
+        assert found(group) == [("foo", {0: -116, 1: -116})]
+    else:
+        assert (group.error_code, group.topics) == (ErrorCode.NOT_COORDINATOR, ())
+    refused = API.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), version)
+    assert refused.groups[0].error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+async def test_nobody_and_the_empty_group_have_no_offsets() -> None:
+    """No error."""
+    stage = Stage()
+    request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=""), wanted(group_id="none")])
+    empty, absent = (await stage.ask(API, request, 9)).groups
+    assert (empty.error_code, found(empty)) == (ErrorCode.NONE, [("foo", {0: -1})])
+    assert (absent.error_code, found(absent)) == (ErrorCode.NONE, [])

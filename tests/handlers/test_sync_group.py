@@ -1,0 +1,42 @@
+"""SyncGroup at the handler: groups A.7."""
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers.sync_group import API
+from protocol.errors import ErrorCode
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from tests.handlers.group_stage import Stage
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_a_member_takes_its_assignment(version: int) -> None:
+    """In every version; type and name from 5 on."""
+    stage = Stage()
+    member_id, generation = await stage.join()
+    request = SyncGroupRequest("g", generation, member_id, protocol_type="consumer", protocol_name="range")
+    answer = await stage.ask(API, request, version)
+    named = ("consumer", "range") if version >= 5 else (None, None)
+    assert answer == SyncGroupResponse(assignment=b"mine", protocol_type=named[0], protocol_name=named[1])
+
+
+@pytest.mark.parametrize("named", [("consumer", None), (None, "range"), ("consumer", "sticky"), ("connect", "range")])
+async def test_CLS_17_a_member_names_what_it_believes_in(named: tuple[str | None, str | None]) -> None:
+    """From version 5 on: missing or wrong, 23; missing is said before anything else."""
+    stage = Stage()
+    member_id, generation = await stage.join()
+    request = SyncGroupRequest("g", generation, member_id, protocol_type=named[0], protocol_name=named[1])
+    denied = {(AclOperation.READ, "g")} if None in named else ()
+    assert await stage.ask(API, request, 5, denied) == SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+async def test_CLS_07_refusals_of_the_gate() -> None:
+    """24 without a name, 30 without permission, 16 without the shard."""
+    stage = Stage()
+    request = SyncGroupRequest("g", 1, "m")
+    assert (await stage.ask(API, SyncGroupRequest("", 1, "m"), 4)).error_code is ErrorCode.INVALID_GROUP_ID
+    denied = await stage.ask(API, request, 4, {(AclOperation.READ, "g")})
+    assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert (await stage.ask(API, request, 4)).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    stage.group_shards.clear()
+    assert (await stage.ask(API, request, 4)).error_code is ErrorCode.NOT_COORDINATOR

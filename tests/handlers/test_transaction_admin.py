@@ -1,0 +1,203 @@
+"""WriteTxnMarkers, DescribeTransactions and ListTransactions at the handler: transactions C.5 to C.7."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from broker.context import AclOperation
+from broker.coordination.runtime import State
+from broker.handlers import describe_transactions, list_transactions, write_txn_markers
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
+from protocol.messages.list_transactions import ListTransactionsRequest
+from protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tests.handlers.test_end_txn import opened
+from tests.handlers.transaction_stage import Stage
+
+ALTER = (AclOperation.ALTER, "kafka-cluster")
+ACTION = (AclOperation.CLUSTER_ACTION, "kafka-cluster")
+
+
+def marker(producer_id: int, topic: str, *partitions: int) -> WritableTxnMarker:
+    """A commit at epoch 2, coordinator epoch 5, transaction version 2."""
+    return WritableTxnMarker(producer_id, 2, True, [WritableTxnMarkerTopic(topic, partitions)], 5, 2)
+
+
+async def marked(stage: Stage, *markers: WritableTxnMarker, **more: Any) -> dict[int, dict[tuple[str, int], int]]:
+    """Producer id -> partition -> code."""
+    answer = await stage.ask(write_txn_markers.API, WriteTxnMarkersRequest(markers), 2, **more)
+    return {
+        result.producer_id: {
+            (topic.name, p.partition_index): int(p.error_code) for topic in result.topics for p in topic.partitions
+        }
+        for result in answer.markers
+    }
+
+
+async def test_MRK_01_08_markers_go_to_the_partitions_that_are_led_here() -> None:
+    """Each with its own code; those of one producer are answered together."""
+    stage = Stage()
+    stage.topic("foo", 2)
+    stage.topic("bar", leader=2)
+    answer = await marked(stage, marker(7, "foo", 0, 1, 9), marker(7, "bar", 0), marker(8, "foo", 0))
+    assert answer == {7: {("foo", 0): 0, ("foo", 1): 0, ("foo", 9): 3, ("bar", 0): 6}, 8: {("foo", 0): 0}}
+    assert stage.partitions["foo", 0].markers == [(7, 2, True, 5, 2), (8, 2, True, 5, 2)]
+
+
+async def test_no_markers_no_results() -> None:
+    """C.5.2; and a marker without partitions is answered, which Kafka may forget to do (C.5.6)."""
+    assert await marked(Stage()) == {}
+    assert await marked(Stage(), WritableTxnMarker(7)) == {7: {}}
+
+
+async def test_MRK_09_either_right_is_enough() -> None:
+    """31 in every partition without both."""
+    stage = Stage()
+    stage.topic("foo")
+    assert await marked(stage, marker(7, "foo", 0), denied=[ALTER]) == {7: {("foo", 0): 0}}
+    assert await marked(stage, marker(7, "foo", 0), denied=[ACTION]) == {7: {("foo", 0): 0}}
+    assert await marked(stage, marker(7, "foo", 0), denied=[ALTER, ACTION]) == {7: {("foo", 0): 31}}
+
+
+async def test_LSO_03_the_answer_waits_for_replication() -> None:
+    """With acks -1; and not longer than request.timeout.ms."""
+    stage = Stage()
+    stage.topic("foo")
+    partition = stage.partitions["foo", 0]
+    partition.behind = True
+    waiting = asyncio.ensure_future(marked(stage, marker(7, "foo", 0)))
+    await asyncio.sleep(0)
+    stage.clock.advance(29_999)
+    partition.wake()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    partition.replicate()
+    assert await waiting == {7: {("foo", 0): 0}}
+    waiting = asyncio.ensure_future(marked(stage, marker(7, "foo", 0)))
+    await asyncio.sleep(0)
+    stage.clock.advance(30_000)
+    assert await waiting == {7: {("foo", 0): 7}}
+
+
+async def test_a_leader_that_loses_the_partition_meanwhile_says_so() -> None:
+    """NOT_LEADER_OR_FOLLOWER, so that the coordinator asks the next one."""
+    stage = Stage()
+    stage.topic("foo")
+    partition = stage.partitions["foo", 0]
+    partition.behind = True
+    waiting = asyncio.ensure_future(marked(stage, marker(7, "foo", 0)))
+    await asyncio.sleep(0)
+    partition.leader = 2
+    partition.wake()
+    assert await waiting == {7: {("foo", 0): 6}}
+
+
+async def test_the_group_coordinator_hears_of_a_marker_on_its_log() -> None:
+    """C.5.3: a shard that is not here, or loads, counts as no leader, and the marker is not written."""
+    stage = Stage()
+    stage.topic("__consumer_offsets")
+    assert await marked(stage, marker(7, "__consumer_offsets", 0)) == {7: {("__consumer_offsets", 0): 6}}
+
+    class Shard:
+        state = State.LOADING
+        heard: list[tuple[int, int, bool]] = []  # noqa: RUF012
+
+        def marker_written(self, *news: Any) -> None:
+            self.heard.append(news)
+
+    shard = stage.nodes[1].group_shards[0] = Shard()
+    assert await marked(stage, marker(7, "__consumer_offsets", 0)) == {7: {("__consumer_offsets", 0): 6}}
+    assert stage.partitions["__consumer_offsets", 0].markers == []
+    shard.state = State.ACTIVE
+    assert await marked(stage, marker(7, "__consumer_offsets", 0)) == {7: {("__consumer_offsets", 0): 0}}
+    assert shard.heard == [(7, 2, True)]
+
+
+async def described(stage: Stage, *names: str, **more: Any) -> list[tuple[object, ...]]:
+    """What is told of each id."""
+    answer = await stage.ask(describe_transactions.API, DescribeTransactionsRequest(names), 0, **more)
+    return [
+        (
+            int(s.error_code), s.transactional_id, s.transaction_state, s.transaction_timeout_ms,
+            s.transaction_start_time_ms, s.producer_id, s.producer_epoch,
+            {topic.topic: list(topic.partitions) for topic in s.topics},
+        )
+        for s in answer.transaction_states
+    ]  # fmt: skip
+
+
+def unknown(code: int, name: str) -> tuple[object, ...]:
+    """An error entry: the id, and nothing else."""
+    return (code, name, "", 0, 0, 0, 0, {})
+
+
+async def test_DESC_01_ids_are_described_one_by_one() -> None:
+    """Errors stand beside answers; topics that the asker may not see are left out."""
+    stage = Stage()
+    stage.topic("foo")
+    stage.topic("bar")
+    await opened(stage, "foo", "bar")
+    start_ms = stage.clock.now_ms()
+    told = (0, "tx", "Ongoing", 60_000, start_ms, 1000, 0, {"bar": [0], "foo": [0]})
+    assert await described(stage, "tx", "none", "") == [told, unknown(105, "none"), unknown(42, "")]
+    hidden = await described(stage, "tx", denied=[(AclOperation.DESCRIBE, "bar")])
+    assert hidden == [(*told[:-1], {"foo": [0]})]
+    assert await described(stage, "tx", denied=[(AclOperation.DESCRIBE, "tx")]) == [unknown(53, "tx")]
+    assert await described(stage, "tx", broker_id=2) == [unknown(16, "tx")]
+    for index in range(4):
+        stage.coordinate(index, 2, load=False)
+    assert await described(stage, "tx", broker_id=2) == [unknown(14, "tx")]
+
+
+async def listed(stage: Stage, version: int = 2, **more: Any) -> tuple[int, list[str], dict[str, str]]:
+    """Code, unknown filters, state by id."""
+    context = {key: more.pop(key) for key in ("denied", "broker_id") if key in more}
+    answer = await stage.ask(list_transactions.API, ListTransactionsRequest(**more), version, **context)
+    states = {s.transactional_id: s.transaction_state for s in answer.transaction_states}
+    return int(answer.error_code), list(answer.unknown_state_filters), states
+
+
+async def test_LIST_01_02_unknown_states_are_named_and_ask_for_nothing() -> None:
+    """Case matters."""
+    stage = Stage()
+    stage.topic("foo")
+    await opened(stage, "foo")
+    assert await listed(stage) == (0, [], {"tx": "Ongoing"})
+    assert await listed(stage, state_filters=["Ongoing", "Bogus"]) == (0, ["Bogus"], {"tx": "Ongoing"})
+    assert await listed(stage, state_filters=["ongoing"]) == (0, ["ongoing"], {})
+
+
+async def test_LIST_04_a_broken_pattern_is_an_error() -> None:
+    """128, and nothing is listed."""
+    assert await listed(Stage(), transactional_id_pattern="(") == (128, [], {})
+
+
+async def test_ids_that_may_not_be_seen_are_not_listed() -> None:
+    """Silently; and a broker of which one coordinator loads answers nothing (C.7)."""
+    stage = Stage()
+    stage.topic("foo")
+    await opened(stage, "foo")
+    assert await listed(stage, denied=[(AclOperation.DESCRIBE, "tx")]) == (0, [], {})
+    assert await listed(stage, broker_id=2) == (0, [], {})
+    stage.coordinate(3, 2, load=False)
+    assert await listed(stage, broker_id=2) == (int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), [], {})
+
+
+@pytest.mark.parametrize(
+    ("api", "request_"),
+    [
+        (describe_transactions.API, DescribeTransactionsRequest(("a", "b"))),
+        (list_transactions.API, ListTransactionsRequest()),
+        (write_txn_markers.API, WriteTxnMarkersRequest([marker(7, "foo", 0), marker(7, "bar", 1)])),
+    ],
+)
+def test_a_refusal_stands_wherever_the_api_carries_errors(api: Any, request_: Any) -> None:
+    """Core 0.3.1."""
+    answer = api.refuse(request_, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), api.versions[1])
+    assert "UNKNOWN_SERVER_ERROR" in repr(answer)
+    assert repr(answer).count("UNKNOWN_SERVER_ERROR") == (1 if api is list_transactions.API else 2)

@@ -1,0 +1,128 @@
+"""TxnOffsetCommit at the handler: transactions C.4, by version. Verification itself has its own tests."""
+
+from typing import Any
+
+import pytest
+
+from broker.context import AclOperation, RequestContext
+from broker.coordination.outcome import TransactionalAppend
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.handlers import txn_offset_commit
+from broker.handlers.txn_offset_commit import API
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.group import OffsetCommit, decode
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from tests.handlers.group_stage import START_MS, Stage
+
+
+class Verification:
+    """Stands where the producer's transaction is verified."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ProducerIdAndEpoch, str]] = []
+        self.guard = object()
+        self.refuse: ErrorCode | None = None
+
+    async def __call__(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, group_id: str, ctx: RequestContext
+    ) -> object:
+        """As :func:`broker.verification.verify_offsets`."""
+        assert ctx.api is API
+        self.asked.append((transactional_id, producer, group_id))
+        if self.refuse is not None:
+            raise KafkaError(self.refuse)
+        return self.guard
+
+
+@pytest.fixture
+def verification(monkeypatch: pytest.MonkeyPatch) -> Verification:
+    """In place of the real one."""
+    verification = Verification()
+    monkeypatch.setattr(txn_offset_commit, "verify_offsets", verification)
+    return verification
+
+
+def request(group_id: str = "g", generation: int = -1, **topics: list[int]) -> TxnOffsetCommitRequest:
+    """Offset 5 for partitions by topic."""
+    return TxnOffsetCommitRequest(
+        "txn",
+        group_id,
+        1000,
+        2,
+        [
+            TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(p, 5) for p in partitions])
+            for name, partitions in topics.items()
+        ],
+        generation,
+    )
+
+
+def codes(answer: Any) -> dict[str, dict[int, int]]:
+    """By topic and partition."""
+    return {t.name: {p.partition_index: int(p.error_code) for p in t.partitions} for t in answer.topics}
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_offsets_join_the_transaction(version: int, verification: Verification) -> None:
+    """Verified, then appended under the guard; without a topic id."""
+    stage = Stage()
+    assert codes(await stage.ask(API, request(foo=[0, 1]), version)) == {"foo": {0: 0, 1: 0}}
+    assert verification.asked == [("txn", ProducerIdAndEpoch(1000, 2), "g")]
+    (transaction,) = stage.log_of("g").transactions
+    assert transaction == TransactionalAppend(1000, 2, "txn")
+    assert transaction.guard is verification.guard
+    records = [decode(*raw) for raw in stage.log_of("g").records]
+    assert records == [OffsetCommit("g", "foo", p, 5, -1, "", START_MS) for p in (0, 1)]
+
+
+async def test_GRP_11_a_fenced_commit_has_been_verified() -> None:
+    """Quirk: the partition has joined the transaction before the group refuses."""
+    stage = Stage()
+    verification = Verification()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(txn_offset_commit, "verify_offsets", verification)
+        assert codes(await stage.ask(API, request(generation=0, foo=[0]), 5)) == {"foo": {0: 22}}
+    assert len(verification.asked) == 1
+
+
+@pytest.mark.parametrize("code", [ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_PRODUCER_EPOCH])
+async def test_GRP_12_GRP_13_a_refused_verification_is_told(code: ErrorCode, verification: Verification) -> None:
+    """On every partition; nothing is written."""
+    stage = Stage()
+    verification.refuse = code
+    assert codes(await stage.ask(API, request(foo=[0, 9], bar=[0]), 5)) == {
+        "foo": {9: 3, 0: int(code)},
+        "bar": {0: int(code)},
+    }
+    assert stage.log_of("g").records == []
+
+
+async def test_the_gate_comes_before_verification(verification: Verification) -> None:
+    """53 and 30 on everything, 29 and 3 on topics; 24 and 16 on what is left."""
+    stage = Stage()
+    given = request(foo=[0], none=[0])
+    denied = await stage.ask(API, given, 5, {(AclOperation.WRITE, "txn"), (AclOperation.READ, "g")})
+    assert codes(denied) == {"foo": {0: 53}, "none": {0: 53}}
+    denied = await stage.ask(API, given, 5, {(AclOperation.READ, "g")})
+    assert codes(denied) == {"foo": {0: 30}, "none": {0: 30}}
+    assert codes(await stage.ask(API, given, 5, {(AclOperation.READ, "foo")})) == {"foo": {0: 29}, "none": {0: 3}}
+    assert codes(await stage.ask(API, request("", foo=[0], none=[0]), 5)) == {"foo": {0: 24}, "none": {0: 3}}
+    stage.group_shards.clear()
+    assert codes(await stage.ask(API, given, 5)) == {"foo": {0: 16}, "none": {0: 3}}
+    assert verification.asked == []
+
+
+@pytest.mark.parametrize(("version", "code"), [(0, 15), (1, 15), (2, 14), (5, 14)])
+async def test_a_loading_coordinator_is_told_as_the_version_knows_it(
+    version: int, code: int, verification: Verification
+) -> None:
+    """After the verification."""
+    stage = Stage()
+    for index in range(2):
+        stage.coordinate(index, load=False)
+    assert codes(await stage.ask(API, request(foo=[0]), version)) == {"foo": {0: code}}
+    assert len(verification.asked) == 1

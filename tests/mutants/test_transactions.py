@@ -1,0 +1,334 @@
+"""The mistakes that mocks make with transactions, made on purpose: each is noticed by the row that speaks of it."""
+
+import pytest
+
+from broker import verification
+from broker.coordination.group.offsets import Offsets
+from broker.coordination.transaction import ending, epochs, listing, scans
+from broker.coordination.transaction.completion import Completion
+from broker.coordination.transaction.machine import TransactionMachine
+from broker.coordination.transaction.transitions import Transitions
+from broker.handlers import add_partitions_to_txn, end_txn, init_producer_id
+from broker.markers import Markers
+from protocol.log_records import transaction as log_records
+from storage.partition_log import PartitionLog
+from storage.producer_state import ProducerStates, _find_duplicate
+from storage.verification import Verifications
+from tests.coordination.transaction import test_append_errors, test_recovery, test_scans
+from tests.mutants.mutant import Mutant, passes
+from tests.scenarios.transactions import (
+    test_add,
+    test_admin,
+    test_end,
+    test_idempotence,
+    test_init,
+    test_isolation,
+    test_offsets,
+    test_verification,
+)
+
+
+async def offsets_of_an_abort() -> None:
+    """GRP-03."""
+    await test_offsets.test_GRP_01_02_03_pending_until_the_marker(commit=False)
+
+
+async def offsets_of_a_commit() -> None:
+    """GRP-02."""
+    await test_offsets.test_GRP_01_02_03_pending_until_the_marker(commit=True)
+
+
+async def zombie_of_version_1() -> None:
+    """ADD-08."""
+    await test_add.test_ADD_08_strangers_and_zombies(version=1)
+
+
+async def ended_by_a_zombie() -> None:
+    """E1-06."""
+    await test_end.test_E1_06_strangers_and_zombies(version=1)
+
+
+async def overflow_across_a_restart() -> None:
+    """E2-11."""
+    await test_end.test_E2_11_the_rotation_survives_the_coordinator(held=True)
+
+
+MUTANTS = [
+    # --- fencing
+    Mutant(
+        "any epoch may add partitions",
+        ending.check_epoch,
+        "producer_epoch != stored",
+        "producer_epoch > stored",
+        zombie_of_version_1,
+    ),
+    Mutant(
+        "a higher epoch is taken for the current one", ending.check_epoch, "!= stored", "< stored", zombie_of_version_1
+    ),
+    Mutant(
+        "any producer id may act",
+        ending.check_producer_id,
+        "producer_id != stored.producer_id",
+        "producer_id < 0",
+        zombie_of_version_1,
+    ),
+    Mutant("old clients hear of fencing", end_txn.refuse, "and not", "and", ended_by_a_zombie),
+    Mutant(
+        "InitProducerId v3 hears PRODUCER_FENCED",
+        init_producer_id.refuse,
+        "and not",
+        "and",
+        test_init.test_IPI_08_09_10_a_known_producer_bumps_once,
+    ),
+    Mutant(
+        "a stranger may initialise",
+        epochs.check_expected,
+        "if expected == NOBODY or",
+        "if True or",
+        test_init.test_IPI_11_strangers_and_the_future,
+    ),
+    Mutant(
+        "a partition takes lower epochs",
+        ProducerStates._check_epoch,
+        "producer_epoch < entry",
+        "producer_epoch < 0 * entry",
+        test_idempotence.test_SEQ_06_07_epochs,
+    ),
+    Mutant(
+        "a partition takes an older coordinator's marker",
+        ProducerStates._check_marker,
+        "marker.coordinator_epoch < entry.coordinator_epoch",
+        "marker.coordinator_epoch < 0",
+        test_admin.test_MRK_04_coordinator_epochs_do_not_go_back,
+    ),
+    Mutant(
+        "a newer marker may have the data's epoch",
+        ProducerStates._check_marker,
+        "transaction_version >= 2",
+        "transaction_version >= 3",
+        test_admin.test_MRK_06_07_the_stricter_rule,
+    ),
+    # --- epochs
+    Mutant(
+        "EndTxn v5 keeps the epoch",
+        Transitions._bumped,
+        "epoch=min(old.producer_epoch + 1, MAX_EPOCH)",
+        "epoch=old.producer_epoch",
+        test_end.test_E2_01_to_05_an_epoch_serves_one_transaction,
+    ),
+    Mutant(
+        "a fence bumps twice, as 4.0.0 did",
+        Transitions._bumped,
+        "old.producer_epoch + 1",
+        "old.producer_epoch + 2",
+        test_init.test_IPI_14_a_newer_cluster_lets_it_come_back,
+    ),
+    Mutant(
+        "a retried bump bumps again",
+        epochs.assign,
+        "Assignment(stored.producer_id, epoch, stored.last_epoch)",
+        "Assignment(stored.producer_id, epoch + 1, stored.last_epoch)",
+        test_init.test_IPI_08_09_10_a_known_producer_bumps_once,
+    ),
+    Mutant(
+        "epochs run into 32767",
+        epochs.is_exhausted,
+        ">= LAST_GIVEN_EPOCH",
+        "> LAST_GIVEN_EPOCH",
+        test_init.test_IPI_16_17_18_26_the_end_of_the_epochs,
+    ),
+    Mutant(
+        "a rotation is not recognised in a retry",
+        ending.end_by_newer_client,
+        "stored.producer_epoch == 0",
+        "stored.producer_epoch == 1",
+        test_end.test_E2_09_10_the_last_epoch,
+    ),
+    Mutant(
+        "the next producer id is not logged",
+        log_records._tags,
+        "record.next_producer_id != NO_PRODUCER_ID",
+        "False",
+        overflow_across_a_restart,
+    ),
+    Mutant(
+        "the markers of a rotation have the new id",
+        TransactionMachine._markers,
+        "record.producer_id",
+        "max(record.producer_id, record.next_producer_id)",
+        test_end.test_E2_09_10_the_last_epoch,
+    ),
+    # --- the window between prepare and complete
+    Mutant(
+        "a new transaction may begin before the markers are written",
+        TransactionMachine._check_not_completing,
+        "name in self.completions",
+        "False",
+        test_add.test_ADD_09_10_before_the_markers_are_written,
+    ),
+    Mutant(
+        "a transaction completes before its markers are written",
+        Completion.note,
+        "if not self.outstanding",
+        "if True",
+        test_admin.test_MRK_10_a_silent_leader_is_waited_for,
+    ),
+    Mutant(
+        "a load does not send markers again",
+        TransactionMachine.loaded,
+        "for name in self.completions",
+        "for name in ()",
+        test_end.test_LOAD_02_the_next_coordinator_writes_the_markers,
+    ),
+    Mutant(
+        "a fenced leader keeps the transaction waiting",
+        Markers._write,
+        "found is None or found.leader == NO_LEADER",
+        "found is None",
+        test_admin.test_MRK_10_a_fenced_leader_is_left_out,
+    ),
+    Mutant(
+        "an abort is marked as a commit",
+        TransactionMachine._markers,
+        "record.state is _S.PREPARE_COMMIT",
+        "True",
+        test_isolation.test_FET_01_02_03_an_aborted_transaction,
+    ),
+    # --- timeouts
+    Mutant(
+        "a transaction is aborted at its deadline, not after it",
+        scans.timed_out,
+        "< now_ms",
+        "<= now_ms",
+        test_scans.test_a_scan_leaves_alone_what_is_due_at_its_very_instant,
+    ),
+    Mutant(
+        "work extends the timeout",
+        Transitions.added,
+        "now_ms if begins else old.start_ms",
+        "now_ms",
+        test_end.test_TMO_05_work_does_not_extend_the_timeout,
+    ),
+    Mutant(
+        "open transactions expire",
+        TransactionMachine.scan_expired,
+        "record.state in IDLE and",
+        "True and",
+        test_end.test_EXP_01_02_an_id_that_nobody_uses,
+    ),
+    Mutant(
+        "a failed fence bumps again",
+        Transitions.fenced,
+        "old.producer_epoch if keep_epoch else",
+        "",
+        test_append_errors.test_a_refused_fence_shuts_the_old_producer_out_at_once_and_bumps_once,
+    ),
+    # --- partitions and verification
+    Mutant(
+        "what exists is added though something is missing",
+        add_partitions_to_txn._refused_partitions,
+        "if not refused:",
+        "if True:",
+        test_add.test_ADD_04_all_or_nothing,
+    ),
+    Mutant(
+        "an empty abort is refused, as before 4.0",
+        ending.end_by_newer_client,
+        "or not request.committed",
+        "",
+        test_end.test_E2_06_07_nothing_to_end,
+    ),
+    Mutant(
+        "newer batches are only verified",
+        verification.verify,
+        "Mode.ADD if",
+        "Mode.VERIFY if",
+        test_verification.test_VER_13_the_partition_joins_even_if_the_batch_fails,
+    ),
+    Mutant(
+        "nothing is verified",
+        verification.verify,
+        "if mode is Mode.VERIFY and not",
+        "if mode is Mode.VERIFY or not",
+        test_verification.test_VER_01_02_a_partition_that_was_not_added,
+    ),
+    Mutant(
+        "a guard outlives the marker",
+        Verifications.ended,
+        "del self._entries[producer_id]",
+        "pass",
+        test_verification.test_VER_11_a_marker_overtakes_the_append,
+    ),
+    # --- sequences
+    Mutant(
+        "duplicates are appended again",
+        _find_duplicate,
+        "known.first_sequence == first",
+        "known.first_sequence == -2",
+        test_idempotence.test_DUP_01_a_duplicate,
+    ),
+    Mutant(
+        "a gap is taken",
+        ProducerStates._check_sequence,
+        "sequence != last + 1",
+        "sequence < last + 1",
+        test_idempotence.test_SEQ_02_a_gap,
+    ),
+    Mutant(
+        "a new transaction goes on counting",
+        ProducerStates._check_sequence,
+        "if sequence != 0:",
+        "if False:",
+        test_idempotence.test_SEQ_06_07_epochs,
+    ),
+    Mutant(
+        "an epoch keeps the last one's batches",
+        ProducerStates._entry,
+        "entry.batches = ()",
+        "pass",
+        test_verification.test_VER_15_each_transaction_counts_from_0,
+    ),
+    # --- what consumers see
+    Mutant(
+        "the stable offset is the high watermark",
+        PartitionLog.last_stable_offset.fget,  # type: ignore[attr-defined]
+        "if first is None or",
+        "if True or",
+        test_isolation.test_LSO_01_an_open_transaction,
+    ),
+    Mutant(
+        "an abort is not told to consumers",
+        ProducerStates._apply_marker,
+        "not marker.committed",
+        "False",
+        test_isolation.test_FET_01_02_03_an_aborted_transaction,
+    ),
+    # --- offsets
+    Mutant(
+        "an abort commits the offsets", Offsets.end_transaction, "if not committed", "if False", offsets_of_an_abort
+    ),
+    Mutant("a commit forgets the offsets", Offsets.end_transaction, "if not committed", "if True", offsets_of_a_commit),
+    # --- recovery and lists
+    Mutant(
+        "the newest record is not the one that counts",
+        TransactionMachine.replay,
+        "self.transactions[name] = record",
+        "self.transactions.setdefault(name, record)",
+        test_recovery.test_a_later_value_replaces_an_earlier_one,
+    ),
+    Mutant(
+        "a pattern matches a part of the id",
+        listing.TransactionFilter.accepts,
+        "fullmatch",
+        "search",
+        test_admin.test_LIST_04_patterns,
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.mistake)
+async def test_a_mistake_is_noticed(mutant: Mutant) -> None:
+    """The row passes, and with the mistake it does not."""
+    assert await passes(mutant.noticed_by), "the row does not even pass without the mistake"
+    with mutant.alive():
+        assert not await passes(mutant.noticed_by)

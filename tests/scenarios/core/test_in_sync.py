@@ -1,0 +1,60 @@
+"""Replicas leave the in-sync set with their broker and come back with it; a move ends when its replicas are filled."""
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.metadata import MetadataResponsePartition
+from tests.conftest import BrokerWith
+from tests.scenarios.core.asking import metadata, produced
+from tests.scenarios.core.batches import sized
+from tests.serving import until
+from tests.wire import Wire
+
+
+def assigned(wire: Wire, name: str, *replicas: int) -> None:
+    """A topic with one partition on these brokers."""
+    topic = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)])
+    (result,) = wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic])).topics
+    assert result.error_code is ErrorCode.NONE
+
+
+def partition(wire: Wire, name: str) -> MetadataResponsePartition:
+    """What is told of partition 0."""
+    (topic,) = metadata(wire, name)
+    (found,) = topic.partitions
+    assert isinstance(found, MetadataResponsePartition)
+    return found
+
+
+def test_a_broker_that_comes_back_is_in_sync_again(broker_with: BrokerWith) -> None:
+    """After it has what was written meanwhile; the leader stays who it is."""
+    brokers = broker_with(brokers=3)
+    wire = brokers.wire(1)
+    assigned(wire, "t", 2, 1)
+    brokers.control("POST", "/v1/brokers/2/stop")
+    alone = partition(wire, "t")
+    assert (alone.leader_id, alone.leader_epoch, alone.isr_nodes, alone.offline_replicas) == (1, 1, (1,), (2,))
+    produced(wire, "t", sized(100))
+    brokers.control("POST", "/v1/brokers/2/start")
+    back = until(lambda: p if (p := partition(wire, "t")).isr_nodes == (1, 2) else None, "both in sync")
+    assert (back.leader_id, back.leader_epoch, back.offline_replicas) == (1, 1, ())
+
+
+def test_a_move_ends_when_the_new_replicas_are_filled(broker_with: BrokerWith) -> None:
+    """At once here: the old replica is gone, the new one leads with the next epoch and has the records."""
+    brokers = broker_with(brokers=3)
+    wire = brokers.wire(1)
+    assigned(wire, "t", 1)
+    produced(wire, "t", sized(100))
+    topic = ReassignableTopic("t", [ReassignablePartition(0, [3, 2])])
+    answer = wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, AlterPartitionReassignmentsRequest(10_000, [topic]))
+    assert answer.responses[0].partitions[0].error_code is ErrorCode.NONE
+    moved = partition(wire, "t")
+    assert (moved.leader_id, moved.leader_epoch, moved.replica_nodes) == (3, 1, (3, 2))
+    assert sorted(moved.isr_nodes) == [2, 3]
+    assert produced(brokers.wire(3), "t", sized(100)) == 1

@@ -1,0 +1,80 @@
+"""Groups G.2: committed offsets, the rows in which topics, members and time matter (OFF-*).
+
+All rows stand at the coordinator's machine too, in tests/coordination/group.
+"""
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.conftest import BrokerWith
+from tests.coordination.group.subscriptions import subscription
+from tests.scenarios.core.asking import created
+from tests.scenarios.groups.members import SETTINGS, Member, assembled, commit, coordinated, offset_of, rebalanced
+from tests.serving import Server
+
+
+@pytest.fixture
+def server(broker_with: BrokerWith) -> Server:
+    """A broker whose clock moves only when it is pushed."""
+    server = broker_with(settings=SETTINGS)
+    server.freeze()
+    return server
+
+
+def test_OFF_01_OFF_08_anybody_commits_anything_for_nobody(server: Server) -> None:
+    """Without members, an offset is an offset: of the past, or of nothing."""
+    wire = coordinated(server)
+    created(wire, "foo")
+    for offset in (5, 3, -5):
+        assert commit(wire, "foo", offset) is ErrorCode.NONE
+        assert offset_of(wire, "foo") == offset
+
+
+def test_OFF_03_OFF_05_members_commit_for_themselves(server: Server) -> None:
+    """Nobody else does, and nobody while the group completes."""
+    member = Member(coordinated(server))
+    created(member.wire, "foo")
+    assembled(server, member)
+    assert member.commit("foo", 5) is ErrorCode.REBALANCE_IN_PROGRESS
+    member.sync({})
+    assert commit(member.wire, "foo", 5) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert member.commit("foo", 5) is ErrorCode.NONE
+
+
+def test_OFF_11_a_topic_made_anew_has_no_offsets(server: Server) -> None:
+    """Deleting a topic forgets its offsets in all groups."""
+    wire = coordinated(server)
+    old = created(wire, "foo")
+    assert commit(wire, old, 5) is ErrorCode.NONE
+    assert offset_of(wire, old) == offset_of(wire, "foo") == 5
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=10_000)
+    assert wire.call(ApiKey.DELETE_TOPICS, 6, request).responses[0].error_code is ErrorCode.NONE
+    assert offset_of(wire, "foo") == -1
+    assert offset_of(wire, created(wire, "foo")) == -1
+
+
+def test_a_topic_that_is_not_there_has_no_offsets(server: Server) -> None:
+    """3, and the topic is not created."""
+    wire = coordinated(server)
+    assert commit(wire, "none", 5) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert offset_of(wire, "none") == -1
+
+
+def test_OFF_21_offsets_grow_old(broker_with: BrokerWith) -> None:
+    """After their retention, at the next check, unless a member reads the topic."""
+    server = broker_with(settings={**SETTINGS, "offsets.retention.minutes": 60})
+    server.freeze()
+    member = Member(coordinated(server), subscription("foo"), session_ms=1_800_000)
+    for topic in ("foo", "bar"):
+        created(member.wire, topic)
+    rebalanced(server, member)
+    for topic in ("foo", "bar"):
+        assert member.commit(topic, 5) is ErrorCode.NONE
+    for ms in (1_799_999, 1_799_999):
+        server.advance(ms)
+        assert member.heartbeat() is ErrorCode.NONE
+    assert (offset_of(member.wire, "foo"), offset_of(member.wire, "bar")) == (5, 5)
+    server.advance(600_000)
+    assert (offset_of(member.wire, "foo"), offset_of(member.wire, "bar")) == (5, -1)

@@ -1,0 +1,324 @@
+"""Transactions H.3: commit and abort, before and since KIP-890."""
+
+import pytest
+
+from broker.markers import Step
+from protocol.apis import ApiKey
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.scenarios.transactions.client import Client, Given, on_cluster
+from tests.scenarios.transactions.partitions import BAR, COMMITTED, FOO, code
+
+NOBODY = (-1, -1)
+
+
+async def older(c: Client) -> tuple[int, int]:
+    """An older client with a record in its open transaction: AddPartitionsToTxn, Produce v11."""
+    producer = await c.new()
+    await c.add(producer, {FOO: [0]})
+    await c.sent(values=[b"a"], producer=producer, sequence=0, name="tx", v=11)
+    return producer
+
+
+async def newer(c: Client) -> tuple[int, int]:
+    """A newer client with a record in its open transaction: Produce v12."""
+    producer = await c.new()
+    await c.sent(values=[b"a"], producer=producer, sequence=0, name="tx")
+    return producer
+
+
+# --- before KIP-890 --------------------------------------------------------------------------------------------------
+
+
+@on_cluster()
+async def test_E1_01_02_a_commit_and_its_repetition(c: Client) -> None:
+    """The answer names no producer; a second commit is fine, an abort is not."""
+    producer = await older(c)
+    assert await c.end(producer, v=4) == (0, *NOBODY)
+    await c.settle()
+    assert await c.markers() == [(*producer, "COMMIT")]
+    assert await c.state() == ("CompleteCommit", *producer)
+    assert [await c.end(producer, commit, v=4) for commit in (True, False)] == [(0, *NOBODY), (48, *NOBODY)]
+
+
+@on_cluster()
+async def test_E1_03_an_abort_and_its_repetition(c: Client) -> None:
+    """As the commit."""
+    producer = await older(c)
+    await c.finish(producer, False, v=4)
+    assert await c.markers() == [(*producer, "ABORT")]
+    assert [(await c.end(producer, commit, v=4))[0] for commit in (False, True)] == [0, 48]
+
+
+@pytest.mark.parametrize("version", range(5))
+@on_cluster()
+async def test_E1_04_nothing_to_end(c: Client, version: int) -> None:
+    """48 for both."""
+    producer = await c.new()
+    assert [(await c.end(producer, commit, v=version))[0] for commit in (True, False)] == [48, 48]
+
+
+@on_cluster()
+async def test_E1_05_before_the_markers_are_written(c: Client) -> None:
+    """51 for both; who is fenced or unknown hears that."""
+    producer = await older(c)
+    c.cluster.markers.holds.hold("tx", Step.PREPARE)
+    assert (await c.end(producer, v=4))[0] == 0
+    assert [(await c.end(producer, commit, v=4))[0] for commit in (True, False)] == [51, 51]
+    assert (await c.end((producer[0] + 1, 0), v=4))[0] == 49
+    assert (await c.end((producer[0], 1), v=4))[0] == 90
+    assert await c.markers() == []
+
+
+@pytest.mark.parametrize("version", range(5))
+@on_cluster()
+async def test_E1_06_strangers_and_zombies(c: Client, version: int) -> None:
+    """47 before v2; the transaction stays open."""
+    producer_id, _ = await c.at_epoch(1)
+    await c.add((producer_id, 1), {FOO: [0]})
+    fenced = 90 if version >= 2 else 47
+    for wrong, expected in (((producer_id, 0), fenced), ((producer_id, 2), fenced), ((producer_id + 1, 1), 49)):
+        assert (await c.end(wrong, v=version))[0] == expected
+    assert (await c.end((producer_id, 1), name="none", v=version))[0] == 49
+    assert (await c.state())[0] == "Ongoing"
+
+
+@on_cluster()
+async def test_E1_07_sequences_go_on(c: Client) -> None:
+    """The epoch stays, and with it the producer's numbering."""
+    producer = await older(c)
+    assert await c.finish(producer, v=4) == producer
+    await c.add(producer, {FOO: [0]})
+    await c.sent(values=[b"b"], producer=producer, sequence=1, name="tx", v=11)
+    await c.finish(producer, v=4)
+    assert [batch.base_sequence for batch in (await c.read()).batches] == [0, -1, 1, -1]
+
+
+# --- since KIP-890 ---------------------------------------------------------------------------------------------------
+
+
+@on_cluster()
+async def test_E2_01_to_05_an_epoch_serves_one_transaction(c: Client) -> None:
+    """The commit gives the next epoch; its retry the same again, without a record; anything else is refused."""
+    producer_id, _ = await newer(c)
+    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    await c.settle()
+    assert await c.state() == ("CompleteCommit", producer_id, 1)
+    assert await c.markers() == [(producer_id, 1, "COMMIT")]
+    written, end = len(await c.log()), await c.end_of()
+    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    assert await c.end((producer_id, 0), False) == (48, *NOBODY)
+    assert await c.end((producer_id, 1)) == (48, *NOBODY)
+    assert (len(await c.log()), await c.end_of()) == (written, end)
+    assert await c.end((producer_id, 1), False) == (0, producer_id, 2)
+    await c.settle()
+    assert await c.state() == ("CompleteAbort", producer_id, 2)
+    assert await c.end_of() == end, "no marker anywhere"
+
+
+@on_cluster()
+async def test_E2_06_07_nothing_to_end(c: Client) -> None:
+    """An abort bumps, its retry does not; a commit is refused; a zombie hears so."""
+    producer_id, _ = await c.new()
+    assert await c.end((producer_id, 0)) == (48, *NOBODY)
+    for epoch, given in ((0, 1), (0, 1), (1, 2)):
+        assert await c.end((producer_id, epoch), False) == (0, producer_id, given)
+        await c.settle()
+    other, _ = await c.at_epoch(3, "other")
+    assert (await c.end((other, 3), name="other"))[0] == 48
+    assert (await c.end((other, 2), False, name="other"))[0] == 90
+
+
+@on_cluster()
+async def test_E2_08_no_commit_after_an_abort(c: Client) -> None:
+    """48, with either epoch."""
+    producer_id, _ = await newer(c)
+    assert await c.finish((producer_id, 0), False) == (producer_id, 1)
+    assert [(await c.end((producer_id, epoch)))[0] for epoch in (1, 0)] == [48, 48]
+
+
+async def overflown(c: Client) -> tuple[int, Given]:
+    """A commit at the last epoch: the old producer id, and the answer."""
+    producer_id, _ = await c.at_epoch(32766)
+    await c.sent(values=[b"a"], producer=(producer_id, 32766), sequence=0, name="tx")
+    return producer_id, await c.end((producer_id, 32766))
+
+
+@on_cluster()
+async def test_E2_09_10_the_last_epoch(c: Client) -> None:
+    """The marker has the old id at 32767, the client goes on with a new one at 0, and a retry hears the same."""
+    old, (error, fresh, epoch) = await overflown(c)
+    assert (error, epoch) == (0, 0)
+    assert fresh != old
+    await c.settle()
+    assert await c.markers() == [(old, 32767, "COMMIT")]
+    assert await c.state() == ("CompleteCommit", fresh, 0)
+    assert await c.end((old, 32766)) == (0, fresh, 0)
+    assert await c.end((old, 32766), False) == (48, *NOBODY)
+    await c.sent(values=[b"b"], producer=(fresh, 0), sequence=0, name="tx")
+    assert await c.finish((fresh, 0)) == (fresh, 1)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@on_cluster()
+async def test_E2_11_the_rotation_survives_the_coordinator(c: Client, held: bool) -> None:
+    """Lost before or after the markers were written."""
+    if held:
+        c.cluster.markers.holds.hold("tx", Step.PREPARE)
+    old, (_, fresh, _) = await overflown(c)
+    await c.settle()
+    assert (await c.markers() == []) is held
+    c.cluster.markers.holds.clear()
+    await c.stage.restart()
+    c.hang_up()
+    await c.settle()
+    assert await c.end((old, 32766)) == (0, fresh, 0)
+    assert (await c.end((old, 32766), False))[0] == 48
+    assert await c.markers() == [(old, 32767, "COMMIT")]
+
+
+@on_cluster()
+async def test_E2_12_before_the_markers_are_written(c: Client) -> None:
+    """51 for the retry, for the next transaction's partitions, and for its first batch."""
+    producer_id, _ = await newer(c)
+    c.cluster.markers.holds.hold("tx", Step.MARKERS)
+    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    assert await c.end((producer_id, 0)) == (51, *NOBODY)
+    assert await c.add((producer_id, 1), {BAR: [0]}) == {(BAR, 0): 51}
+    c.stage.clock.thaw()
+    assert code(await c.produce(BAR, producer=(producer_id, 1), sequence=0, name="tx")) == 51
+    c.stage.clock.freeze()
+    c.cluster.markers.holds.release("tx")
+    await c.settle()
+    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    assert await c.sent(BAR, producer=(producer_id, 1), sequence=0, name="tx") == 0
+
+
+@on_cluster()
+async def test_E2_13_14_a_retry_that_comes_too_late(c: Client) -> None:
+    """The next transaction is open; or somebody else has the id."""
+    producer_id, _ = await newer(c)
+    await c.finish((producer_id, 0))
+    await c.sent(values=[b"b"], producer=(producer_id, 1), sequence=0, name="tx")
+    assert (await c.end((producer_id, 0)))[0] == 90
+    assert await c.state() == ("Ongoing", producer_id, 1)
+    assert await c.finish((producer_id, 1)) == (producer_id, 2)
+    assert await c.new() == (producer_id, 3)
+    assert [(await c.end((producer_id, 1), commit))[0] for commit in (True, False)] == [90, 90]
+
+
+@on_cluster()
+async def test_E2_15_begun_the_old_way_and_ended_the_new_way(c: Client) -> None:
+    """The end decides about the epoch."""
+    producer_id, _ = await older(c)
+    assert await c.finish((producer_id, 0)) == (producer_id, 1)
+    assert await c.markers() == [(producer_id, 1, "COMMIT")]
+
+
+# --- timeouts and expiry ---------------------------------------------------------------------------------------------
+
+
+@on_cluster()
+async def test_TMO_01_03_a_newer_producer_comes_back(c: Client) -> None:
+    """Aborted by the scan; the partition refuses the old epoch, the abort gives the new one."""
+    producer_id, _ = await c.new(timeout_ms=1_000)
+    await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
+    await c.stage.pass_time(10_000)
+    assert await c.state() == ("CompleteAbort", producer_id, 1)
+    assert await c.markers() == [(producer_id, 1, "ABORT")]
+    assert code(await c.produce(producer=(producer_id, 0), sequence=3, name="tx")) == 47
+    assert await c.end((producer_id, 0), False) == (0, producer_id, 1)
+    await c.sent(producer=(producer_id, 1), sequence=0, name="tx")
+    assert await c.finish((producer_id, 1)) == (producer_id, 2)
+
+
+@on_cluster(features={"transaction.version": 1})
+async def test_TMO_01_02_an_older_producer_does_not(c: Client) -> None:
+    """90, 47, 90; a new one takes over."""
+    producer = await c.new(timeout_ms=1_000)
+    await c.add(producer, {FOO: [0]})
+    await c.sent(producer=producer, sequence=0, name="tx", v=11)
+    await c.stage.pass_time(10_000)
+    assert await c.state() == ("CompleteAbort", producer[0], 1)
+    assert await c.markers() == [(producer[0], 1, "ABORT")]
+    assert await c.add(producer, {FOO: [0]}) == {(FOO, 0): 90}
+    assert code(await c.produce(producer=producer, sequence=3, name="tx", v=11)) == 47
+    assert [(await c.end(producer, commit, v=4))[0] for commit in (True, False)] == [90, 90]
+    assert await c.new() == (producer[0], 2)
+
+
+@on_cluster()
+async def test_TMO_04_a_commit_after_the_timeout(c: Client) -> None:
+    """48, never NONE."""
+    producer_id, _ = await c.new(timeout_ms=1_000)
+    await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
+    await c.stage.pass_time(10_000)
+    assert (await c.end((producer_id, 0)))[0] == 48
+
+
+@on_cluster()
+async def test_TMO_05_work_does_not_extend_the_timeout(c: Client) -> None:
+    """It counts from the first partition."""
+    producer_id, _ = await c.new(timeout_ms=15_000)
+    await c.add((producer_id, 0), {FOO: [0]})
+    began_ms = c.stage.clock.now_ms()
+    await c.stage.pass_time(14_000)
+    await c.add((producer_id, 0), {FOO: [1]})
+    assert (await c.describe()).transaction_start_time_ms == began_ms
+    await c.stage.pass_time(11_000)
+    assert (await c.state())[0] == "CompleteAbort"
+
+
+@on_cluster(settings={"transactional.id.expiration.ms": 60_000, "transaction.max.timeout.ms": 86_400_000})
+async def test_EXP_01_02_an_id_that_nobody_uses(c: Client) -> None:
+    """A tombstone in the log and nothing known; an open one stays."""
+    producer = await c.new()
+    other = await c.new("other", timeout_ms=86_400_000)
+    await c.add(other, {FOO: [0]}, "other")
+    await c.stage.pass_time(3_600_000)
+    assert type((await c.log())[-1]).__name__ == "TransactionTombstone"
+    assert (await c.describe()).error_code == 105
+    assert await c.add(producer, {FOO: [0]}) == {(FOO, 0): 49}
+    assert (await c.state("other"))[0] == "Ongoing"
+
+
+# --- coordinators that come and go -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@on_cluster()
+async def test_LOAD_01_an_open_transaction_survives_a_restart(c: Client, clean: bool) -> None:
+    """With its partitions and its start; it goes on and ends as any other."""
+    producer_id, _ = await newer(c)
+    before = await c.describe()
+    await c.stage.restart(clean=clean)
+    c.hang_up()
+    assert await c.describe() == before
+    await c.sent(values=[b"b"], producer=(producer_id, 0), sequence=1, name="tx")
+    assert await c.finish((producer_id, 0)) == (producer_id, 1)
+    assert (await c.read(isolation=COMMITTED)).values == [b"a", b"b"]
+
+
+@on_cluster(brokers=2)
+async def test_LOAD_02_the_next_coordinator_writes_the_markers(c: Client) -> None:
+    """With its own epoch."""
+    producer_id, _ = await newer(c)
+    old = await c.coordinator("tx")
+    c.cluster.markers.holds.hold("tx", Step.PREPARE)
+    assert (await c.end((producer_id, 0)))[0] == 0
+    assert await c.markers() == []
+    c.cluster.markers.holds.clear()
+    epoch = await c.move("tx", 3 - old)
+    await c.settle()
+    assert await c.state() == ("CompleteCommit", producer_id, 1)
+    assert await c.markers() == [(producer_id, 1, "COMMIT")]
+    assert (await c.producers())[producer_id].coordinator_epoch == epoch > 0
+    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+
+
+@on_cluster()
+async def test_LOAD_03_a_topic_that_is_deleted_meanwhile(c: Client) -> None:
+    """The transaction completes without it."""
+    producer_id, _ = await newer(c)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(FOO)], timeout_ms=5_000)
+    await c.ask(1, ApiKey.DELETE_TOPICS, 6, request)
+    assert await c.finish((producer_id, 0)) == (producer_id, 1)

@@ -1,0 +1,230 @@
+"""Transactions H.1: who gets which producer id and epoch."""
+
+import pytest
+
+from broker.markers import Step
+from protocol.apis import ApiKey
+from protocol.log_records.transaction import TransactionRecord, TransactionState
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.scenarios.transactions.client import Client, on_cluster
+from tests.scenarios.transactions.partitions import BAR, FOO, LOG
+
+NOBODY = (-1, -1)
+
+
+@on_cluster(brokers=2)
+async def test_IPI_01_any_broker_serves_idempotent_producers(c: Client) -> None:
+    """Each call a fresh id, at epoch 0."""
+    given = [await c.init(None, broker=broker) for broker in (1, 2, 1, 2)]
+    assert [(code, epoch) for code, _, epoch in given] == [(0, 0)] * 4
+    assert len({producer_id for _, producer_id, _ in given}) == 4
+    assert LOG not in c.cluster.image.topics
+
+
+@on_cluster()
+async def test_IPI_02_without_an_id_the_rest_is_ignored(c: Client) -> None:
+    """Producer id, epoch and timeout of the request."""
+    code, producer_id, epoch = await c.init(None, (77, 5), timeout_ms=0)
+    assert (code, epoch) == (0, 0)
+    assert producer_id != 77
+
+
+@on_cluster()
+async def test_IPI_03_the_empty_id(c: Client) -> None:
+    """42."""
+    assert await c.init("") == (42, *NOBODY)
+
+
+@on_cluster()
+async def test_IPI_04_the_range_of_the_timeout(c: Client) -> None:
+    """50 outside 1 to transaction.max.timeout.ms."""
+    assert [(await c.init(timeout_ms=ms))[0] for ms in (900_000, 900_001, 0, -1)] == [0, 50, 50, 50]
+
+
+@on_cluster()
+async def test_IPI_05_half_a_producer(c: Client) -> None:
+    """42, with and without an id."""
+    for name in ("tx", None):
+        for half in ((5, -1), (-1, 3)):
+            for version in (3, 4, 5):
+                assert await c.init(name, half, v=version) == (42, *NOBODY)
+
+
+@on_cluster()
+async def test_IPI_06_a_new_id_is_logged(c: Client) -> None:
+    """Empty, no partitions, no start."""
+    producer = await c.new(timeout_ms=45_000)
+    (record,) = await c.log()
+    assert isinstance(record, TransactionRecord)
+    assert producer == (record.producer_id, 0)
+    assert (record.state, record.partitions, record.start_ms, record.timeout_ms) == (
+        TransactionState.EMPTY,
+        None,
+        -1,
+        45_000,
+    )
+
+
+@on_cluster()
+async def test_IPI_07_each_plain_call_bumps(c: Client) -> None:
+    """In every version."""
+    producer_id, _ = await c.new()
+    assert [await c.new(v=version) for version in range(6)] == [(producer_id, epoch) for epoch in range(1, 7)]
+
+
+@on_cluster()
+async def test_IPI_08_09_10_a_known_producer_bumps_once(c: Client) -> None:
+    """Its retry is answered the same; after a plain call it is fenced, with the code its version knows."""
+    producer_id, _ = await c.new()
+    assert await c.init(producer=(producer_id, 0), v=3) == (0, producer_id, 1)
+    assert await c.init(producer=(producer_id, 0)) == (0, producer_id, 1)
+    assert await c.new() == (producer_id, 2)
+    assert await c.init(producer=(producer_id, 1)) == (90, *NOBODY)
+    assert await c.init(producer=(producer_id, 1), v=3) == (47, *NOBODY)
+
+
+@on_cluster()
+async def test_IPI_11_strangers_and_the_future(c: Client) -> None:
+    """90, before v4 47."""
+    producer_id, _ = await c.at_epoch(3)
+    for wrong in ((producer_id, 9), (producer_id + 100, 3)):
+        assert await c.init(producer=wrong) == (90, *NOBODY)
+        assert await c.init(producer=wrong, v=3) == (47, *NOBODY)
+
+
+@pytest.mark.parametrize(("expects", "code"), [(False, 0), (True, 90)])
+@on_cluster(features={"transaction.version": 1})
+async def test_IPI_12_13_an_older_cluster_fences_whoever_was_open(c: Client, expects: bool, code: int) -> None:
+    """51 first; then a plain call goes on two epochs later, and the old producer is out."""
+    producer_id, _ = await c.new()
+    await c.add((producer_id, 0), {FOO: [0]})
+    await c.sent(producer=(producer_id, 0), sequence=0, name="tx", v=11)
+    expected = (producer_id, 0) if expects else NOBODY
+    assert await c.init(producer=expected) == (51, *NOBODY)
+    await c.settle()
+    assert await c.markers() == [(producer_id, 1, "ABORT")]
+    assert await c.init(producer=expected) == ((0, producer_id, 2) if code == 0 else (code, *NOBODY))
+
+
+@on_cluster()
+async def test_IPI_14_a_newer_cluster_lets_it_come_back(c: Client) -> None:
+    """One epoch later."""
+    producer_id, _ = await c.new()
+    await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
+    assert await c.init(producer=(producer_id, 0)) == (51, *NOBODY)
+    await c.settle()
+    assert await c.init(producer=(producer_id, 0)) == (0, producer_id, 1)
+    assert await c.markers() == [(producer_id, 1, "ABORT")]
+
+
+@on_cluster()
+async def test_IPI_15_a_zombie_aborts_the_live_transaction(c: Client) -> None:
+    """Quirk I5; afterwards it is told."""
+    producer_id, _ = await c.at_epoch(5)
+    await c.sent(producer=(producer_id, 5), sequence=0, name="tx")
+    assert await c.init(producer=(producer_id, 2)) == (51, *NOBODY)
+    await c.settle()
+    assert await c.state() == ("CompleteAbort", producer_id, 6)
+    assert await c.init(producer=(producer_id, 2)) == (90, *NOBODY)
+
+
+@on_cluster()
+async def test_IPI_16_17_18_26_the_end_of_the_epochs(c: Client) -> None:
+    """32766 is given once; then a new producer id, for a plain call, a known producer, and its retry."""
+    producer_id, _ = await c.at_epoch(32765)
+    assert await c.init(producer=(producer_id, 32765)) == (0, producer_id, 32766)
+    assert await c.init(producer=(producer_id, 32765)) == (-1, *NOBODY), "quirk E3"
+    code, fresh, epoch = await c.init(producer=(producer_id, 32766))
+    assert (code, epoch) == (0, 0)
+    assert fresh != producer_id
+    assert await c.init(producer=(producer_id, 32766)) == (0, fresh, 0)
+    await c.at_epoch(32765, "other")
+    other, epoch = await c.new("other")
+    assert epoch == 32766
+    plain = await c.new("other")
+    assert plain[0] not in (other, fresh)
+    assert plain[1] == 0
+
+
+@on_cluster(brokers=2)
+async def test_IPI_19_the_coordinator_moves(c: Client) -> None:
+    """The old one says so, FindCoordinator gives the new one, and it knows the id."""
+    producer_id, _ = await c.new()
+    old = await c.coordinator("tx")
+    await c.move("tx", 3 - old)
+    assert await c.init(broker=old) == (16, *NOBODY)
+    assert await c.coordinator("tx") == 3 - old
+    assert await c.new() == (producer_id, 1)
+
+
+@on_cluster(brokers=2)
+async def test_IPI_20_a_coordinator_that_loads(c: Client) -> None:
+    """14, and after the load as if nothing had been."""
+    producer_id, _ = await c.new()
+    old = await c.coordinator("tx")
+    c.cluster.hosting.loading_ms = 5_000
+    await c.move("tx", 3 - old)
+    assert await c.init(broker=3 - old) == (14, *NOBODY)
+    assert (await c.describe(broker=3 - old)).error_code == 14
+    await c.stage.pass_time(5_000)
+    assert await c.init(broker=3 - old) == (0, producer_id, 1)
+
+
+@on_cluster()
+async def test_IPI_21_a_retry_across_a_restart(c: Client) -> None:
+    """The last epoch is not persisted."""
+    producer_id, _ = await c.new()
+    assert await c.new(producer=(producer_id, 0)) == (producer_id, 1)
+    await c.stage.restart()
+    c.hang_up()
+    assert await c.init(producer=(producer_id, 0)) == (90, *NOBODY)
+    assert await c.init(producer=(producer_id, 1)) == (0, producer_id, 2)
+
+
+@on_cluster()
+async def test_IPI_22_while_markers_are_held_everybody_waits(c: Client) -> None:
+    """51 for every kind of call, until they are written."""
+    producer_id, _ = await c.new()
+    await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
+    c.cluster.markers.holds.hold("tx", Step.PREPARE)
+    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    for expected in (NOBODY, (producer_id, 1), (producer_id, 0)):
+        assert await c.init(producer=expected) == (51, *NOBODY)
+    c.cluster.markers.holds.release("tx")
+    await c.settle()
+    assert await c.new() == (producer_id, 2)
+
+
+@on_cluster(settings={"transactional.id.expiration.ms": 60_000})
+async def test_IPI_23_an_expired_id_begins_anew(c: Client) -> None:
+    """Whatever its producer believes."""
+    producer_id, _ = await c.at_epoch(4)
+    await c.stage.pass_time(3_600_000)
+    code, fresh, epoch = await c.init(producer=(producer_id, 4))
+    assert (code, epoch) == (0, 0)
+    assert fresh != producer_id
+
+
+@on_cluster(settings={"unstable.api.versions.enable": "true"})
+async def test_IPI_24_version_6_is_served_where_it_is_asked_for(c: Client) -> None:
+    """Two-phase commit is off, prepared transactions are not kept, and the new fields say nothing."""
+
+    async def asked(two_phase: bool, keep: bool) -> tuple[int, int, int]:
+        request = InitProducerIdRequest("tx", 60_000, -1, -1, two_phase, keep)
+        answer = await c.ask(await c.coordinator("tx"), ApiKey.INIT_PRODUCER_ID, 6, request)
+        assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == NOBODY
+        return int(answer.error_code), answer.producer_id, answer.producer_epoch
+
+    assert await asked(True, False) == (53, *NOBODY)
+    assert await asked(False, True) == (35, *NOBODY)
+    assert await asked(True, True) == (53, *NOBODY)
+    assert (await asked(False, False))[0] == 0
+
+
+@on_cluster()
+async def test_two_ids_do_not_share_an_epoch(c: Client) -> None:
+    """Neither a producer id."""
+    one, other = await c.new("one"), await c.new("other")
+    assert await c.new("one") == (one[0], 1)
+    assert await c.state("other") == ("Empty", other[0], 0)
+    assert await c.add(one, {BAR: [0]}, "other") == {(BAR, 0): 49}
