@@ -1,0 +1,156 @@
+"""Exactly once while everything dies: three copiers, a blow every second, and the output is the input.
+
+5,000 records with the interop suite, 100,000 nightly. A broker is down at a time, killed or stopped; a copier is killed
+or left alone. What counts in the end: a read_committed reader finds each record once.
+"""
+
+import itertools
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+import understudy
+
+COPIER = Path(__file__).with_name("copier.py")
+PARTITIONS = 9
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": 0,
+    "broker.session.timeout.ms": 1000,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+    "offsets.topic.num.partitions": 8,
+    "transaction.state.log.num.partitions": 8,
+    "default.replication.factor": 3,
+    "min.insync.replicas": 1,
+    "transaction.state.log.min.isr": 1,
+}
+
+
+@dataclass
+class Copiers:
+    """Three copiers that are started again whenever they end."""
+
+    bootstrap: str
+    batch: int
+    log: Path
+    chance: random.Random
+    running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    starts: int = 0
+    kills: int = 0
+
+    def keep_up(self) -> None:
+        """Start those that are not there."""
+        for number in range(3):
+            process = self.running.get(number)
+            if process is None or process.poll() is not None:
+                self.starts += 1
+                words = (self.bootstrap, "source", "sink", "copiers", f"copier-{number}", self.batch, self.starts)
+                with self.log.open("ab") as log:
+                    self.running[number] = subprocess.Popen(
+                        [sys.executable, str(COPIER), *map(str, words)], stdout=log, stderr=log
+                    )
+
+    def kill_one(self) -> None:
+        """SIGKILL, in the middle of whatever it does."""
+        self.running[self.chance.randrange(3)].kill()
+        self.kills += 1
+
+    def close(self) -> None:
+        """End them all."""
+        for process in self.running.values():
+            process.kill()
+            process.wait()
+
+
+class Feeder:
+    """Puts records 0 to count - 1 into the source, a share at a time, whatever is down meanwhile."""
+
+    def __init__(self, bootstrap: str, count: int, shares: int) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True})
+        self._left = iter(range(count))
+        self._share = -(-count // shares)
+
+    def feed(self) -> None:
+        """The next share."""
+        for number in itertools.islice(self._left, self._share):
+            self._producer.produce("source", key=str(number), value=str(number), partition=number % PARTITIONS)
+        self._producer.poll(0)
+
+
+def committed(bootstrap: str) -> Iterator[list[str]]:
+    """What a read_committed reader finds in the sink, in pieces, without end."""
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_committed",
+                       "enable.auto.commit": False, "fetch.wait.max.ms": 50})  # fmt: skip
+    reader.assign([TopicPartition("sink", partition, 0) for partition in range(PARTITIONS)])
+    try:
+        while True:
+            found = reader.consume(1000, 0.2)
+            yield [(each.value() or b"").decode() for each in found if each.error() is None]
+    finally:
+        reader.close()
+
+
+def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple[Counter[str], str]:
+    """Run it, feeding one of so many shares a second; what was read, and the story in one line."""
+    chance = random.Random(count)
+    with understudy.start(brokers=3, settings=SETTINGS, topics={"source": PARTITIONS, "sink": PARTITIONS}) as kafka:
+        feeder = Feeder(kafka.bootstrap_servers, count, shares)
+        feeder.feed()
+        copiers = Copiers(kafka.bootstrap_servers, batch, log, chance)
+        seen: Counter[str] = Counter()
+        down: int | None = None
+        broken = 0
+        next_blow = time.monotonic() + 1
+        deadline = time.monotonic() + seconds
+        try:
+            for values in committed(kafka.bootstrap_servers):
+                copiers.keep_up()
+                seen.update(values)
+                if (len(seen) == count and not values) or time.monotonic() > deadline:
+                    break
+                if time.monotonic() < next_blow:
+                    continue
+                next_blow = time.monotonic() + 1
+                feeder.feed()
+                if down is not None:
+                    kafka.brokers[down].start()
+                    down = None
+                elif chance.random() < 0.7:
+                    down, broken = chance.randrange(1, 4), broken + 1
+                    (kafka.brokers[down].kill if chance.random() < 0.5 else kafka.brokers[down].stop)()
+                if chance.random() < 0.3:
+                    copiers.kill_one()
+        finally:
+            copiers.close()
+    return seen, f"{broken} brokers down, {copiers.kills} copiers killed, {copiers.starts} started"
+
+
+def check(count: int, batch: int, shares: int, seconds: int, log: Path) -> None:
+    """Each record once."""
+    seen, story = chaos(count, batch, shares, seconds, log)
+    sys.stdout.write(f"{count} records: {story}\n")
+    twice = {value: times for value, times in seen.items() if times > 1}
+    missing = count - len(seen)
+    assert not twice, f"{len(twice)} delivered more than once, such as {list(twice.items())[:5]}; {story}"
+    assert not missing, f"{missing} of {count} missing; {story}\n{log.read_text()[-2000:]}"
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(300)
+def test_five_thousand_records_come_out_once_each(tmp_path: Path) -> None:
+    """The slice of the chaos run that CI has time for."""
+    check(5_000, 100, 20, 200, tmp_path / "copiers.log")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_a_hundred_thousand_records_come_out_once_each(tmp_path: Path) -> None:
+    """The whole run: transactions of 750."""
+    check(100_000, 750, 120, 1500, tmp_path / "copiers.log")

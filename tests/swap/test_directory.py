@@ -1,0 +1,97 @@
+"""What a data directory must be like, and what becomes of things in it that nobody knows."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.serving import start
+from tests.swap.contents import send
+from tests.swap.looking import look
+from tests.swap.nodes import Node
+from tests.swap.test_crash import make_topic, values
+from understudy.errors import StartError
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def refused(node: Node, **options: object) -> str:
+    """The one sentence with which a server ends, exit code 1, that is started on the directory."""
+    with pytest.raises(StartError, match="ended with code 1: ") as told:
+        start(data_dir=node.data, **options)
+    (sentence,) = str(told.value).partition("code 1: ")[2].splitlines()
+    assert sentence.startswith("understudy serve: ")
+    return sentence.removeprefix("understudy serve: ")
+
+
+def test_a_second_process_is_told_in_one_sentence(bare_node: Node) -> None:
+    """The first one goes on."""
+    bare_node.start_ours()
+    make_topic(bare_node.bootstrap)
+    assert (
+        refused(bare_node) == f"the data directory {bare_node.data} is in use by another process (its .lock is taken)"
+    )
+    send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"goes on")
+    assert values(bare_node.bootstrap) == [b"goes on"]
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(180)
+def test_kafka_and_we_keep_each_other_out(node: Node, tmp_path: Path) -> None:
+    """Each takes the lock that the other looks at."""
+    node.start_kafka()
+    assert "is in use by another process" in refused(node)
+    node.stop()
+    node.start_ours()
+    other = Node(tmp_path / "other")
+    other.folder.mkdir()
+    other.data.symlink_to(node.data)
+    with pytest.raises(RuntimeError, match="Failed to acquire lock"):
+        other.start_kafka()
+
+
+def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
+    """Nothing there to be read; a file in its place; another node's; partitions whose metadata is missing."""
+    assert "is no data directory to be read: it has no meta.properties" in refused(bare_node, read_only=True)
+    bare_node.data.write_text("")
+    assert "cannot be used: [Errno 17] File exists" in refused(bare_node)
+    bare_node.data.unlink()
+    bare_node.start_ours()
+    make_topic(bare_node.bootstrap)
+    bare_node.stop()
+    properties = bare_node.data / "meta.properties"
+    said = properties.read_text()
+    properties.write_text(said.replace("node.id=1", "node.id=7"))
+    assert refused(bare_node) == "the data directory belongs to node 7, not to node 1"
+    properties.write_text(said)
+    shutil.rmtree(bare_node.data / "__cluster_metadata-0")
+    assert "has partitions (t-0) but not __cluster_metadata-0" in refused(bare_node)
+
+
+def test_one_broker_and_several_have_different_directories(bare_node: Node, tmp_path: Path) -> None:
+    """Each would look empty to the other."""
+    bare_node.start_ours()
+    bare_node.stop()
+    assert refused(bare_node, brokers=2) == f"{bare_node.data} is the data directory of one broker, not of 2"
+    several = Node(tmp_path / "several")
+    several.folder.mkdir()
+    start(data_dir=several.data, brokers=2).stop()
+    sentence = f"{several.data} is the data directory of several brokers; say --brokers as before"
+    assert refused(several) == sentence
+
+
+def test_logs_that_the_metadata_does_not_know_are_put_aside(bare_node: Node) -> None:
+    """Their directories are renamed, as Kafka does; the rest is served."""
+    bare_node.start_ours()
+    make_topic(bare_node.bootstrap)
+    send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"known")
+    told = look(bare_node.bootstrap, ())
+    bare_node.stop()
+    for name in ("ghost-0", "t-1"):
+        shutil.copytree(bare_node.data / "t-0", bare_node.data / name)
+    bare_node.start_ours()
+    assert look(bare_node.bootstrap, ()) == told
+    names = {path.name.partition(".")[0] for path in bare_node.data.glob("*-stray")}
+    assert names == {"ghost-0", "t-1"}
+    assert not (bare_node.data / "ghost-0").exists()

@@ -1,0 +1,55 @@
+"""compose.yaml without an engine: its variables start a server, its app talks to it through the network's listener."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.understudy.serving import serve
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def free_port() -> str:
+    """A port that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[dict[str, str]]:
+    """A server told what compose.yaml tells it, on ports of this machine that stand for 9092, 29092 and 9099."""
+    found = {port: free_port() for port in ("29092", "9092", "9099")}
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8").partition("  app:")[0]
+    values = dict(re.findall(r"^ +(UNDERSTUDY_\w+): (?!\|)(.+)$", text, re.MULTILINE))
+    topics = re.search(r"UNDERSTUDY_TOPIC: \|\n((?: {8}.*\n)+)", text)
+    assert topics is not None
+    values["UNDERSTUDY_TOPIC"] = topics[1]
+    for name, value in values.items():
+        moved = re.sub(r"29092|9092|9099", lambda port: found[port[0]], value)
+        values[name] = moved.replace("=kafka:", "=127.0.0.1:")  # no network here gives the service its name
+    env = {"UNDERSTUDY_HOST": "127.0.0.1", "UNDERSTUDY_PORT": found["9092"], "UNDERSTUDY_CONTROL_PORT": found["9099"]}
+    with serve(env={**env, **values}):
+        yield found
+
+
+def test_each_listener_tells_its_own_address(ports: dict[str, str]) -> None:
+    """The host's programs are told localhost, the network's containers the service's name."""
+    for port, told in (("9092", f"localhost:{ports['9092']}"), ("29092", f"127.0.0.1:{ports['29092']}")):
+        found = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=10)
+        assert [f"{broker.host}:{broker.port}" for broker in found.brokers.values()] == [told]
+        assert {"orders", "payments"} <= set(found.topics)
+
+
+def test_the_app_does_its_work_through_the_network_listener(ports: dict[str, str]) -> None:
+    """As its container would, by the variable that compose.yaml gives it."""
+    env = os.environ | {"BOOTSTRAP_SERVERS": f"127.0.0.1:{ports['29092']}"}
+    app = ROOT / "examples" / "compose" / "app.py"
+    done = subprocess.run([sys.executable, app], env=env, capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout) == (0, "read 10 orders\n"), done.stderr

@@ -1,0 +1,88 @@
+"""The Dockerfiles and compose.yaml: what no container engine is needed for to see."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.dockerfile import Instruction, read, variables
+from understudy.serve import OPTIONS
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCKERFILES = [ROOT / "Dockerfile", ROOT / "examples" / "compose" / "Dockerfile"]
+OPTION_VARIABLES = {option.variable for option in OPTIONS}
+
+
+def steps(path: Path, word: str) -> list[Instruction]:
+    """The instructions with this word."""
+    return [step for step in read(path) if step.word == word]
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_image_is_small_and_reproducible_in_its_steps(path: Path) -> None:
+    """Tagged bases, no recommended packages, package lists removed in the layer that fetched them, no ADD."""
+    images = [step.rest.partition(" AS ")[0] for step in steps(path, "FROM")]
+    assert [image for image in images if ":" not in image or image.endswith(":latest")] == []
+    for step in steps(path, "RUN"):
+        if "apt-get install" in step.rest:
+            assert "--no-install-recommends" in step.rest
+            assert "rm -rf /var/lib/apt/lists/*" in step.rest
+        if "pip install" in step.rest:
+            assert "--no-cache-dir" in step.rest
+    assert steps(path, "ADD") == []
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_image_runs_one_process_that_is_not_root(path: Path) -> None:
+    """A number as the last USER, and the exec form, so that signals reach the process itself."""
+    assert steps(path, "USER")[-1].rest.isdigit()
+    assert steps(path, "USER")[-1].rest != "0"
+    for step in [*steps(path, "ENTRYPOINT"), *steps(path, "CMD")]:
+        assert step.argv
+
+
+def test_the_image_is_told_by_variables_that_the_server_knows() -> None:
+    """Every UNDERSTUDY_* of the Dockerfile and of compose.yaml is an option's twin."""
+    said = set(re.findall(r"\bUNDERSTUDY_[A-Z_]+\b", (ROOT / "compose.yaml").read_text(encoding="utf-8")))
+    for step in steps(ROOT / "Dockerfile", "ENV"):
+        said |= {name for name in variables(step.rest) if name.startswith("UNDERSTUDY_")}
+    assert said
+    assert said - OPTION_VARIABLES == set()
+
+
+def test_the_image_can_be_reached_and_asked_how_it_is() -> None:
+    """Ports exposed are the ports served; the health check asks the control plane."""
+    path = ROOT / "Dockerfile"
+    env = {name: value for step in steps(path, "ENV") for name, value in variables(step.rest).items()}
+    exposed = steps(path, "EXPOSE")[0].rest.split()
+    assert exposed == [env["UNDERSTUDY_PORT"], env["UNDERSTUDY_CONTROL_PORT"]]
+    assert steps(path, "HEALTHCHECK")[0].rest == 'CMD ["understudy", "ctl", "health"]'
+
+
+def test_what_the_image_copies_is_there_and_is_not_ignored() -> None:
+    """A room that is added to the wheel is added here too."""
+    copied = {name for step in steps(ROOT / "Dockerfile", "COPY") if not step.flags for name in step.rest.split()[:-1]}
+    assert [name for name in sorted(copied) if not (ROOT / name).exists()] == []
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert [name for name in sorted(copied) if f"!{name}" not in ignored] == []
+    rooms = re.findall(r'^"(\w+)" = "understudy/_server/', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert set(rooms) <= copied
+
+
+def test_hadolint_finds_nothing() -> None:
+    """Hadolint's rules, save DL3008: versions of Debian's packages cannot be pinned, old ones leave the mirrors."""
+    hadolint = Path(sys.executable).with_name("hadolint")
+    command = [str(path) for path in (hadolint, "--ignore", "DL3008", "--no-color", *DOCKERFILES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_the_image_can_be_built_and_does_what_it_promises() -> None:
+    """Each step of the Dockerfile in a Debian root, then: ready, not root, healthy, speaks Kafka, stops."""
+    tool = ROOT / "tools" / "docker_rehearsal.py"
+    done = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -1,0 +1,97 @@
+"""What the documentation says is what the code does: code from examples, commands that parse, links that lead on."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import understudy
+from broker.options import parse
+from broker.settings.names import is_setting
+from understudy import ctl, serve
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+
+
+def commands(word: str) -> Iterator[list[str]]:
+    """The arguments of each `understudy <word> ...` line that stands in a code block, continued lines joined."""
+    for page in PAGES:
+        for block in re.findall(r"^ *```\w*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                if line.strip().startswith(f"understudy {word} "):
+                    yield shlex.split(line, comments=True)[2:]
+
+
+def test_every_serve_command_starts_a_server() -> None:
+    """Its options exist and make sense together."""
+    said = list(commands("serve"))
+    assert said
+    for argv in said:
+        assert parse(serve.gather(argv, {})).brokers >= 1
+
+
+def test_every_ctl_command_is_a_verb() -> None:
+    """Its words and options exist."""
+    said = list(commands("ctl"))
+    assert said
+    parser = ctl.parser()
+    for argv in said:
+        assert parser.parse_args(argv).verb.path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_that_is_said_to_come_from_an_example_does(page: Path) -> None:
+    """Word by word, so that the examples' tests are the documentation's."""
+    pattern = r"<!-- from (\S+) -->\n```python\n(.*?)```"
+    for name, code in re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL):
+        assert code in (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link names a file or a folder of the repository."""
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page: Path) -> None:
+    """A path in code that begins with one of our folders."""
+    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+    named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_names_that_are_promised_exist() -> None:
+    """`understudy.something` in a page is public."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    words = set(re.findall(r"\bunderstudy\.([a-z]+)\(", text))
+    assert words - set(understudy.__all__) == set()
+    assert [name for name in understudy.__all__ if not hasattr(understudy, name)] == []
+
+
+def test_the_settings_that_are_named_exist() -> None:
+    """`--set name=` in a page is a setting of Kafka's."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    names = set(re.findall(r"--set ([a-z][a-z.]+)=", text))
+    assert names
+    assert [name for name in names if not is_setting(name)] == []
+
+
+def test_the_make_targets_that_are_named_exist() -> None:
+    """`make something` in a page is a target."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) - targets == set()
+
+
+def test_the_tables_are_made_from_the_code() -> None:
+    """tools/generate_reference.py --check finds nothing stale."""
+    tool = ROOT / "tools" / "generate_reference.py"
+    done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "written: nothing")

@@ -1,0 +1,315 @@
+"""The house rules: what can be checked about the source is checked here, so that nobody has to remember it."""
+
+import ast
+import functools
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.handlers import APIS
+from protocol.apis import ApiKey
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES_OF_A_FILE = 400
+MOST_LINES_OF_A_FUNCTION = 60
+ROOMS = ("broker", "protocol", "storage", "pipeline", "conformance", "understudy")
+
+OF_CONTROLLERS = {
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.ENVELOPE,
+    ApiKey.FETCH_SNAPSHOT,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+    ApiKey.CONTROLLER_REGISTRATION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+    ApiKey.UPDATE_RAFT_VOTER,
+}
+"""On no broker's listener (core A.7)."""
+
+# Said in two parts, so that this file does not break its own rules.
+REGISTRIES = tuple(
+    name + rest
+    for name, rest in (
+        ("pypi", ".org"),
+        ("pythonhosted", ".org"),
+        ("npmjs", ".org"),
+        ("npmjs", ".com"),
+        ("yarnpkg", ".com"),
+        ("repo.maven", ".apache"),
+        ("repo1", ".maven"),
+        ("maven", ".org"),
+        ("proxy.golang", ".org"),
+        ("sum.golang", ".org"),
+        ("crates", ".io"),
+        ("docker", ".io"),
+        ("ghcr", ".io"),
+        ("quay", ".io"),
+        ("deb.debian", ".org"),
+    )
+)
+MACHINE_PATHS = re.compile(r"(?<![\w.$}/])/(?:wor" + r"k|roo" + r"t|home/\w+)/")
+VAGUE_NAMES = re.compile(r"(?:Manager|Helper|Helpers|Util|Utils|Service)$", re.IGNORECASE)
+
+
+@functools.cache
+def files() -> tuple[Path, ...]:
+    """Every file that git knows or would take, as it lies in the working tree."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    return tuple(ROOT / name for name in sorted(filter(None, listed.split("\0"))) if (ROOT / name).is_file())
+
+
+def python_files(*folders: str) -> list[Path]:
+    """The Python files, all of them or those under some folders."""
+    found = [path for path in files() if path.suffix == ".py"]
+    return [path for path in found if not folders or path.relative_to(ROOT).parts[0] in folders]
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    """The file, parsed once."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def place(path: Path, line: int) -> str:
+    """As editors jump to it."""
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method of a file."""
+    yield from (node for node in ast.walk(tree(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    """A file that grows gets a second one beside it."""
+    counts = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
+    assert [f"{place(path, count)}" for path, count in counts.items() if count > MOST_LINES_OF_A_FILE] == []
+
+
+def test_no_function_is_longer_than_60_lines() -> None:
+    """A function fits on a screen."""
+    long = [
+        f"{place(path, node.lineno)} {node.name}"
+        for path in python_files()
+        for node in functions(path)
+        if (node.end_lineno or node.lineno) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
+    ]
+    assert long == []
+
+
+def test_names_say_what_a_thing_is() -> None:
+    """Nobody knows what a Manager, a Helper, a Util or a Service does."""
+    classes = [
+        f"{place(path, node.lineno)} {node.name}"
+        for path in python_files(*ROOMS)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and VAGUE_NAMES.search(node.name)
+    ]
+    modules = [place(path, 1) for path in python_files(*ROOMS) if VAGUE_NAMES.search(path.stem)]
+    assert classes + modules == []
+
+
+def handlers() -> list[Path]:
+    """The files of broker/handlers that answer an API."""
+    return [
+        path
+        for path in python_files("broker")
+        if path.parent.name == "handlers" and re.search(r"^API\b.*= ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
+def api_name(path: Path) -> str:
+    """Kafka's name of the API that a handler's file answers: end_txn is EndTxn."""
+    return "".join(part.capitalize() for part in path.stem.split("_"))
+
+
+def test_every_api_is_asked_by_a_test() -> None:
+    """Its request is made somewhere in tests/handlers or tests/scenarios; which test proves what, their names tell."""
+    benches = [path for path in python_files("tests") if path.relative_to(ROOT).parts[1] in {"handlers", "scenarios"}]
+    made = {
+        node.func.id
+        for path in benches
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert [path.stem for path in handlers() if f"{api_name(path)}Request" not in made] == []
+
+
+def test_every_api_says_which_versions_it_serves_and_what_it_lacks() -> None:
+    """In its file's docstring, in the words that GAPS.md takes from there."""
+    wrong = []
+    for api in APIS:
+        text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
+        low, high = api.versions
+        told = rf"Version {low}\b(?!-)" if low == high else rf"Versions {low}-{high}\b"
+        if not re.search(told, text) or not re.search(r"(?:Not done|Differs from Kafka): ", text):
+            wrong.append(api.key.title)
+    assert wrong == []
+
+
+def test_every_api_of_kafka_has_a_line_in_gaps() -> None:
+    """Those that we serve, those that we do not, and none of those that only a controller has."""
+    rows = re.findall(r"^\| (\d+) \| (\w+) \|", (ROOT / "GAPS.md").read_text(encoding="utf-8"), re.MULTILINE)
+    expected = [(str(int(key)), key.title) for key in sorted(ApiKey) if key not in OF_CONTROLLERS]
+    assert rows == expected
+
+
+def test_what_pages_take_from_the_code_is_current() -> None:
+    """GAPS.md and docs/states.md."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "generate_pages.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout + done.stderr == "written: nothing\n", "run: python tools/generate_pages.py"
+
+
+def test_every_api_is_in_the_list() -> None:
+    """broker/handlers/__init__.py names every file that answers an API, and nothing else does the registering."""
+    listed = (ROOT / "broker" / "handlers" / "__init__.py").read_text(encoding="utf-8")
+    missing = [path.stem for path in handlers() if not re.search(rf"\b{path.stem}\.API\b", listed)]
+    assert missing == []
+
+
+def mapped() -> tuple[set[str], set[str]]:
+    """The files that ARCHITECTURE.md's map names, and the folders that it describes as a whole."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    block = text.partition("\n## The tree\n")[2].partition("```\n")[2].partition("```")[0]
+    named: set[str] = set()
+    folders: list[str] = []  # those that enclose the line
+    opened: dict[str, bool] = {}  # folder -> whether lines follow below it
+    for line in filter(str.strip, block.splitlines()):
+        depth = (len(line) - len(line.lstrip())) // 2
+        del folders[depth:]
+        above = "".join(folders)
+        if above:
+            opened[above] = True
+        for name in re.split(r"  +", line.strip())[0].split():
+            if name.endswith("/"):
+                folders.append(name)
+                opened[above + name] = False
+            else:
+                named.add(above + name)
+    return named, {folder for folder, has_lines in opened.items() if not has_lines}
+
+
+def test_the_map_shows_the_tree() -> None:
+    """Every file has its place in ARCHITECTURE.md, and nothing stands there that is gone."""
+    named, whole = mapped()
+    there = {str(path.relative_to(ROOT)) for path in files()}
+    unmapped = {name for name in there - named if not name.startswith(tuple(whole))}
+    gone = named - there | {folder for folder in whole if not any(name.startswith(folder) for name in there)}
+    assert (sorted(unmapped), sorted(gone)) == ([], []), "give each file its line in ARCHITECTURE.md, 'The tree'"
+
+
+def versions_compared(path: Path) -> Iterator[str]:
+    """Places where something called a version is compared with a number."""
+    for node in ast.walk(tree(path)):
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        names = [side.attr if isinstance(side, ast.Attribute) else getattr(side, "id", "") for side in sides]
+        parts = [inner for side in sides if not isinstance(side, ast.Subscript) for inner in ast.walk(side)]
+        numbers = any(isinstance(part, ast.Constant) and type(part.value) is int for part in parts)
+        if numbers and any(name in {"version", "api_version", "request_version"} for name in names):
+            yield place(path, node.lineno)
+
+
+def test_no_handler_compares_a_version_with_a_number() -> None:
+    """What a version means has a name, with its KIP, in protocol/features.py."""
+    watched = [path for path in python_files("broker") if {"handlers", "middleware"} & set(path.parts)]
+    assert [spot for path in watched for spot in versions_compared(path)] == []
+
+
+def test_no_test_sleeps() -> None:
+    """Tests push the clock, or wait for the event itself."""
+    called = re.compile(r"\bsleep" + r"\((?!0\))")  # sleep(0) only lets others run
+    found = [
+        place(path, number)
+        for path in files()
+        if path.is_relative_to(ROOT / "tests") and path.suffix == ".py"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if called.search(line)
+    ]
+    assert found == []
+
+
+ASSERTING = re.compile(r"assert|raises|warns|check|expect|verify|fail|fnmatch_lines", re.IGNORECASE)
+
+
+def asserts(node: ast.AST) -> bool:
+    """Whether a test can fail by itself: an assert, or a call of something that asserts."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assert):
+            return True
+        if isinstance(inner, ast.Call):
+            name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
+            if ASSERTING.search(name):
+                return True
+    return False
+
+
+def test_every_test_can_fail() -> None:
+    """A test that asserts nothing proves nothing."""
+    idle = [
+        f"{place(path, node.lineno)} {node.name}"
+        for path in python_files("tests")
+        if path.name.startswith("test_")
+        for node in functions(path)
+        if node.name.startswith("test_") and not asserts(node)
+    ]
+    assert idle == []
+
+
+def test_no_file_is_binary() -> None:
+    """What is checked in can be read; what cannot is made by the test that needs it."""
+    assert [str(path.relative_to(ROOT)) for path in files() if b"\0" in path.read_bytes()] == []
+
+
+def lines_of_text() -> Iterator[tuple[Path, int, str]]:
+    """Every line that is checked in."""
+    for path in files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            yield path, number, line
+
+
+def test_no_file_names_the_host_of_a_registry() -> None:
+    """Where packages come from is the machine's business: mirrors exist."""
+    found = [place(path, n) for path, n, line in lines_of_text() if any(host in line for host in REGISTRIES)]
+    assert found == []
+
+
+def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
+    """Paths are relative, or come from the caller."""
+    assert [place(path, n) for path, n, line in lines_of_text() if MACHINE_PATHS.search(line)] == []
+
+
+@pytest.mark.parametrize("path", ["Makefile", ".ci/run", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"])
+def test_the_house_has_its_papers(path: str) -> None:
+    """What a newcomer looks for first is there."""
+    assert (ROOT / path).stat().st_size > 0
+
+
+def test_every_make_target_is_explained() -> None:
+    """`make` without a word lists them all, and none of them is taken for a file."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", text, re.MULTILINE))
+    phony = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())  # type: ignore[index]
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert targets == phony == {line.split()[0] for line in shown.splitlines()}

@@ -1,0 +1,103 @@
+"""A control plane that answers what a test tells it to, and remembers what it was asked; and a process that is none."""
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from understudy.launcher import Ready
+
+
+class Server(ThreadingHTTPServer):
+    """Room for many callers at once: five, the default, make the sixth wait a second."""
+
+    request_queue_size = 100
+
+
+class FakeControl:
+    """Answers by "METHOD /path" (the query left out); anything else gets an empty object."""
+
+    def __init__(self, answers: Mapping[str, Any] | None = None) -> None:
+        self.answers: dict[str, Any] = {
+            "GET /v1/faults": {"faults": []},
+            "GET /v1/journal": {"entries": []},
+            "GET /v1/transactions": {"transactions": []},
+            **(answers or {}),
+        }
+        self.seen: list[tuple[str, str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.server = Server(("127.0.0.1", 0), self.handler())
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        """A handler class that knows this control plane."""
+        control = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                length = int(self.headers.get("Content-Length", 0))
+                body = self.rfile.read(length)
+                control.seen.append((self.command, self.path, json.loads(body) if body else None))
+                control.headers.append(dict(self.headers.items()))
+                status, content = control.reply(f"{self.command} {self.path.partition('?')[0]}")
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - http.server's names
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                """Say nothing."""
+
+        return Handler
+
+    def reply(self, question: str) -> tuple[int, bytes]:
+        """Status and body; an answer may be a (status, document) pair, bytes, or a document."""
+        answer = self.answers.get(question, {})
+        status, answer = answer if isinstance(answer, tuple) else (200, answer)
+        return status, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop answering."""
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+class FakeProcess:
+    """Stands where a ServerProcess would: started with options, alive until it is stopped."""
+
+    started: "list[FakeProcess]" = []  # noqa: RUF012 - what a test looks at
+    answers: Mapping[str, Any] = {}
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self.options = list(options)
+        self.control = FakeControl(type(self).answers)
+        self.alive = True
+        self.ready = Ready(("127.0.0.1:1", "127.0.0.1:2"), self.control.url, "cluster", 1)
+        type(self).started.append(self)
+
+    def log(self, lines: int = 30) -> str:
+        """A log of one line."""
+        return f"the last of {lines} lines"
+
+    def stop(self) -> None:
+        """End it."""
+        if self.alive:
+            self.alive = False
+            self.control.close()

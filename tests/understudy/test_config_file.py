@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+
+from understudy.config_file import ConfigFileError, properties, read
+from understudy.serve import OPTIONS
+
+BY_NAME = {option.name: option for option in OPTIONS}
+
+
+def test_a_toml_file_names_the_options_by_their_names(tmp_path: Path) -> None:
+    """Arrays and tables for what may be repeated, a list or a number for the ports, a boolean for a flag."""
+    file = tmp_path / "u.toml"
+    file.write_text(
+        'port = [19092, 19093]\ndata_dir = "d"\nread-only = true\nlog-format = "json"\ncontrol-port = "off"\n'
+        'topic = ["a:3"]\n[set]\n"auto.create.topics.enable" = false\n[feature]\n"transaction.version" = 1\n'
+    )
+    assert read(str(file), BY_NAME) == {
+        "port": ["19092,19093"],
+        "data-dir": ["d"],
+        "read-only": ["true"],
+        "log-format": ["json"],
+        "control-port": ["off"],
+        "topic": ["a:3"],
+        "set": ["auto.create.topics.enable=false"],
+        "feature": ["transaction.version=1"],
+    }
+
+
+def test_a_flag_that_is_false_counts_as_not_given(tmp_path: Path) -> None:
+    """read-only = false is the same as no line."""
+    (tmp_path / "u.toml").write_text("read-only = false\nport = 0\n")
+    assert read(str(tmp_path / "u.toml"), BY_NAME) == {"port": ["0"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("prot = 1", "names an option that does not exist: prot (did you mean port?)"),
+        ("brokers = [1, 2]", "brokers takes one value"),
+        ("brokers = ", "is not TOML"),
+        ("lifeline = true", "names an option that does not exist: lifeline"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, words: str) -> None:
+    """One sentence with the file, the key and the nearest name."""
+    (tmp_path / "u.toml").write_text(text)
+    with pytest.raises(ConfigFileError, match=r"--config .*u\.toml") as refused:
+        read(str(tmp_path / "u.toml"), BY_NAME)
+    assert words in str(refused.value)
+
+
+def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+    """Only the two endings of the contract are read."""
+    (tmp_path / "u.yaml").write_text("a: b")
+    with pytest.raises(ConfigFileError, match=r"neither \*\.toml nor \*\.properties"):
+        read(str(tmp_path / "u.yaml"), BY_NAME)
+
+
+def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    """Comments, three separators, continued lines, escapes, and values that hold '=' and ';'."""
+    text = (
+        "# a comment\n! another\n\nbroker.id=1\nlisteners : PLAINTEXT://:9092\nlog.dirs /tmp/a\\:b\n"
+        'sasl.jaas=org.X required \\\n    username="a" \\\n    password="b=c";\nna\\u006de=v\\tw\nempty=\n'
+    )
+    assert properties(text) == {
+        "broker.id": "1",
+        "listeners": "PLAINTEXT://:9092",
+        "log.dirs": "/tmp/a:b",
+        "sasl.jaas": 'org.X required username="a" password="b=c";',
+        "name": "v\tw",
+        "empty": "",
+    }
+    (tmp_path / "server.properties").write_text("a.b=1\nc.d=2")
+    assert read(str(tmp_path / "server.properties"), BY_NAME) == {"properties": ["a.b=1", "c.d=2"]}

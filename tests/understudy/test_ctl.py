@@ -1,0 +1,168 @@
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.understudy.fake import FakeControl
+from understudy import ctl
+from understudy.cli import main
+from understudy.completion import tree
+from understudy.verbs import VERBS, Param, Verb
+
+
+@pytest.fixture
+def control(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeControl]:
+    """A control plane where `ctl` looks for one."""
+    with FakeControl() as made:
+        monkeypatch.setenv("UNDERSTUDY_CONTROL_URL", made.url)
+        yield made
+
+
+SAMPLES = {"int": "7", "json": '{"a": 1}', "ms": "15m", "float": "0.5", "names": "topics", "action": "disconnect=reset"}
+MEANT = {"int": 7, "json": {"a": 1}, "ms": 900_000, "float": 0.5, "names": ["topics"], "flag": True,
+         "action": {"disconnect": "reset"}}  # fmt: skip
+
+
+def sample(row: Param) -> str:
+    """A value that the parameter takes."""
+    return row.choices[0] if row.choices else SAMPLES.get(row.kind, "word")
+
+
+def meant(row: Param) -> object:
+    """What the sample means."""
+    return row.choices[0] if row.choices else MEANT.get(row.kind, "word")
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+def test_every_verb_can_be_said_with_every_parameter(verb: Verb, control: FakeControl) -> None:
+    """Words, then what the path and the body need, then options for the rest."""
+    argv = ["ctl", *verb.words.split(), *("name" for _ in verb.places)]
+    rows = [*verb.query, *verb.body]
+    argv += [sample(row) for row in rows if row.required]
+    for row in rows:
+        if not row.required:
+            option = f"--{row.name.replace('_', '-')}"
+            argv += [option] if row.kind == "flag" else [option, sample(row)]
+    if verb.media != "json":
+        control.answers[f"{verb.method} {verb.path}"] = b"text"
+    assert main([*argv, *(["--json"] if verb.media == "json" else [])]) == 0
+    method, path, body = control.seen[-1]
+    assert (method, path.partition("?")[0]) == (verb.method, re.sub(r"\{\w+\}", "name", verb.path))
+    if verb.method not in {"GET", "DELETE"}:
+        expected = verb.document({row.name: meant(row) for row in verb.body})
+        assert body == expected
+
+
+def test_a_list_is_a_table(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers stand to the right, inner lists are counted, long cells are cut, what is not there is a dash."""
+    control.answers["GET /v1/topics"] = {
+        "topics": [
+            {"name": "orders", "id": "x" * 70, "internal": False, "partitions": [{"partition": 0}, {"partition": 1}]},
+            {"name": "p", "id": None, "internal": True, "partitions": []},
+        ]
+    }
+    assert main(["ctl", "topics", "list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"NAME    {'ID':60}  INTERNAL  PARTITIONS",
+        f"orders  {'x' * 57}...  no        2",
+        f"p       {'-':60}  yes       -",
+    ]
+
+
+def test_an_answer_without_a_list_is_facts(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line a field; the list, if there is one, comes after them."""
+    brokers = [{"id": 1, "port": 9092, "up": True}]
+    control.answers["GET /v1/cluster"] = {"controller": 1, "features": {"a": 1}, "brokers": brokers}
+    assert main(["ctl", "cluster"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        *("controller  1", 'features    {"a": 1}'),
+        *("ID  HOST  PORT  UP   FENCED  EPOCH", " 1  -     9092  yes  -       -"),
+    ]
+
+
+def test_json_is_what_the_server_said(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """For scripts."""
+    control.answers["GET /v1/clock"] = {"now_ms": 5, "frozen": False}
+    assert main(["ctl", "--json", "clock", "show"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"now_ms": 5, "frozen": False}
+
+
+def test_bytes_go_to_a_file(control: FakeControl, tmp_path: pytest.TempPathFactory) -> None:
+    """`journal pcap -o FILE`."""
+    control.answers["GET /v1/journal.pcap"] = b"\xd4\xc3"
+    assert main(["ctl", "journal", "pcap", "-o", f"{tmp_path}/j.pcap"]) == 0
+    with open(f"{tmp_path}/j.pcap", "rb") as file:  # noqa: PTH123 - as the user wrote it
+        assert file.read() == b"\xd4\xc3"
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("250", 250), ("250ms", 250), ("1.5s", 1500), ("15m", 900_000), ("2h", 7_200_000), ("7d", 604_800_000)],
+)
+def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
+    """As people say it."""
+    assert ctl.duration_ms(text) == ms
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        ("ctl clok", "understudy ctl: no such verb: clok (did you mean clock?)\n"),
+        ("ctl clock", "understudy ctl clock: needs one of show, advance, freeze, thaw\n"),
+        ("ctl clock advance soon", "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not 'soon'\n"),
+        ("ctl faults add --apl EndTxn", "understudy ctl: no such option: --apl\n"),
+        ("ctl faults add --apply-then hangup", "argument --apply-then: knows error, disconnect, drop, delay_ms, not"),
+        ("ctl faults add --alter {", "argument --alter: needs JSON, not '{'"),
+        ("srve", "understudy: no such command: srve (did you mean serve?)\n"),
+        ("--versoin", "understudy: no such option: --versoin (did you mean --version?)\n"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    argv: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the nearest name where one is near."""
+    with pytest.raises(SystemExit) as left:
+        main(argv.split())
+    said = capsys.readouterr()
+    assert (left.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert sentence in said.err
+
+
+def test_a_refusal_is_one_sentence_and_exit_code_1(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """The problem's detail; likewise when nobody is there."""
+    control.answers["GET /v1/topics/t"] = (404, {"title": "Not Found", "detail": "no such topic: t"})
+    with pytest.raises(SystemExit) as left:
+        main(["ctl", "topics", "show", "t"])
+    assert (left.value.code, capsys.readouterr().err) == (1, "understudy ctl: no such topic: t\n")
+    with pytest.raises(SystemExit) as left:
+        main(["ctl", "health", "--control", "127.0.0.1:1"])
+    assert left.value.code == 1
+    assert "no control plane answers at http://127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_the_port_is_the_servers_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a container `understudy ctl health` needs no argument, whatever the server was told."""
+    monkeypatch.delenv("UNDERSTUDY_CONTROL_URL", raising=False)
+    monkeypatch.setenv("UNDERSTUDY_CONTROL_PORT", "7777")
+    monkeypatch.setenv("UNDERSTUDY_CONTROL_TOKEN", "t")
+    found = ctl.address({})
+    assert (found.url, found.token) == ("http://127.0.0.1:7777", "t")
+
+
+def test_every_command_can_be_completed(capsys: pytest.CaptureFixture[str]) -> None:
+    """All three shells know each verb; options are in the tree too."""
+    for shell in ("bash", "zsh", "fish"):
+        assert main(["completion", shell]) == 0
+        assert "advance freeze thaw" in capsys.readouterr().out
+    assert "--transactional-id" in tree()["ctl faults add"]
+    assert "--as-version" in tree()["serve"]
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first thing that people type."""
+    for argv in ([], ["--help"], ["help"]):
+        assert main(argv) == 0
+        assert "serve       serve a Kafka cluster" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"understudy \d+\.\d+\.\d+\n", capsys.readouterr().out)

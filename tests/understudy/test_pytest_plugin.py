@@ -1,0 +1,185 @@
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+
+import pytest
+
+from tests.understudy.fake import FakeProcess
+from understudy.client import cluster as cluster_module
+
+FAULT = {"id": "f1", "hits": 0, "match": {"api": "EndTxn"}, "do": {"drop": True}}
+
+
+@pytest.fixture(autouse=True)
+def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeProcess]]:
+    """The server processes that the inner session started; all have ended when it has."""
+    started: list[FakeProcess] = []
+    monkeypatch.setattr(FakeProcess, "started", started)
+    monkeypatch.setattr(FakeProcess, "answers", {})
+    monkeypatch.setattr(cluster_module, "ServerProcess", FakeProcess)
+    yield started
+    assert [process for process in started if process.alive] == []
+
+
+def run(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.RunResult:
+    """Run a test file in a session of its own."""
+    pytester.makepyfile(code)
+    loaded = [] if entry_points(group="pytest11", name="understudy") else ["-p", "understudy.pytest_plugin"]
+    unused = [word for name in ("cacheprovider", "xdist", "hypothesispytest") for word in ("-p", f"no:{name}")]
+    scope = ("-o", "asyncio_default_fixture_loop_scope=function")
+    return pytester.runpytest_inprocess(*loaded, *unused, *scope, *arguments)
+
+
+def test_one_process_serves_the_session_and_is_reset_between_tests(
+    pytester: pytest.Pytester, processes: list[FakeProcess]
+) -> None:
+    """The first test gets it fresh, the second reset."""
+    code = """
+        def test_one(kafka): assert kafka.bootstrap_servers
+        def test_two(kafka): kafka.health()
+    """
+    run(pytester, code).assert_outcomes(passed=2)
+    assert len(processes) == 1
+    assert [path for _, path, _ in processes[0].control.seen] == [
+        *("/v1/faults?unmet=true", "/v1/reset", "/v1/health", "/v1/faults?unmet=true"),
+    ]
+
+
+def test_the_marker_chooses_the_cluster(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """A test's marker wins over its module's; equal wishes share a process."""
+    code = """
+        import pytest
+        pytestmark = pytest.mark.kafka(brokers=3, seed=1)
+        def test_one(kafka): pass
+        @pytest.mark.kafka(seed=2)
+        def test_two(kafka): pass
+        @pytest.mark.kafka(seed=1)
+        def test_three(kafka): pass
+    """
+    run(pytester, code, "--strict-markers").assert_outcomes(passed=3)
+    assert [process.options[4:] for process in processes] == [
+        ["--brokers", "3", "--seed", "1"],
+        ["--brokers", "3", "--seed", "2"],
+    ]
+
+
+def test_the_factory_gives_each_wish_a_cluster_of_its_own(
+    pytester: pytest.Pytester, processes: list[FakeProcess]
+) -> None:
+    """Two in one test are two processes; the next test gets one of them."""
+    code = """
+        def test_two_at_once(kafka_cluster):
+            first, second = kafka_cluster(brokers=2), kafka_cluster(brokers=2)
+            assert first.control_url != second.control_url
+        def test_another(kafka_cluster):
+            kafka_cluster(brokers=2)
+    """
+    run(pytester, code).assert_outcomes(passed=2)
+    assert len(processes) == 2
+
+
+def test_a_fault_that_no_request_met_fails_the_test(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test itself fails, not its teardown, and the fault is printed."""
+    monkeypatch.setattr(FakeProcess, "answers", {"POST /v1/faults": FAULT, "GET /v1/faults": {"faults": [FAULT]}})
+    result = run(pytester, "def test_it(kafka): kafka.faults.add(api='EndTxn', drop=True)")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["no request met these faults:", '*{"match": {"api": "EndTxn"}, "do": {"drop": true}}'])
+
+
+def test_an_optional_fault_may_be_missed(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """optional=True says so."""
+    monkeypatch.setattr(FakeProcess, "answers", {"POST /v1/faults": FAULT, "GET /v1/faults": {"faults": [FAULT]}})
+    code = "def test_it(kafka): kafka.faults.add(optional=True, api='EndTxn', drop=True)"
+    run(pytester, code).assert_outcomes(passed=1)
+
+
+STORY = {
+    "GET /v1/journal": {
+        "entries": [
+            {
+                "id": 1,
+                "at_ms": 43_203_120,
+                "api": "EndTxn",
+                "version": 4,
+                "broker": 1,
+                "connection": 7,
+                "client_id": "b",
+                "error": "PRODUCER_FENCED",
+                "duration_ms": 0.31,
+            }
+        ]
+    },
+    "GET /v1/transactions": {"transactions": [{"transactional_id": "x"}]},
+    "GET /v1/transactions/x/why": {"why": "fenced: client b called InitProducerId", "error": "PRODUCER_FENCED"},
+    "GET /v1/journal.pcap": b"pcap",
+}
+
+
+def test_a_failing_test_tells_what_the_cluster_saw(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Last requests, why it refused, the server's log; and the journal is kept where asked."""
+    monkeypatch.setattr(FakeProcess, "answers", STORY)
+    result = run(pytester, "def test_it(kafka): assert not kafka", "--kafka-journal", "kept")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*understudy: last requests*",
+            "43203.120 broker 1 connection 7 b: EndTxn v4 -> PRODUCER_FENCED (0.3 ms)",
+            "*understudy: why it refused*",
+            "x: fenced: client b called InitProducerId",
+            "*understudy: the server's log*",
+            "the last of 30 lines",
+        ]
+    )
+    kept = sorted(path.name for path in (pytester.path / "kept").iterdir())
+    assert kept == [f"{result_name(pytester)}-1.json", f"{result_name(pytester)}-1.pcap"]
+
+
+def result_name(pytester: pytest.Pytester) -> str:
+    """How the test file's one test is called in a file's name."""
+    return f"{next(pytester.path.glob('test_*.py')).name}_test_it"
+
+
+def test_a_server_that_died_is_replaced(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """The next test gets a new one."""
+    code = """
+        def test_one(kafka): kafka.process.stop()
+        def test_two(kafka): kafka.health()
+    """
+    run(pytester, code).assert_outcomes(passed=2)
+    assert len(processes) == 2
+
+
+def test_asynchronous_tests_use_the_same_fixture(pytester: pytest.Pytester) -> None:
+    """With pytest-asyncio and with anyio's own plugin."""
+    code = """
+        import pytest
+        @pytest.mark.asyncio
+        async def test_asyncio(kafka): assert (await kafka.aio.health()).status == "ok"
+        @pytest.mark.anyio
+        @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+        async def test_anyio(kafka, anyio_backend): assert (await kafka.aio.health()).status == "ok"
+    """
+    run(pytester, code, "-o", "asyncio_mode=strict").assert_outcomes(passed=2)
+
+
+def test_a_marker_with_positional_arguments_is_refused(pytester: pytest.Pytester) -> None:
+    """The sentence names the test."""
+    code = """
+        import pytest
+        @pytest.mark.kafka(3)
+        def test_it(kafka): pass
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*test_it: @pytest.mark.kafka takes keyword arguments only*"])
+
+
+def test_a_session_that_asks_for_no_cluster_starts_none(
+    pytester: pytest.Pytester, processes: list[FakeProcess]
+) -> None:
+    """The plugin costs nothing to those who do not use it."""
+    run(pytester, "def test_it(): pass").assert_outcomes(passed=1)
+    assert processes == []

@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import pytest
+
+from understudy import serve
+
+
+def test_every_option_has_a_default_or_is_left_out() -> None:
+    """Without a word, only the documented defaults are there."""
+    given = serve.gather([], {})
+    assert given == {
+        "host": ["127.0.0.1"],
+        "port": ["9092"],
+        "brokers": ["1"],
+        "control-port": ["9099"],
+        "control-host": ["127.0.0.1"],
+        "log-format": ["console"],
+        "log-level": ["info"],
+        "given": [],
+    }
+
+
+def test_every_option_has_a_twin_in_the_environment() -> None:
+    """UNDERSTUDY_SOME_NAME says what --some-name says, for each row of the table."""
+    environ = {option.variable: "1" for option in serve.OPTIONS if option.name != "config"}
+    given = serve.from_environment(environ)
+    assert set(given) == {option.name for option in serve.OPTIONS} - {"config"}
+
+
+def test_a_repeated_option_takes_one_value_a_line_in_the_environment() -> None:
+    """Values keep their blanks, commas and semicolons: a JAAS entry survives."""
+    environ = {"UNDERSTUDY_SET": "a.b=one two;\nc.d=x,y\n\n", "UNDERSTUDY_TOPIC": "orders:3"}
+    given = serve.from_environment(environ)
+    assert given == {"set": ["a.b=one two;", "c.d=x,y"], "topic": ["orders:3"]}
+
+
+@pytest.mark.parametrize(
+    ("rest", "name"),
+    [
+        ("LOG_RETENTION_MS", "log.retention.ms"),
+        ("A__B_C", "a_b.c"),
+        ("LISTENER_NAME_X_SCRAM___SHA___256_SASL_JAAS_CONFIG", "listener.name.x.scram-sha-256.sasl.jaas.config"),
+    ],
+)
+def test_a_setting_has_a_variable_of_its_own_as_in_kafkas_image(rest: str, name: str) -> None:
+    """UNDERSTUDY_SET_... spells dots, underscores and dashes as Kafka's image does."""
+    assert serve.from_environment({f"UNDERSTUDY_SET_{rest}": "v"}) == {"set": [f"{name}=v"]}
+
+
+def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path: Path) -> None:
+    """Scalars are replaced; repeated ones are joined, the strongest voice last."""
+    file = tmp_path / "u.toml"
+    file.write_text('brokers = 2\nhost = "file"\nport = 1\ntopic = ["a:1"]\n[set]\nx = 1\n')
+    environ = {"UNDERSTUDY_HOST": "env", "UNDERSTUDY_PORT": "2", "UNDERSTUDY_TOPIC": "b"}
+    given = serve.gather(["--config", str(file), "--port", "3", "--topic", "c", "--set", "x=2"], environ)
+    assert (given["brokers"], given["host"], given["port"]) == (["2"], ["env"], ["3"])
+    assert (given["topic"], given["set"]) == (["a:1", "b", "c"], ["x=1", "x=2"])
+    assert given["given"] == ["brokers", "config", "host", "port", "set", "topic"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--prot", "1"], "understudy serve: no such option: --prot (did you mean --port?)\n"),
+        (["--as-verson=3.9"], "understudy serve: no such option: --as-verson (did you mean --as-version?)\n"),
+        (["--port"], "understudy serve: argument --port: expected one argument\n"),
+        (["--config", "x.toml"], "understudy serve: --config x.toml cannot be read: No such file or directory\n"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_and_exit_code_2(
+    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The nearest name is said; nothing else is printed."""
+    with pytest.raises(SystemExit) as left:
+        serve.gather(argv, {})
+    assert (left.value.code, capsys.readouterr().err) == (2, sentence)
+
+
+def test_help_names_every_option_but_the_hidden(capsys: pytest.CaptureFixture[str]) -> None:
+    """--help is generated from the same table."""
+    with pytest.raises(SystemExit):
+        serve.gather(["--help"], {})
+    text = capsys.readouterr().out
+    assert [option.name for option in serve.OPTIONS if f"--{option.name}" not in text] == ["lifeline"]

@@ -1,0 +1,165 @@
+"""The command and its server, as one process: what the contract says about starting, being ready, and stopping."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import understudy
+from tests.understudy.serving import COMMAND, FREE, ROOT, serve, value
+from understudy import results
+from understudy.client import Cluster
+from understudy.launcher import environment
+from understudy.verbs import VERBS
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A running cluster of two brokers."""
+    with understudy.start(brokers=2, topics=["orders:3"]) as started:
+        yield started
+
+
+def test_the_banner_and_the_ready_file_tell_the_same(tmp_path: Path) -> None:
+    """bootstrap.servers and control, on lines of their own and as JSON."""
+    ready = tmp_path / "ready.json"
+    with serve(*FREE, "--brokers", "2", "--ready-file", str(ready)) as (process, lines):
+        while not ready.exists():
+            assert process.poll() is None
+        said = json.loads(ready.read_text())
+    assert said["pid"] == process.pid
+    assert value(lines, "bootstrap.servers") == ",".join(said["bootstrap_servers"])
+    assert value(lines, "control") == said["control_url"]
+    assert said["bootstrap_servers"] == [f"{broker['host']}:{broker['port']}" for broker in said["brokers"]]
+    assert [broker["id"] for broker in said["brokers"]] == [1, 2]
+    assert said["cluster_id"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_within_two_seconds(number: signal.Signals) -> None:
+    """In good order: exit code 0, with a client connected."""
+    with serve(*FREE) as (process, lines):
+        host, _, port = value(lines, "bootstrap.servers").partition(":")
+        with socket.create_connection((host, int(port))):
+            process.send_signal(number)
+            assert process.wait(2) == 0
+
+
+def test_it_ends_with_the_one_who_started_it() -> None:
+    """--lifeline: standard input closes when the starter is gone, even by SIGKILL."""
+    with serve(*FREE, "--lifeline") as (process, _):
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(5) == 0
+
+
+def test_a_taken_port_is_one_sentence_that_names_port_and_option(cluster: Cluster) -> None:
+    """Exit code 1."""
+    port = cluster.bootstrap_servers.partition(",")[0].rpartition(":")[2]
+    command = [*COMMAND, "serve", "--port", port, "--control-port", "off"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=20, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"port {port} " in done.stderr
+    assert "--port" in done.stderr
+
+
+def test_nonsense_is_one_sentence_and_exit_code_2() -> None:
+    """From the command line to the exit code."""
+    command = [*COMMAND, "serve", "--set", "num.partitons=3"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=20, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("understudy serve: --set num.partitons=3: ")
+    assert "num.partitions" in done.stderr
+
+
+def test_the_rooms_are_the_servers_own(tmp_path: Path) -> None:
+    """A user's own packages broker, storage and protocol stand in nobody's way, and the client imports none of ours."""
+    for name in ("broker", "storage", "protocol"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise ImportError('this is the user\\'s {name}')\n")
+    script = (
+        "import sys; import understudy\n"
+        "with understudy.start() as kafka: print(kafka.health().status)\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('broker', 'storage', 'protocol')])\n"
+    )
+    env = environment() | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, "ok\n[]\n"), done.stderr
+    with serve(*FREE, command=[sys.executable, "-m", "understudy"], cwd=tmp_path, env=env) as (_, lines):
+        assert value(lines, "bootstrap.servers")
+
+
+def test_the_environment_says_what_the_command_line_may_say() -> None:
+    """As a container is told: by UNDERSTUDY_* alone."""
+    env = {"UNDERSTUDY_PORT": "0", "UNDERSTUDY_CONTROL_PORT": "0", "UNDERSTUDY_BROKERS": "2"}
+    with serve(env=env) as (_, lines):
+        assert value(lines, "bootstrap.servers").count(":") == 2
+
+
+def test_the_table_of_verbs_is_the_servers(cluster: Cluster) -> None:
+    """Every verb of the OpenAPI document has a row, so that Python and ctl can say it."""
+    paths = fetch(f"{cluster.control_url}/openapi.json")["paths"]
+    served = {(method.upper(), nameless(path)) for path, methods in paths.items() for method in methods}
+    served -= {("GET", path) for path in ("/", "/openapi.json")}
+    known = {(verb.method, nameless(verb.path)): verb.words for verb in VERBS}
+    assert served - known.keys() == set()
+
+
+def fetch(url: str) -> Any:
+    """A JSON document."""
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - the cluster's own
+        return json.load(answer)
+
+
+def nameless(path: str) -> str:
+    """A path with its names taken out: the server may call them otherwise."""
+    return "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/v1/health", results.Health), ("/v1/cluster", results.ClusterInfo), ("/v1/clock", results.ClockState)],
+)
+def test_the_results_have_the_servers_names(cluster: Cluster, path: str, kind: type) -> None:
+    """What the server answers is what the client's types hold: nothing is dropped, nothing is made up."""
+    said = fetch(f"{cluster.control_url}{path}")
+    assert set(said) == {spot.name for spot in fields(kind)}
+
+
+def test_the_cluster_can_be_steered(cluster: Cluster) -> None:
+    """From start to reset, by the blocking client."""
+    info = cluster.info()
+    assert [broker.id for broker in info.brokers] == [1, 2]
+    before = cluster.clock.show().now_ms
+    assert cluster.clock.advance(minutes=15).now_ms >= before + 900_000
+    cluster.brokers[2].kill()
+    assert [broker.up for broker in cluster.info().brokers] == [True, False]
+    cluster.brokers[2].start()
+    assert [broker.up for broker in cluster.info().brokers] == [True, True]
+    cluster.reset()
+    assert cluster.clock.show().ahead_ms == 0
+
+
+def test_a_refusal_of_the_server_says_what_to_write_instead(cluster: Cluster) -> None:
+    """Problem details, not a stack trace."""
+    with pytest.raises(understudy.ControlError) as refused:
+        cluster.brokers[9].kill()
+    assert refused.value.status == 404
+    with pytest.raises(understudy.ControlError) as refused:
+        cluster.reset(keep=["everything"])
+    assert (refused.value.status, refused.value.field) == (422, "keep")
+
+
+def test_a_server_that_cannot_start_tells_why() -> None:
+    """StartError carries the sentence."""
+    with pytest.raises(understudy.StartError, match=r"code 2: understudy serve: --brokers needs a number from 1"):
+        understudy.start(brokers=0)

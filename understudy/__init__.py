@@ -1,0 +1,58 @@
+"""Understudy: a stand-in for an Apache Kafka cluster, in a process of its own, steered from Python.
+
+    with understudy.start(brokers=3) as kafka:
+        kafka.bootstrap_servers
+        kafka.clock.advance(minutes=15)
+
+Names are imported when they are first used: the server's own command passes through here and has 0.4 s for everything.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from understudy.version import __version__
+
+if TYPE_CHECKING:
+    from understudy.actions import Delay, Disconnect, Drop, Error
+    from understudy.aio import AsyncCluster, AsyncFault, aconnect, astart
+    from understudy.client import Cluster, Fault, connect, start
+    from understudy.errors import ControlError, StartError, UnderstudyError, UnmetFaults, Unreachable
+
+HOMES = {
+    "understudy.actions": ("Delay", "Disconnect", "Drop", "Error"),
+    "understudy.aio": ("AsyncCluster", "AsyncFault", "aconnect", "astart"),
+    "understudy.client": ("Cluster", "Fault", "connect", "start"),
+    "understudy.errors": ("ControlError", "StartError", "UnderstudyError", "UnmetFaults", "Unreachable"),
+}
+
+__all__ = [
+    "AsyncCluster",
+    "AsyncFault",
+    "Cluster",
+    "ControlError",
+    "Delay",
+    "Disconnect",
+    "Drop",
+    "Error",
+    "Fault",
+    "StartError",
+    "UnderstudyError",
+    "UnmetFaults",
+    "Unreachable",
+    "__version__",
+    "aconnect",
+    "astart",
+    "connect",
+    "start",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use."""
+    import importlib
+
+    for module, names in HOMES.items():
+        if name in names:
+            value = getattr(importlib.import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,137 @@
+# Made from understudy/aio/coordination.py by tools/generate_client.py: change it there.
+"""Brokers, coordinators, transactions, groups, and the versions that clients are told."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from understudy import results
+from understudy.client.part import Part
+from understudy.shape import build
+
+
+class Broker(Part):
+    """One broker identity."""
+
+    def kill(self) -> None:
+        """Reset its connections and lose its memory; its log is recovered at `start`."""
+        self._ask("brokers kill")
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        self._ask("brokers stop")
+
+    def start(self) -> None:
+        """Start it again."""
+        self._ask("brokers start")
+
+    def pause(self) -> None:
+        """Let it accept and read nothing more."""
+        self._ask("brokers pause")
+
+    def resume(self) -> None:
+        """End the pause."""
+        self._ask("brokers resume")
+
+
+class Brokers(Part):
+    """The brokers, by id."""
+
+    def __getitem__(self, broker: int) -> Broker:
+        """The broker with this id."""
+        return Broker(self._send, broker=broker)
+
+
+class Coordinators(Part):
+    """Who coordinates which group and which transactional id."""
+
+    def move(
+        self, *, type: Literal["group", "transaction"], key: str, broker: int, loading_ms: int | None = None
+    ) -> None:
+        """Give the key another coordinator, which for `loading_ms` answers COORDINATOR_LOAD_IN_PROGRESS."""
+        extra = {} if loading_ms is None else {"loading_ms": loading_ms}
+        self._ask("coordinators move", type=type, key=key, broker=broker, **extra)
+
+
+class Transaction(Part):
+    """A transactional id."""
+
+    def show(self) -> results.Transaction:
+        """State, epochs, partitions, pending offsets, deadline and timeline."""
+        return build(results.Transaction, self._ask("transactions show"))
+
+    def why(self) -> results.Refusal:
+        """The last refusal told in words."""
+        return build(results.Refusal, self._ask("transactions why"))
+
+    def hold(self, at: Literal["prepare", "markers", "complete"], *, after_markers: int | None = None) -> None:
+        """Stop the next commit or abort at a step; while held the broker answers what Kafka answers there."""
+        extra = {} if after_markers is None else {"after_markers": after_markers}
+        self._ask("transactions hold", at=at, **extra)
+
+    def release(self) -> None:
+        """Let it go on."""
+        self._ask("transactions release")
+
+    def abort(self) -> None:
+        """Abort it as its timeout would."""
+        self._ask("transactions abort")
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the stored epoch, to reach exhaustion."""
+        self._ask("transactions set-epoch", epoch=epoch)
+
+
+class Transactions(Part):
+    """The transactional ids."""
+
+    def __getitem__(self, transactional_id: str) -> Transaction:
+        """The one of this name."""
+        return Transaction(self._send, transactional_id=transactional_id)
+
+    def list(self) -> Sequence[results.Transaction]:
+        """All of them."""
+        found = (self._ask("transactions list"))["transactions"]
+        return [build(results.Transaction, transaction) for transaction in found]
+
+
+class Group(Part):
+    """One group."""
+
+    def show(self) -> results.Group:
+        """Members, assignment, offsets, lag."""
+        return build(results.Group, self._ask("groups show"))
+
+    def rebalance(self) -> None:
+        """Rebalance it now."""
+        self._ask("groups rebalance")
+
+    def evict(self, member: str) -> None:
+        """Remove a member as if its session had timed out."""
+        self._ask("groups evict", member=member)
+
+
+class Groups(Part):
+    """The groups, by id."""
+
+    def __getitem__(self, group: str) -> Group:
+        """The group with this id."""
+        return Group(self._send, group=group)
+
+    def list(self) -> Sequence[results.Group]:
+        """All of them."""
+        return [build(results.Group, group) for group in (self._ask("groups list"))["groups"]]
+
+
+class Versions(Part):
+    """The versions of the APIs that new connections are told."""
+
+    def show(self) -> Mapping[str, results.VersionRange]:
+        """By API."""
+        apis = (self._ask("versions show"))["apis"]
+        return {name: build(results.VersionRange, limits) for name, limits in apis.items()}
+
+    def set(self, *, as_version: str | None = None, **apis: tuple[int, int]) -> None:
+        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs."""
+        said = {} if as_version is None else {"as_version": as_version}
+        limits = {name: {"min": least, "max": most} for name, (least, most) in apis.items()}
+        self._ask("versions set", **said, apis=limits)

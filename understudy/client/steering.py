@@ -1,0 +1,133 @@
+# Made from understudy/aio/steering.py by tools/generate_client.py: change it there.
+"""Faults, the journal, and states to go back to."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from understudy import results
+from understudy.actions import wire
+from understudy.client.part import Ask, Part
+from understudy.shape import build
+from understudy.wishes import FaultOptions, JournalQuery, check
+
+
+class Fault(Part):
+    """A fault that was added. As a context manager it is removed in the end."""
+
+    def __init__(self, faults: "Faults", state: results.FaultState) -> None:
+        super().__init__(faults._send, fault=state.id)  # noqa: SLF001 - its own house
+        self.faults, self.id, self.match, self.do = faults, state.id, state.match, state.do
+
+    def show(self) -> results.FaultState:
+        """As the server holds it now."""
+        return build(results.FaultState, self._ask("faults show"))
+
+    def hits(self) -> int:
+        """How many requests it has met."""
+        return (self.show()).hits
+
+    def wait_hits(self, n: int = 1, *, timeout_ms: int = 10_000) -> results.FaultState:
+        """Wait until it has met `n` requests; raises TimeoutError if it takes longer than `timeout_ms`."""
+        state = build(results.FaultState, self._ask("faults show", wait_hits=n, timeout_ms=timeout_ms))
+        if state.hits < n:
+            raise TimeoutError(f"{state.hits} of {n} requests met the fault {self.match} within {timeout_ms} ms")
+        return state
+
+    def remove(self) -> None:
+        """Take it back. If no request met it, it is remembered as unmet."""
+        state = self.show()
+        self._ask("faults remove")
+        if not state.met:
+            self.faults.missed.append(state)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove it, unless the cluster was reset meanwhile."""
+        if any(state.id == self.id for state in self.faults.list()):
+            self.remove()
+
+
+class Faults(Part):
+    """What goes wrong on purpose."""
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        self.optional: set[str] = set()
+        self.missed: list[results.FaultState] = []
+
+    def _add(self, optional: bool, options: Mapping[str, Any]) -> Fault:
+        check(options, FaultOptions, "faults.add")
+        said = self._ask("faults add", **{name: wire(value) for name, value in options.items()})
+        state = build(results.FaultState, said)
+        if optional:
+            self.optional.add(state.id)
+        return Fault(self, state)
+
+    def add(self, *, optional: bool = False, **options: Unpack[FaultOptions]) -> Fault:
+        """Meet matching requests with a fault; `optional` says that it is no failure if there is none."""
+        return self._add(optional, options)
+
+    def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
+        """All of them, or those that no request has met."""
+        found = (self._ask("faults list", unmet=unmet or None))["faults"]
+        return [build(results.FaultState, state) for state in found]
+
+    def unmet(self) -> Sequence[results.FaultState]:
+        """The faults that no request met, those that were taken back included, the optional ones not."""
+        there = [*self.missed, *self.list(unmet=True)]
+        return [state for state in there if state.id not in self.optional]
+
+    def clear(self) -> None:
+        """Remove them all."""
+        self._ask("faults clear")
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: the server has forgotten them too."""
+        self.optional.clear()
+        self.missed.clear()
+
+
+class Journal(Part):
+    """Every request with its answer."""
+
+    def find(self, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
+        """The requests that match, oldest first."""
+        check(query, JournalQuery, "journal.find")
+        found = (self._ask("journal list", **query))["entries"]
+        return [build(results.JournalEntry, entry) for entry in found]
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._ask("journal clear")
+
+    def pcap(self) -> bytes:
+        """A capture that Wireshark's Kafka dissector reads."""
+        content: bytes = self._ask("journal pcap")
+        return content
+
+
+class Snapshot(Part):
+    """The cluster's state as it was."""
+
+    def restore(self) -> None:
+        """Back to it."""
+        self._ask("snapshots restore")
+
+
+class Snapshots(Part):
+    """States to go back to, by id."""
+
+    def __getitem__(self, snapshot: str) -> Snapshot:
+        """The one with this id."""
+        return Snapshot(self._send, snapshot=snapshot)
+
+    def take(self) -> Snapshot:
+        """Keep the whole cluster's state."""
+        return self[(self._ask("snapshots take"))["id"]]

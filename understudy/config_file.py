@@ -1,0 +1,115 @@
+"""Reads `--config FILE`: TOML with the options' own names, or a real broker's server.properties."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.parser import nearest
+
+if TYPE_CHECKING:  # serve reads files through this module
+    from understudy.serve import Option
+
+
+class ConfigFileError(Exception):
+    """The file cannot be read; the message is one sentence that names it."""
+
+
+def read(path: str, options: Mapping[str, "Option"]) -> dict[str, list[str]]:
+    """Option name -> values; a server.properties gives the one key `properties` with KEY=VALUE values."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        message = f"--config {path} cannot be read: {reason}"
+        raise ConfigFileError(message) from error
+    if file.suffix == ".toml":
+        return from_toml(path, text, options)
+    if file.suffix == ".properties":
+        return {"properties": [f"{key}={value}" for key, value in properties(text).items()]}
+    raise ConfigFileError(f"--config {path} is neither *.toml nor *.properties")
+
+
+def from_toml(path: str, text: str, options: Mapping[str, "Option"]) -> dict[str, list[str]]:
+    """The options of a TOML file; repeated ones as an array of strings or, where they have names, as a table."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = f"--config {path} is not TOML: {error}"
+        raise ConfigFileError(message) from error
+    given: dict[str, list[str]] = {}
+    for key, value in document.items():
+        option = options.get(key.replace("_", "-"))
+        if option is None or option.name in {"config", "lifeline"}:
+            raise ConfigFileError(f"--config {path} names an option that does not exist: {key}{nearest(key, options)}")
+        values = spelled(option.name, value)
+        if option.name == "port":
+            values = [",".join(values)]
+        if len(values) != 1 and not option.repeatable:
+            raise ConfigFileError(f"--config {path}: {key} takes one value")
+        if option.metavar is not None or value is True:
+            given[option.name] = values
+    return given
+
+
+def spelled(name: str, value: object) -> list[str]:
+    """A TOML value as the command line would spell it."""
+    if isinstance(value, dict):
+        mark = ":" if name == "topic" else "="
+        return [f"{key}{mark}{word(inner)}" for key, inner in value.items()]
+    if isinstance(value, list):
+        return [word(inner) for inner in value]
+    return [word(value)]
+
+
+def word(value: object) -> str:
+    """Kafka writes booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def properties(text: str) -> dict[str, str]:
+    r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` goes on, # and ! are comments."""
+    found: dict[str, str] = {}
+    lines = iter(text.splitlines())
+    for first in lines:
+        line = first.lstrip()
+        if not line or line[0] in "#!":
+            continue
+        while (len(line) - len(line.rstrip("\\"))) % 2:
+            line = line[:-1] + next(lines, "").lstrip()
+        key, value = split(line)
+        found[unescape(key)] = unescape(value).strip()
+    return found
+
+
+def split(line: str) -> tuple[str, str]:
+    """Key and value at the first separator that no backslash guards."""
+    position = 0
+    while position < len(line) and line[position] not in "=: \t":
+        position += 2 if line[position] == "\\" else 1
+    rest = line[position:].lstrip(" \t")
+    if rest[:1] in {"=", ":"}:
+        rest = rest[1:].lstrip(" \t")
+    return line[:position], rest
+
+
+def unescape(text: str) -> str:
+    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character stands for itself."""
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    position = 0
+    while position < len(text):
+        letter = text[position]
+        if letter != "\\":
+            out.append(letter)
+            position += 1
+        elif text[position + 1 : position + 2] == "u":
+            out.append(chr(int(text[position + 2 : position + 6], 16)))
+            position += 6
+        else:
+            following = text[position + 1 : position + 2]
+            out.append({"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(following, following))
+            position += 2
+    return "".join(out)

@@ -1,0 +1,66 @@
+"""From decoded JSON to the dataclasses of `results`: by name; what is missing keeps its default, extras are dropped.
+
+An older client therefore reads a newer server's answers, and the other way round.
+"""
+
+import base64
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@cache
+def hints(cls: Any) -> dict[str, Any]:
+    """The resolved types of a dataclass's fields."""
+    return typing.get_type_hints(cls)
+
+
+def build(cls: type[T], document: Mapping[str, Any]) -> T:
+    """An instance of the dataclass from a JSON object; raises TypeError if a field without a default is missing."""
+    kind: Any = cls
+    wanted, arguments = hints(kind), {}
+    for spot in fields(cls):  # type: ignore[arg-type]
+        if spot.name in document:
+            arguments[spot.name] = fit(wanted[spot.name], document[spot.name])
+        elif spot.default is MISSING and spot.default_factory is MISSING:
+            message = f"{cls.__name__} of the control plane lacks {spot.name!r}: {dict(document)!r}"
+            raise TypeError(message)
+    return cls(**arguments)
+
+
+def fit(kind: Any, value: Any) -> Any:
+    """The value as the annotated type wants it."""
+    if value is None:
+        return None
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in {typing.Union, types.UnionType}:
+        return fit(next(part for part in inner if part is not types.NoneType), value)
+    if origin is tuple:
+        return tuple(fit(inner[0], part) for part in value)
+    if kind is bytes:
+        return to_bytes(value)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return build(kind, value)
+    return value
+
+
+def to_bytes(value: Any) -> bytes:
+    """Keys and values travel as text where they are UTF-8, and as {"base64": ...} where they are not."""
+    if isinstance(value, Mapping):
+        return base64.b64decode(value["base64"])
+    return str(value).encode()
+
+
+def from_bytes(value: bytes | str | None) -> Any:
+    """The other way: text as it is, other bytes as {"base64": ...}."""
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}

@@ -1,0 +1,157 @@
+"""How a verb reaches the control plane: a connection per call, so that threads, tasks and loops may share a client.
+
+The standard library's http.client, because it imports in 25 ms where httpx takes 165, and a call on loopback costs less
+than a millisecond either way.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from understudy.errors import ControlError, Unreachable
+from understudy.verbs import BY_WORDS, Verb
+
+PATIENCE_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, ready to be sent: what both transports have in common."""
+
+    verb: Verb
+    target: str
+    body: bytes | None
+    headers: Mapping[str, str]
+    patience_s: float
+
+    def answer(self, status: int, content: bytes) -> Any:
+        """The decoded answer; raises ControlError for a problem document."""
+        if status >= 400:
+            raise refusal(status, content)
+        if self.verb.media == "bytes":
+            return content
+        if self.verb.media == "text":
+            return content.decode()
+        return json.loads(content) if content else {}
+
+
+def refusal(status: int, content: bytes) -> ControlError:
+    """The problem document (RFC 9457) as an exception; a body that is none is told as it is."""
+    try:
+        problem = json.loads(content)
+        title, detail = str(problem["title"]), str(problem.get("detail", ""))
+    except (ValueError, KeyError, TypeError):
+        return ControlError(status, f"HTTP {status}", content.decode(errors="replace")[:500])
+    return ControlError(status, title, detail, problem.get("field"))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a control plane listens (an empty URL: there is none), and the token it asks for."""
+
+    url: str
+    token: str | None = None
+
+    @property
+    def host(self) -> str:
+        """Host of the URL."""
+        return urlsplit(self.url).hostname or "127.0.0.1"
+
+    @property
+    def port(self) -> int:
+        """Port of the URL."""
+        return urlsplit(self.url).port or 80
+
+    def call(self, words: str, arguments: Mapping[str, Any]) -> Call:
+        """The request for a verb of the table; a path's names, query and body are picked from the arguments."""
+        if not self.url:
+            raise Unreachable(f"this cluster was started without a control plane, nobody can tell it to {words}")
+        verb = BY_WORDS[words]
+        document = verb.document(arguments)
+        headers = {"Host": f"{self.host}:{self.port}", "Accept": "*/*", "Connection": "close"}
+        body = None if document is None else json.dumps(document).encode()
+        if body is not None:
+            headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        patience_ms = PATIENCE_MS + int(arguments.get("timeout_ms") or 0)
+        return Call(verb, verb.target(arguments), body, headers, patience_ms / 1000)
+
+    def unreachable(self, error: Exception) -> Unreachable:
+        """Nobody answers there."""
+        return Unreachable(f"no control plane answers at {self.url}: {str(error) or type(error).__name__}")
+
+
+class Transport:
+    """Blocking calls."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def ask(self, words: str, arguments: Mapping[str, Any]) -> Any:
+        """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
+        from http.client import HTTPConnection, HTTPException
+
+        call = self.address.call(words, arguments)
+        connection = HTTPConnection(self.address.host, self.address.port, timeout=call.patience_s)
+        try:
+            connection.request(call.verb.method, call.target, call.body, dict(call.headers))
+            response = connection.getresponse()
+            status, content = response.status, response.read()
+        except (OSError, HTTPException) as error:
+            raise self.address.unreachable(error) from error
+        finally:
+            connection.close()
+        return call.answer(status, content)
+
+
+class AsyncTransport:
+    """The same without blocking, on asyncio or trio."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    async def ask(self, words: str, arguments: Mapping[str, Any]) -> Any:
+        """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
+        import anyio
+        import h11
+
+        call = self.address.call(words, arguments)
+        wire = h11.Connection(h11.CLIENT)
+        request = h11.Request(method=call.verb.method, target=call.target, headers=list(call.headers.items()))
+        out = wire.send(request) or b""
+        if call.body is not None:
+            out += wire.send(h11.Data(data=call.body)) or b""
+        out += wire.send(h11.EndOfMessage()) or b""
+        try:
+            with anyio.fail_after(call.patience_s):
+                async with await anyio.connect_tcp(self.address.host, self.address.port) as stream:
+                    await stream.send(out)
+                    status, content = await self.receive(stream, wire)
+        except (OSError, TimeoutError, anyio.BrokenResourceError, h11.ProtocolError) as error:
+            raise self.address.unreachable(error) from error
+        return call.answer(status, content)
+
+    async def receive(self, stream: Any, wire: Any) -> tuple[int, bytes]:
+        """Status and body of the one response."""
+        import anyio
+        import h11
+
+        status, parts = 0, []
+        while True:
+            event = wire.next_event()
+            if event is h11.NEED_DATA:
+                try:
+                    wire.receive_data(await stream.receive())
+                except anyio.EndOfStream:
+                    wire.receive_data(b"")
+            elif isinstance(event, h11.Response):
+                status = event.status_code
+            elif isinstance(event, h11.Data):
+                parts.append(bytes(event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                return status, b"".join(parts)
+            else:
+                raise OSError("the connection was closed before the answer")
