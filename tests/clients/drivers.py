@@ -1,0 +1,153 @@
+"""The drivers: what each is, and how it is run once against the session's cluster.
+
+Which clients there are stands in `clients.py`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.known import KNOWN
+from tests.clients.targets import ROOT, Target
+
+HERE = Path(__file__).resolve().parent
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+RUN_TIMEOUT_S = 180
+BUILD_TIMEOUT_S = 420
+
+
+def each_step(drivers: "Sequence[Driver]") -> pytest.MarkDecorator:
+    """Parametrize a test with every step of every driver: `driver`, `step`."""
+    pairs = [pytest.param(driver, step, id=f"{driver.name}-{step}") for driver in drivers for step in driver.steps]
+    return pytest.mark.parametrize(("driver", "step"), pairs)
+
+
+class UnavailableError(Exception):
+    """The client cannot be had on this machine; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """One client: the tools it takes, its part of setup.sh, and the command that plays a script."""
+
+    name: str
+    tools: tuple[str, ...]
+    part: str | None
+    build: Callable[[], Sequence[str]]
+    steps: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Played:
+    """What one run printed: each step's line by its name, and how long building and running took."""
+
+    lines: dict[str, dict[str, Any]]
+    stderr: str
+    build_s: float
+    run_s: float
+
+
+def command(arguments: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
+    """Run a build step; raises RuntimeError with what it said."""
+    done = subprocess.run(
+        [str(each) for each in arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout
+
+
+def missing(driver: Driver) -> list[str]:
+    """The tools that this machine lacks."""
+    return [tool for tool in driver.tools if shutil.which(tool) is None]
+
+
+def play(driver: Driver, target: Target) -> Played:
+    """Build the driver and run it against the cluster, on a topic of its own."""
+    if lacking := missing(driver):
+        raise UnavailableError(f"{driver.name} needs {', '.join(lacking)}: tests/clients/setup.sh toolchains")
+    began = time.monotonic()
+    if driver.part:
+        command([HERE / "setup.sh", driver.part])
+    prefix = driver.build()
+    built = time.monotonic()
+    topic = f"interop-{driver.name}-{uuid.uuid4().hex[:8]}"
+    base_ms = (int(time.time()) - 3600) * 1000  # an hour ago: retention leaves it alone
+    arguments = [*prefix, target.bootstrap, str(target.brokers), topic, str(base_ms)]
+    try:
+        done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+        stdout, stderr = done.stdout, done.stderr
+    except subprocess.TimeoutExpired as expired:
+        stdout, stderr = (_text(each) for each in (expired.stdout, expired.stderr))
+        stderr += f"\nkilled after {RUN_TIMEOUT_S} s"
+    lines = [json.loads(line) for line in stdout.splitlines() if line.startswith('{"step"')]
+    return Played({line["step"]: line for line in lines}, stderr, built - began, time.monotonic() - built)
+
+
+def _text(output: str | bytes | None) -> str:
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+
+
+class Runs:
+    """The session's runs: each driver plays once, a few at a time because most of a run is waiting."""
+
+    def __init__(self, target: Target, workers: int = 2) -> None:
+        self.target = target
+        self.pool = ThreadPoolExecutor(workers)
+        self.started: dict[str, Future[Played]] = {}
+
+    def start(self, drivers: Sequence[Driver]) -> None:
+        """Queue the drivers that are not queued yet."""
+        for driver in drivers:
+            if driver.name not in self.started:
+                self.started[driver.name] = self.pool.submit(play, driver, self.target)
+
+    def check(self, driver: Driver, step: str) -> None:
+        """Fail unless the step went well, or cannot go well with this client and did not."""
+        self.start([driver])
+        try:
+            played = self.started[driver.name].result()
+        except UnavailableError as reason:
+            if IN_CI:
+                pytest.fail(str(reason))
+            pytest.skip(str(reason))
+        line = played.lines.get(step)
+        if line is None:
+            pytest.fail(f"{driver.name} did not come to {step}:\n{played.stderr[-3000:]}")
+        reason_known = KNOWN.get((driver.name, step))
+        if reason_known is None:
+            assert line["ok"], f"{line['detail']}\n{played.stderr[-1500:]}"
+        else:
+            assert not line["ok"], f"known.py says of {driver.name} {step}: {reason_known}; but it passed"
+
+    def close(self) -> None:
+        """Begin nothing more; what still runs ends with its cluster."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def table(self) -> list[str]:
+        """A line for each client that ran: steps passed, times."""
+        rows = []
+        for name, future in self.started.items():
+            if not future.done() or future.cancelled() or future.exception():
+                continue
+            played = future.result()
+            passed = sum(bool(line["ok"]) for line in played.lines.values())
+            times = f"build {played.build_s:5.1f} s, run {played.run_s:5.1f} s"
+            rows.append(f"{name:28} {passed:3} of {len(played.lines)} steps, {times}")
+        return rows

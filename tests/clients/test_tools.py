@@ -1,0 +1,14 @@
+"""Kafka's own command-line tools, step by step."""
+
+import pytest
+
+from tests.clients.clients import KAFKA_TOOLS
+from tests.clients.drivers import Driver, Runs, each_step
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+
+
+@each_step(KAFKA_TOOLS)
+def test_client_plays_the_step(runs: Runs, driver: Driver, step: str) -> None:
+    """The step goes well, or cannot with this client and `known.py` says why."""
+    runs.check(driver, step)

@@ -1,0 +1,31 @@
+"""The transactional script: its steps in their order.
+
+A driver is called like the others, BOOTSTRAP BROKERS TOPIC BASE_MS, and prints a line for each step. It works on the
+topics TOPIC-in, TOPIC-out and TOPIC-result (three partitions each), with the transactional id TOPIC-id and the group
+TOPIC-group.
+"""
+
+TRANSACTION_STEPS = {
+    "create": "the topics are created, and 300 numbered records stand in the input",
+    "commit": "three partitions in one transaction: read_committed sees it after the commit",
+    "abort": "an aborted transaction is seen by read_uncommitted only",
+    "isolation": "read_committed sees neither an open transaction nor what comes after it, until it ends",
+    "fencing": "a second producer with the same id fences the first, whose open transaction is aborted",
+    "transform": "KIP-98: consume, transform, produce, send offsets; some abort; each record comes out once",
+    "zombie": "offsets sent by a member of a former generation are refused (KIP-447)",
+    "timeout": "a transaction that outlives its timeout is aborted by the coordinator, and the id goes on (KIP-588)",
+}
+GO_TRANSACTION_STEPS = {
+    **TRANSACTION_STEPS,
+    "transform_under_load": "GroupTransactSession: members come, go and die; each of 20,000 records comes out once",
+}
+
+# What Kafka's own test tools do, with clients killed on the way.
+TOOLS_STEPS = {
+    "verifiable_producer": "VerifiableProducer: 6,000 records, each acknowledged",
+    "verifiable_consumer": "VerifiableConsumer in a group of two reads all of them and commits",
+    "copier": "three TransactionalMessageCopiers in a group, random aborts, one killed: each record once",
+}
+STREAMS_STEPS = {
+    "exactly_once_v2": "a stateful count, killed and started again: every count of every key, each once",
+}

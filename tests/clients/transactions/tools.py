@@ -1,0 +1,206 @@
+"""Kafka's own test tools through TOOLS_STEPS, and Kafka Streams through STREAMS_STEPS; processes die on the way.
+
+Called as `python -m tests.clients.transactions.tools CLASS_PATH tools|streams BOOTSTRAP BROKERS TOPIC BASE_MS`.
+"""
+
+# ruff: noqa: D102 -- TOOLS_STEPS and STREAMS_STEPS say what each step is for
+
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
+from tests.clients.python.script import expect, report
+from tests.clients.targets import JVM
+from tests.clients.transactions.confluent import Confluent, cadmin
+from tests.clients.transactions.steps import STREAMS_STEPS, TOOLS_STEPS
+
+RECORDS = 6000
+PARTITIONS = 9
+KEYS, PER_KEY = 30, 100
+PATIENCE_S = 60.0
+
+
+class Process:
+    """A Java main class that prints JSON lines; a thread reads them."""
+
+    def __init__(self, class_path: str, main_class: str, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            ["java", *JVM, "-cp", class_path, main_class, *arguments], stdout=subprocess.PIPE, text=True
+        )
+        self.lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def follow(self, until: Callable[[dict[str, Any]], object]) -> bool:
+        """Read lines until one is right; False where the output ended first."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (line := self.lines.get(timeout=max(0.1, deadline - time.monotonic()))) is not None:
+            if until(line):
+                return True
+        return False
+
+    def end(self) -> int:
+        """Wait until it has ended by itself."""
+        return self.process.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        """At once, as by a power cut."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Tools:
+    """The steps; what one writes the next reads."""
+
+    def __init__(self, class_path: str, bootstrap: str, brokers: int, topic: str) -> None:
+        self.class_path, self.bootstrap, self.replicas = class_path, bootstrap, min(brokers, 3)
+        self.inputs, self.output, self.group = f"{topic}-in", f"{topic}-out", f"{topic}-group"
+        self.client = Confluent(bootstrap)
+
+    def java(self, tool: str, *arguments: str) -> Process:
+        """One of Kafka's tools."""
+        return Process(self.class_path, f"org.apache.kafka.tools.{tool}", *arguments)
+
+    def create(self, partitions: int) -> None:
+        """The two topics."""
+        wish = [cadmin.NewTopic(topic, partitions, self.replicas) for topic in (self.inputs, self.output)]
+        for future in self.client.admin.create_topics(wish).values():
+            future.result(20)
+
+    def read(self, topic: str, partitions: int, count: int, quiet_s: float = 1.0) -> list[tuple[bytes, bytes]]:
+        """Keys and values with read_committed, in each partition's order: so many, and what comes in a moment after."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "unused", "enable.auto.commit": False}
+        consumer = Consumer({**settings, "isolation.level": "read_committed"})
+        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(partitions)])
+        read: list[tuple[bytes, bytes]] = []
+        deadline = time.monotonic() + PATIENCE_S
+        whole = False
+        while not whole and time.monotonic() < deadline:
+            whole = len(read) >= count
+            messages = consumer.consume(1000, timeout=quiet_s if whole else 0.1)
+            read += [(m.key() or b"", m.value() or b"") for m in messages if m.error() is None]
+        consumer.close()
+        return read
+
+    def step_verifiable_producer(self) -> str:
+        self.create(PARTITIONS)
+        wish = ("--topic", self.inputs, "--max-messages", str(RECORDS), "--repeating-keys", "100")
+        producer = self.java("VerifiableProducer", *wish, "--bootstrap-server", self.bootstrap)
+        acknowledged = 0
+
+        def told(line: dict[str, Any]) -> bool:
+            nonlocal acknowledged
+            acknowledged += line["name"] == "producer_send_success"
+            return bool(line["name"] == "tool_data")
+
+        expect(producer.follow(told), "it ended without its summary")
+        expect(acknowledged == RECORDS, f"{acknowledged} acknowledged")
+        expect(producer.end() == 0, "exit code")
+        return f"{acknowledged} acknowledged"
+
+    def step_verifiable_consumer(self) -> str:
+        wish = ("--topic", self.inputs, "--group-id", self.group, "--bootstrap-server", self.bootstrap)
+        consumers = [self.java("VerifiableConsumer", *wish) for _ in range(2)]
+        counts = [0, 0]
+        committed: dict[int, int] = {}
+        deadline = time.monotonic() + PATIENCE_S
+        while sum(committed.values()) < RECORDS:
+            expect(time.monotonic() < deadline, f"{counts} consumed, {committed} committed")
+            for n, consumer in enumerate(consumers):
+                try:
+                    line = consumer.lines.get(timeout=0.05) or {"name": "ended"}
+                except queue.Empty:
+                    continue
+                expect(line["name"] != "ended", "a consumer ended")
+                if line["name"] == "records_consumed":
+                    counts[n] += line["count"]
+                if line["name"] == "offsets_committed":
+                    expect(line["success"], line)
+                    committed |= {each["partition"]: each["offset"] for each in line["offsets"]}
+        for consumer in consumers:
+            consumer.process.terminate()
+            expect(consumer.follow(lambda line: line["name"] == "shutdown_complete"), "no clean end")
+        return f"{counts} consumed, {len(committed)} partitions committed"
+
+    def copier(self, number: int) -> Process:
+        """One copier of the group."""
+        wish = {
+            "--input-topic": self.inputs,
+            "--input-partition": "-1",
+            "--output-topic": self.output,
+            "--broker-list": self.bootstrap,
+            "--consumer-group": f"{self.group}-copiers",
+            "--transaction-size": "100",
+            "--transactional-id": f"{self.output}-copier-{number}",
+            "--transaction-timeout": "20000",
+        }
+        flags = [part for pair in wish.items() for part in pair]
+        return self.java(
+            "TransactionalMessageCopier", *flags, "--group-mode", "--use-group-metadata", "--enable-random-aborts"
+        )
+
+    def step_copier(self) -> str:
+        copiers = [self.copier(number) for number in range(3)]
+        victim = copiers[1]
+        busy = victim.follow(lambda line: line.get("stage") == "ProcessLoop" and line.get("consumed", 0) > 200)
+        victim.kill()
+        copiers[1] = self.copier(1)
+        codes = [copier.end() for copier in copiers]
+        expect(codes == [0, 0, 0], f"exit codes {codes}")
+        read = Counter(value for _, value in self.read(self.output, PARTITIONS, RECORDS))
+        wanted = Counter(str(n).encode() for n in range(RECORDS))
+        expect(read == wanted, f"{sum((wanted - read).values())} missing, {sum((read - wanted).values())} too many")
+        return f"{sum(read.values())} records, killed {'at work' if busy else 'after its work'}"
+
+    # ---------------------------------------------------------------- Streams
+
+    def feed(self, turns: range) -> None:
+        """One record of every key for each turn."""
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        for turn in turns:
+            for key in range(KEYS):
+                producer.produce(self.inputs, key=f"key-{key}", value=str(turn))
+        expect(producer.flush(20) == 0, "not delivered")
+
+    def step_exactly_once_v2(self) -> str:
+        self.create(3)
+        with tempfile.TemporaryDirectory() as folder:
+            wish = (self.bootstrap, self.inputs, self.output, f"{self.group}-streams", folder)
+            first = Process(self.class_path, "streams.Count", *wish)
+            self.feed(range(PER_KEY // 2))
+            begun = len(self.read(self.output, 3, 300, quiet_s=0))
+            first.kill()
+            second = Process(self.class_path, "streams.Count", *wish)
+            self.feed(range(PER_KEY // 2, PER_KEY))
+            read = self.read(self.output, 3, KEYS * PER_KEY)
+            second.process.terminate()
+            second.end()
+        counts: dict[bytes, list[int]] = defaultdict(list)
+        for key, value in read:
+            counts[key].append(int(value))
+        wanted = list(range(1, PER_KEY + 1))
+        wrong = {key: steps for key, steps in counts.items() if steps != wanted}
+        expect(not wrong and len(counts) == KEYS, f"{len(counts)} keys; wrong: {wrong}")
+        return f"{len(read)} steps of {len(counts)} keys, killed after {begun}"
+
+
+if __name__ == "__main__":
+    libs, part, addresses, count_of_brokers, mine, _ = sys.argv[1:7]
+    played = Tools(libs, addresses, int(count_of_brokers), mine)
+    for name in STREAMS_STEPS if part == "streams" else TOOLS_STEPS:
+        report(name, getattr(played, f"step_{name}"))
