@@ -1,0 +1,1 @@
+"""The benchmarks: Understudy beside its peers, in one run, on one machine."""

@@ -1,0 +1,87 @@
+"""The benchmarks, side by side with the peers.
+
+    python -m benchmarks [--quick] [--rows produce_1k,first_join] [--targets understudy,kafka] [--json FILE] [--write]
+
+A full run takes at most 25 minutes, a quick one 4. Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is
+built by Go. A full run writes its tables into docs/benchmarks.md; any other prints them, unless it is told to --write.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from pathlib import Path
+
+from benchmarks import bulk, coordinators, latency, partition_log, process, report
+from benchmarks.machine import description
+from benchmarks.row import ALL, Row, Scale
+from benchmarks.runner import Run
+from benchmarks.targets import CACHE, KINDS, ROOT
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+_QUIET_LOAD = 1.5
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
+    made.add_argument("--quick", action="store_true", help="two rounds, an eighth of the records: at most 4 minutes")
+    made.add_argument("--rows", default="", help="only these, by name, with commas between")
+    made.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
+    made.add_argument("--rounds", type=int, help="how often each target has its turn")
+    made.add_argument("--part", type=float, help="how much of each row's records, 0.01 to 1")
+    made.add_argument("--largest", type=int, default=1_000_000, help="batches in the largest log of the slopes")
+    made.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures there")
+    made.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md in any case")
+    made.add_argument("--list", action="store_true", help="name the rows")
+    return made
+
+
+def chosen(rows: tuple[Row, ...], names: str) -> tuple[Row, ...]:
+    """The rows of these names, in their own order; exits with a sentence if one does not exist."""
+    wished = [name for name in names.split(",") if name]
+    known = {row.name for row in rows}
+    if unknown := [name for name in wished if name not in known]:
+        sys.exit(f"no row is called {unknown[0]}; there are {', '.join(sorted(known))}")
+    return tuple(row for row in rows if not wished or row.name in wished)
+
+
+def main() -> None:
+    """Run, print, write."""
+    options = parser().parse_args()
+    everything: tuple[Row, ...] = (
+        *bulk.ROWS,
+        *latency.ROWS,
+        *coordinators.ROWS,
+        *process.ROWS,
+        *partition_log.rows(options.largest),
+    )
+    if options.list:
+        print("\n".join(row.name for row in everything))
+        return
+    rows = chosen(everything, options.rows)
+    targets = [name for name in ALL if name in options.targets.split(",")]
+    scale = Scale(2, 0.125) if options.quick else Scale()
+    scale = Scale(options.rounds or scale.rounds, options.part or scale.part)
+    if os.getloadavg()[0] > _QUIET_LOAD:
+        print(f"the load average is {os.getloadavg()[0]:.1f}: others are at work, the figures will be poor", flush=True)
+    if any(row.targets[0] != "memory" for row in rows):
+        for name in targets:
+            KINDS[name].prepare()
+    machine = {**description(), "rounds, part of the records": f"{scale.rounds}, {scale.part:g}"}
+    with Run(targets, scale, 230 if options.quick else 1440, options.largest) as run:
+        for row in rows:
+            run.row(row)
+        results = run.results
+    machine["used by others meanwhile"] = f"{statistics.median(results.others or [0]):.2f} of the processors (median)"
+    made = report.markdown(results, rows, machine, targets)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(report.as_json(results, rows, machine), indent=1) + "\n")
+    if options.write or (rows == everything and scale == Scale() and len(targets) == len(ALL)):
+        report.write_page(PAGE, made)
+    print(made)
+
+
+if __name__ == "__main__":
+    main()

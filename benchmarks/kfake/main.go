@@ -1,0 +1,34 @@
+// kfake as a server of its own: one broker on 127.0.0.1, until it is told to end. Prints the port once it listens.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+func main() {
+	port := flag.Int("port", 0, "port to listen on; 0: a free one")
+	data := flag.String("data-dir", "", "keep everything there; without it: memory only")
+	flag.Parse()
+
+	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(*port)}
+	if *data != "" {
+		options = append(options, kfake.DataDir(*data))
+	}
+	cluster, err := kfake.NewCluster(options...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer cluster.Close()
+	fmt.Println(cluster.ListenAddrs()[0])
+
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGINT, syscall.SIGTERM)
+	<-ended
+}

@@ -1,0 +1,283 @@
+"""librdkafka at the speed of C: the library inside confluent-kafka, driven by ctypes, no Python work for each record.
+
+A throughput row shall measure the broker. confluent-kafka makes a Python object of each record that it reads and reads
+a dict for each that it writes, which costs more than a broker's share of the work. Here records are handed over ten
+thousand at a time (`rd_kafka_produce_batch`), their acknowledgements come back as events that know how many they are,
+and what is consumed is counted and dropped inside the library. Latencies are measured with the same two classes, one
+record at a time.
+"""
+
+import ctypes
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import cimpl
+
+_PRODUCER, _CONSUMER = 0, 1
+_DELIVERY_REPORT, _ERROR = 0x1, 0x8  # the events of rdkafka.h that a producer asks for
+_CHUNK = 10_000  # records handed over at once
+_TEXT = 512
+
+EARLIEST = -2
+QUIET = {"log_level": 3}  # errors only: a client that goes away is no news here
+
+
+class ClientError(Exception):
+    """librdkafka refused, or did not do within the time what it was asked for; the message says which."""
+
+
+class _Message(ctypes.Structure):
+    """rd_kafka_message_t."""
+
+    _fields_ = (
+        ("err", ctypes.c_int),
+        ("topic", ctypes.c_void_p),
+        ("partition", ctypes.c_int32),
+        ("payload", ctypes.c_void_p),
+        ("len", ctypes.c_size_t),
+        ("key", ctypes.c_void_p),
+        ("key_len", ctypes.c_size_t),
+        ("offset", ctypes.c_int64),
+        ("private", ctypes.c_void_p),
+    )
+
+
+class _TopicPartition(ctypes.Structure):
+    """rd_kafka_topic_partition_t."""
+
+    _fields_ = (
+        ("topic", ctypes.c_char_p),
+        ("partition", ctypes.c_int32),
+        ("offset", ctypes.c_int64),
+        ("metadata", ctypes.c_void_p),
+        ("metadata_size", ctypes.c_size_t),
+        ("opaque", ctypes.c_void_p),
+        ("err", ctypes.c_int),
+        ("private", ctypes.c_void_p),
+    )
+
+
+# Looked up in the extension module: it has the library mapped, wherever the wheel of this platform keeps it.
+_LIB = ctypes.CDLL(cimpl.__file__)
+_POINTERS = (
+    "conf_new",
+    "new",
+    "topic_new",
+    "queue_get_main",
+    "queue_get_consumer",
+    "queue_poll",
+    "event_message_next",
+    "topic_partition_list_new",
+    "topic_partition_list_add",
+)
+for _name in _POINTERS:
+    getattr(_LIB, f"rd_kafka_{_name}").restype = ctypes.c_void_p
+for _name in ("event_message_count", "version_str", "err2str", "event_error_string"):
+    getattr(_LIB, f"rd_kafka_{_name}").restype = ctypes.c_size_t if _name.endswith("count") else ctypes.c_char_p
+# Reads a field of a record and does nothing else, as the callback that "handles" each consumed record.
+_LOOK = ctypes.cast(_LIB.rd_kafka_message_leader_epoch, ctypes.c_void_p)
+
+
+def version() -> str:
+    """Of the library, as it calls itself."""
+    return str(_LIB.rd_kafka_version_str().decode())
+
+
+def _error(code: int) -> str:
+    return str(_LIB.rd_kafka_err2str(code).decode())
+
+
+class _Handle:
+    """A client: made of settings by librdkafka's names, closed at the end of a `with`."""
+
+    def __init__(self, kind: int, settings: Mapping[str, object], *, events: int = 0) -> None:
+        conf, text = _LIB.rd_kafka_conf_new(), ctypes.create_string_buffer(_TEXT)
+        for name, value in settings.items():
+            if _LIB.rd_kafka_conf_set(_p(conf), name.encode(), str(value).encode(), text, ctypes.c_size_t(_TEXT)):
+                raise ClientError(text.value.decode())
+        if events:
+            _LIB.rd_kafka_conf_set_events(_p(conf), events)
+        self._rk = _p(_LIB.rd_kafka_new(kind, _p(conf), text, ctypes.c_size_t(_TEXT)))
+        if not self._rk.value:
+            raise ClientError(text.value.decode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the client, its threads and its connections."""
+        if self._rk.value:
+            _LIB.rd_kafka_destroy_flags(self._rk, 0)
+            self._rk = ctypes.c_void_p()
+
+    def end_offset(self, topic: str) -> int:
+        """The high watermark of partition 0, asked of the broker."""
+        low, high = ctypes.c_int64(), ctypes.c_int64()
+        code = _LIB.rd_kafka_query_watermark_offsets(
+            self._rk, topic.encode(), 0, ctypes.byref(low), ctypes.byref(high), 10_000
+        )
+        if code:
+            raise ClientError(f"watermarks of {topic}: {_error(code)}")
+        return high.value
+
+
+def _p(address: Any) -> ctypes.c_void_p:
+    """A pointer as an argument that is not cut to an int."""
+    return ctypes.c_void_p(address)
+
+
+class Producer(_Handle):
+    """Sends records to partition 0 of one topic and counts what is acknowledged."""
+
+    def __init__(self, bootstrap: str, topic: str, payloads: Sequence[bytes], **settings: object) -> None:
+        own = {
+            "bootstrap.servers": bootstrap,
+            **QUIET,
+            "queue.buffering.max.messages": 10_000_000,
+            "queue.buffering.max.kbytes": 2_000_000,
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+        super().__init__(_PRODUCER, own, events=_DELIVERY_REPORT | _ERROR)
+        self._queue = _p(_LIB.rd_kafka_queue_get_main(self._rk))
+        self._topic = _p(_LIB.rd_kafka_topic_new(self._rk, topic.encode(), None))
+        # The payloads stay where they are, for librdkafka does not copy them.
+        self._buffers = [ctypes.create_string_buffer(payload, len(payload)) for payload in payloads]
+        self._messages = (_Message * _CHUNK)()
+        for index in range(_CHUNK):
+            buffer = self._buffers[index % len(self._buffers)]
+            self._messages[index].payload = ctypes.addressof(buffer)
+            self._messages[index].len = len(buffer)
+        self.last_error = ""
+
+    def close(self) -> None:
+        """End the client; what is not sent is lost."""
+        if self._rk.value:
+            _LIB.rd_kafka_topic_destroy(self._topic)
+            _LIB.rd_kafka_queue_destroy(self._queue)
+            _LIB.rd_kafka_purge(self._rk, 3)
+        super().close()
+
+    def send(self, count: int, timeout_s: float) -> float:
+        """Send so many records and wait for as many acknowledgements; seconds from the first to the last of them."""
+        begun = time.perf_counter()
+        deadline = begun + timeout_s
+        sent = acknowledged = 0
+        while acknowledged < count:
+            if sent < count:
+                sent += self.hand_over(min(_CHUNK, count - sent))
+            acknowledged += self._acknowledged(0 if sent < count else 100)
+            if time.perf_counter() > deadline:
+                raise ClientError(f"{acknowledged} of {count} records acknowledged in {timeout_s} s; {self.last_error}")
+        return time.perf_counter() - begun
+
+    def send_one(self) -> float:
+        """Send one record and wait for its acknowledgement, seconds."""
+        begun = time.perf_counter()
+        if self.hand_over(1) != 1:
+            raise ClientError("a record was refused")
+        self.settle(1)
+        return time.perf_counter() - begun
+
+    def settle(self, count: int, timeout_s: float = 10) -> None:
+        """Wait for so many acknowledgements; raises ClientError when the time is up."""
+        deadline = time.perf_counter() + timeout_s
+        while count > 0:
+            count -= self._acknowledged(1000)
+            if time.perf_counter() > deadline:
+                raise ClientError(f"{count} records not acknowledged in {timeout_s} s; {self.last_error}")
+
+    def hand_over(self, count: int) -> int:
+        """Give librdkafka so many records (at most ten thousand) to send; how many it took."""
+        return int(_LIB.rd_kafka_produce_batch(self._topic, 0, 0, self._messages, count))
+
+    def _acknowledged(self, timeout_ms: int) -> int:
+        event = _p(_LIB.rd_kafka_queue_poll(self._queue, timeout_ms))
+        if not event.value:
+            return 0
+        found = 0
+        if _LIB.rd_kafka_event_type(event) == _DELIVERY_REPORT:
+            found = int(_LIB.rd_kafka_event_message_count(event))
+            first = _LIB.rd_kafka_event_message_next(event)
+            code = ctypes.cast(first, ctypes.POINTER(_Message)).contents.err  # one event, one batch, one outcome
+            if code:
+                raise ClientError(f"{found} records failed: {_error(code)}")
+        else:
+            self.last_error = _LIB.rd_kafka_event_error_string(event).decode()
+        _LIB.rd_kafka_event_destroy(event)
+        return found
+
+
+class Consumer(_Handle):
+    """Reads partition 0 of one topic from an offset on and counts what comes."""
+
+    def __init__(self, bootstrap: str, topic: str, offset: int = EARLIEST, **settings: object) -> None:
+        own = {
+            "bootstrap.servers": bootstrap,
+            **QUIET,
+            "group.id": "bench-unused",
+            "enable.auto.commit": "false",
+            "auto.offset.reset": "error",
+            "check.crcs": "false",
+            "queued.min.messages": 1_000_000,
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+        super().__init__(_CONSUMER, own)
+        _LIB.rd_kafka_poll_set_consumer(self._rk)
+        self._queue = _p(_LIB.rd_kafka_queue_get_consumer(self._rk))
+        self._partitions = _p(_LIB.rd_kafka_topic_partition_list_new(1))
+        added = _LIB.rd_kafka_topic_partition_list_add(self._partitions, topic.encode(), 0)
+        self._entry = ctypes.cast(_p(added), ctypes.POINTER(_TopicPartition))
+        self._entry.contents.offset = offset
+        if code := _LIB.rd_kafka_assign(self._rk, self._partitions):
+            raise ClientError(f"assign: {_error(code)}")
+
+    def close(self) -> None:
+        """End the client."""
+        if self._rk.value:
+            _LIB.rd_kafka_topic_partition_list_destroy(self._partitions)
+            _LIB.rd_kafka_queue_destroy(self._queue)
+        super().close()
+
+    def read(self, timeout_ms: int) -> int:
+        """Take what has come, waiting for the first of it at most so long; how many records (and events) it was."""
+        return int(_LIB.rd_kafka_consume_callback_queue(self._queue, timeout_ms, _LOOK, None))
+
+    def check_to(self, end: int, sizes: Sequence[int], timeout_s: float) -> int:
+        """Read until the position is `end`, looking at each record: no error, no gap, the payload's size as sent.
+
+        `sizes` are those of the records in their order, over and over. Returns how many came; raises ClientError.
+        """
+        deadline = time.perf_counter() + timeout_s
+        found, expected = (ctypes.POINTER(_Message) * _CHUNK)(), 0
+        while expected < end:
+            count = int(_LIB.rd_kafka_consume_batch_queue(self._queue, 100, found, ctypes.c_size_t(_CHUNK)))
+            for index in range(count):
+                message = found[index].contents
+                if message.err or message.offset != expected or message.len != sizes[expected % len(sizes)]:
+                    raise ClientError(f"record {expected} is not as sent: offset {message.offset}, {message.len} bytes")
+                expected += 1
+                _LIB.rd_kafka_message_destroy(found[index])
+            if time.perf_counter() > deadline:
+                raise ClientError(f"{expected} of {end} records read in {timeout_s} s")
+        return expected
+
+    def position(self) -> int:
+        """The offset after the last record read, negative before the first."""
+        if code := _LIB.rd_kafka_position(self._rk, self._partitions):
+            raise ClientError(f"position: {_error(code)}")
+        return int(self._entry.contents.offset)
+
+    def read_to(self, end: int, timeout_s: float) -> None:
+        """Read until the position is `end`; raises ClientError when the time is up."""
+        deadline = time.perf_counter() + timeout_s
+        while (position := self.position()) < end:
+            self.read(100)
+            if time.perf_counter() > deadline:
+                raise ClientError(f"at offset {position} of {end} after {timeout_s} s")

@@ -1,0 +1,164 @@
+"""The results for people (Markdown) and for programs (JSON)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from benchmarks.row import PEERS, Figure, Goal, Row, StorageRow
+from benchmarks.runner import Results
+from benchmarks.targets import KINDS
+
+BEGIN, END = "<!-- made by make bench -->", "<!-- end -->"
+
+
+def _number(value: float) -> str:
+    """Three digits that matter."""
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:.2f} M"
+    if value >= 10_000:
+        return f"{value / 1000:.0f} k"
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def _cell(results: Results, figure: str, target: str) -> str:
+    """The median, with the smallest and the largest of the rounds below."""
+    values = results.rounds.get(figure, {}).get(target)
+    if not values:
+        return "-"
+    middle = results.median(figure, target) or 0.0
+    if len(values) == 1:
+        return _number(middle)
+    return f"{_number(middle)}<br><small>{_number(min(values))} to {_number(max(values))}</small>"
+
+
+def better_peer(results: Results, figure: Figure) -> float | None:
+    """The better figure of Kafka and kfake."""
+    found = [value for peer in PEERS if (value := results.median(figure.name, peer)) is not None]
+    if not found:
+        return None
+    return max(found) if figure.better == "higher" else min(found)
+
+
+def verdict(results: Results, figure: Figure) -> bool | None:
+    """Whether the goal is met; None if there is none or something to compare with is missing."""
+    goal = figure.goal
+    mine = results.median(figure.name, "understudy")
+    if goal is None or mine is None:
+        return None
+    checks = [_holds(figure, mine, bound) for bound in _bounds(results, figure, goal)]
+    for target, most in goal.most.items():
+        value = results.median(figure.name, target)
+        checks.append(None if value is None else value <= most)
+    return None if None in checks else all(checks)
+
+
+def _bounds(results: Results, figure: Figure, goal: Goal) -> Iterable[float | None]:
+    if goal.of_better is not None:
+        peer = better_peer(results, figure)
+        yield None if peer is None else peer * goal.of_better
+    if goal.of_kafka is not None:
+        kafka = results.median(figure.name, "kafka")
+        yield None if kafka is None else kafka * goal.of_kafka
+    if goal.of_own is not None:
+        own = results.median(goal.of_own[0], "understudy")
+        yield None if own is None else own * goal.of_own[1]
+
+
+def _holds(figure: Figure, mine: float, bound: float | None) -> bool | None:
+    if bound is None:
+        return None
+    return mine >= bound if figure.better == "higher" else mine <= bound
+
+
+def _ratio(mine: float | None, other: float | None) -> str:
+    return f"{mine / other:.2f}" if mine is not None and other else "-"
+
+
+def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) -> list[str]:
+    targets = list(targets)
+    titles = [KINDS[name].title for name in targets]
+    lines = [
+        "| " + " | ".join(["", *titles, "to the better peer", "to the limit", "goal", ""]) + " |",
+        "|---" + "|---:" * (len(titles) + 2) + "|---|---|",
+    ]
+    for figure in figures:
+        if figure.name not in results.rounds:
+            continue
+        mine = results.median(figure.name, "understudy")
+        sign = ">= " if figure.better == "higher" else "<= "
+        met = {True: "met", False: "**missed**", None: ""}[verdict(results, figure)]
+        cells = [
+            f"{figure.title}, {figure.unit}",
+            *(_cell(results, figure.name, name) for name in targets),
+            _ratio(mine, better_peer(results, figure)),
+            _ratio(mine, results.median(figure.name, "limit")),
+            sign + str(figure.goal) if figure.goal else "",
+            met,
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _storage_table(results: Results, figures: Iterable[Figure]) -> list[str]:
+    lines = ["| | memory | disk |", "|---|---:|---:|"]
+    for figure in figures:
+        if figure.name in results.rounds:
+            cells = (_cell(results, figure.name, name) for name in ("memory", "disk"))
+            lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def markdown(results: Results, rows: Iterable[Row], machine: Mapping[str, str], targets: Iterable[str]) -> str:
+    """The part of docs/benchmarks.md that a run writes."""
+    rows = list(rows)
+    wire = [figure for row in rows if not isinstance(row, StorageRow) for figure in row.figures]
+    storage = [figure for row in rows if isinstance(row, StorageRow) for figure in row.figures]
+    lines = [BEGIN, "", "| the machine | |", "|---|---|", *(f"| {name} | {value} |" for name, value in machine.items())]
+    main, costs = [f for f in wire if not f.name.endswith("_cpu")], [f for f in wire if f.name.endswith("_cpu")]
+    for title, table in (
+        ("Beside the peers", _table(results, main, targets)),
+        ("What a record costs the server", _table(results, costs, targets)),
+        ("The partition log alone", _storage_table(results, storage)),
+    ):
+        if len(table) > 2:
+            lines += ["", f"### {title}", "", *table]
+    if results.failures:
+        lines += ["", "### Not measured", "", *(f"* {_clean(text)}" for text in results.failures)]
+    return "\n".join([*lines, "", END])
+
+
+def _clean(text: str) -> str:
+    """One line, without the places of this machine."""
+    return re.sub(r"(?<![\w.])/[\w./-]+", "...", text.replace("\n", " "))[:300]
+
+
+def write_page(page: Path, made: str) -> None:
+    """Put it in its place in the page; what people wrote around it stays."""
+    text = page.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(before + made + after)
+
+
+def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -> dict[str, object]:
+    """Everything: each round of each figure, medians, verdicts, failures."""
+    figures = {figure.name: figure for row in rows for figure in row.figures}
+    return {
+        "machine": dict(machine),
+        "figures": {
+            name: {
+                "title": figures[name].title,
+                "unit": figures[name].unit,
+                "better": figures[name].better,
+                "goal": str(figures[name].goal) if figures[name].goal else None,
+                "met": verdict(results, figures[name]),
+                "medians": {target: results.median(name, target) for target in targets},
+                "rounds": {target: list(values) for target, values in targets.items()},
+            }
+            for name, targets in results.rounds.items()
+            if name in figures
+        },
+        "failures": results.failures,
+    }

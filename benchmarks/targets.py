@@ -1,0 +1,225 @@
+"""Those that are measured: each a server process of its own on 127.0.0.1, started, watched and ended here.
+
+A target is ready when it answers ApiVersions, asked on a raw socket every millisecond; that is also what the row
+"start to first answer" measures. All have one broker, and the settings that a test would give them.
+"""
+
+import contextlib
+import os
+import shlex
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.librdkafka import QUIET
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache" / "bench"
+KAFKA_VERSION = "4.3.1"
+START_PATIENCE_S = 90.0
+# Kafka's own names; Understudy takes the same. Nobody measures how long a group waits for members that do not come.
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "auto.create.topics.enable": "false",
+}
+# As kafka-server-start.sh starts it.
+_JVM = (
+    *(
+        "-Xmx1G",
+        "-Xms1G",
+        "-server",
+        "-XX:+UseG1GC",
+        "-XX:MaxGCPauseMillis=20",
+        "-XX:InitiatingHeapOccupancyPercent=35",
+    ),
+    *("-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
+)
+_ASK_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What can be measured: how it is called in the table, and its command for a port and an empty folder."""
+
+    name: str
+    title: str
+    command: Callable[[int, Path], list[str]]
+    prepare: Callable[[], None] = lambda: None
+
+
+def kafka_libs() -> Path:
+    """The folder with Kafka's jars: KAFKA_LIBS, else where `make interop` keeps them."""
+    interop = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
+    return Path(os.environ.get("KAFKA_LIBS", interop / "java" / f"kafka-{KAFKA_VERSION}"))
+
+
+def _fetch_kafka() -> None:
+    if not list(kafka_libs().glob("kafka_*.jar")):
+        subprocess.run([str(ROOT / "tests" / "clients" / "setup.sh"), "kafka"], check=True)
+
+
+def _build_kfake() -> None:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["go", "build", "-o", str(CACHE / "kfake"), "."], check=True, cwd=ROOT / "benchmarks" / "kfake")
+
+
+def _understudy(port: int, _folder: Path) -> list[str]:
+    own = shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
+    settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+    return [*own, "serve", "--port", str(port), "--control-port", "off", "--log-level", "warning", *settings]
+
+
+def _understudy_disk(port: int, folder: Path) -> list[str]:
+    return [*_understudy(port, folder), "--data-dir", str(folder / "data")]
+
+
+def _kafka(port: int, folder: Path) -> list[str]:
+    controller = free_port()
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        **SETTINGS,
+    }
+    file = folder / "server.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    java = ["java", *_JVM, "-cp", f"{kafka_libs()}/*"]
+    tool = [*java, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(file)]
+    subprocess.run(tool, check=True, capture_output=True)
+    return [*java, "kafka.Kafka", str(file)]
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("understudy", "Understudy", _understudy),
+        Kind("understudy-disk", "Understudy, `--data-dir`", _understudy_disk),
+        Kind("kafka", f"Kafka {KAFKA_VERSION}", _kafka, _fetch_kafka),
+        Kind("kfake", "kfake", lambda port, _: [str(CACHE / "kfake"), "-port", str(port)], _build_kfake),
+        Kind("limit", "limit", lambda port, _: [sys.executable, "-m", "benchmarks.limit", "--port", str(port)]),
+    )
+}
+
+
+def free_port() -> int:
+    """A port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    """Whether somebody on that port answers ApiVersions."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as asking:
+        asking.sendall(_ASK_VERSIONS)
+        return len(asking.recv(8)) == 8
+    return False
+
+
+class Server:
+    """A running target."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.folder = Path(tempfile.mkdtemp(prefix=f"bench-{kind.name}-"))
+        self.port = free_port()
+        self.bootstrap = f"127.0.0.1:{self.port}"
+        command = kind.command(self.port, self.folder)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
+        with (self.folder / "log").open("wb") as log:
+            begun = time.perf_counter()
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+        self.started_s = time.perf_counter() - begun
+
+    @property
+    def name(self) -> str:
+        """The kind's."""
+        return self.kind.name
+
+    @property
+    def stores(self) -> bool:
+        """Whether what is produced can be read back from every topic."""
+        return self.name != "limit"
+
+    def rss_bytes(self) -> int:
+        """Of the process, as the system counts it now."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise RuntimeError(f"{self.name} has no memory any more")
+
+    def cpu_s(self) -> float:
+        """What the process has used of processors so far, in user and system mode."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def create_topic(self, name: str) -> None:
+        """With one partition; returns when it can be written to. The limit has every topic."""
+        if not self.stores:
+            return
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
+        admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=10)[name].result(20)
+
+    def delete_topic(self, name: str) -> None:
+        """So that a row does not pay for what the rows before it stored."""
+        if not self.stores:
+            return
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
+        with contextlib.suppress(KafkaException):
+            admin.delete_topics([name], operation_timeout=10)[name].result(20)
+
+    def log(self) -> str:
+        """The end of what the server printed."""
+        return (self.folder / "log").read_text(errors="replace")[-1500:]
+
+    def close(self) -> None:
+        """End the process and remove its folder."""
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_PATIENCE_S
+        while not answers(self.port):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{self.name} did not start (exit code {self.process.poll()}):\n{self.log()}")
+            time.sleep(0.001)
+
+
+@contextlib.contextmanager
+def running(kind: Kind) -> Iterator[Server]:
+    """A server for as long as the block lasts."""
+    server = Server(kind)
+    try:
+        yield server
+    finally:
+        server.close()
