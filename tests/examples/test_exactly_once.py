@@ -1,0 +1,72 @@
+"""examples/exactly_once, in Python and Java, with the troubles that they are written for."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import BrokerWith
+from tests.control.conftest import QUICK
+from tests.control.doors import Doors
+from tests.examples.running import java, python
+
+Run = Callable[..., str]
+pytestmark = pytest.mark.timeout(300)
+
+
+def languages(name: str) -> pytest.MarkDecorator:
+    """`run` is the example of this name, in each language."""
+    capital = name.capitalize()
+    return pytest.mark.parametrize(
+        "run",
+        [
+            pytest.param(lambda *words: python(f"exactly_once/{name}.py", *words), id="python"),
+            pytest.param(
+                lambda *words: java(f"exactly_once/{capital}.java", *words), id="java", marks=pytest.mark.interop
+            ),
+        ],
+    )
+
+
+@pytest.fixture
+def doors(broker_with: BrokerWith) -> Doors:
+    """A broker as just started."""
+    return Doors(broker_with(settings=QUICK))
+
+
+def values(doors: Doors, topic: str, isolation: str) -> list[str]:
+    """What a consumer of the topic's one partition would read."""
+    found = doors.http("GET", f"/v1/topics/{topic}/partitions/0/records?isolation={isolation}")["records"]
+    return [record["value"] for record in found if not record["control"]]
+
+
+@languages("transform")
+def test_each_order_is_invoiced_once_whatever_happens(doors: Doors, run: Run) -> None:
+    """A commit whose answer is lost is done and not repeated; a refused one is aborted and repeated."""
+    lost = {"match": {"api": "EndTxn"}, "do": {"apply_then": {"disconnect": "reset"}}}
+    refused = {"match": {"api": "TxnOffsetCommit"}, "skip": 1, "do": {"error": "ILLEGAL_GENERATION"}}
+    for fault in (lost, refused):
+        doors.http("POST", "/v1/faults", fault)
+
+    said = run(doors.bootstrap)
+
+    assert doors.http("GET", "/v1/faults?unmet=true")["faults"] == []
+    assert "once more" in said
+    assert said.splitlines()[-1].endswith("10 of 10")
+    committed = values(doors, "invoices", "read_committed")
+    assert sorted(committed) == [f"invoice for order {number}" for number in range(10)]
+    ends = doors.http("GET", "/v1/journal?api=EndTxn")["entries"]
+    assert [end["request"]["committed"] for end in ends].count(False) == 1
+    (offset,) = doors.http("GET", "/v1/groups/invoicing")["offsets"]
+    assert (offset["topic"], offset["offset"], offset["lag"]) == ("orders", 10, 0)
+
+
+@languages("recover")
+def test_a_producer_whose_transaction_timed_out_goes_on(doors: Doors, run: Run) -> None:
+    """The first attempt is aborted by the coordinator, the second one is all there is to see."""
+    said = run(doors.bootstrap, doors.url).splitlines()
+
+    assert said[0].startswith("attempt 1: ")
+    assert "open for longer than its timeout" in said[1]
+    assert said[-1] == "attempt 2: committed"
+    assert values(doors, "payments", "read_committed") == ["debit", "credit"]
+    assert values(doors, "payments", "read_uncommitted") == ["debit", "debit", "credit"]
