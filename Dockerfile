@@ -11,6 +11,7 @@ COPY understudy understudy
 COPY protocol protocol
 COPY storage storage
 COPY broker broker
+COPY pipeline pipeline
 RUN python3 -m venv /opt/understudy \
     && /opt/understudy/bin/pip install --no-cache-dir --constraint constraints.txt . \
     && /opt/understudy/bin/pip uninstall --yes pip \

@@ -1,0 +1,222 @@
+"""The tables of the pipeline: their columns, as Arrow types and as Spark reads them.
+
+`kafka_segments` begins with the columns of Spark's own Kafka source, in its order and types; what else is known of a
+record can be asked for by name. Timestamps are Kafka's milliseconds; where a column holds an instant (`timestamp`), it
+is null for times that a microsecond clock of 64 bits cannot say, and `timestamp_ms` has them as they are.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pyarrow as pa
+
+INSTANT: Final = pa.timestamp("us", tz="UTC")
+HEADERS: Final = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+
+KAFKA: Final = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", INSTANT),
+        pa.field("timestampType", pa.int32()),
+    ]
+)
+"""What `format("kafka")` gives; `headers` comes after them where it is asked for."""
+
+EXTRA: Final = pa.schema(
+    [
+        pa.field("headers", HEADERS),  # null without any, as Spark's source has it
+        pa.field("timestamp_ms", pa.int64()),
+        pa.field("producer_id", pa.int64()),  # -1: none, as in the log
+        pa.field("producer_epoch", pa.int16()),
+        pa.field("sequence", pa.int32()),
+        pa.field("is_transactional", pa.bool_()),
+        pa.field("is_control", pa.bool_()),
+        pa.field("aborted", pa.bool_()),  # of a transaction that was aborted
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("batch_base_offset", pa.int64()),
+        pa.field("segment", pa.string()),  # path of the file
+        pa.field("position", pa.int64()),  # of the batch in it, in bytes
+        pa.field("damage", pa.string()),  # why there is no record; null for a sound one
+    ]
+)
+"""What else `kafka_segments` can tell of a record."""
+
+BATCHES: Final = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("segment", pa.string()),
+        pa.field("position", pa.int64()),
+        pa.field("size", pa.int64()),  # bytes, header included
+        pa.field("base_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+        pa.field("record_count", pa.int32()),
+        pa.field("magic", pa.int8()),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("codec", pa.string()),  # none, gzip, snappy, lz4, zstd
+        pa.field("timestampType", pa.int32()),  # 0 CreateTime, 1 LogAppendTime, -1 magic 0 has no time
+        pa.field("base_timestamp_ms", pa.int64()),
+        pa.field("max_timestamp_ms", pa.int64()),
+        pa.field("delete_horizon_ms", pa.int64()),  # null where the cleaner set none
+        pa.field("producer_id", pa.int64()),
+        pa.field("producer_epoch", pa.int16()),
+        pa.field("base_sequence", pa.int32()),
+        pa.field("last_sequence", pa.int32()),
+        pa.field("is_transactional", pa.bool_()),
+        pa.field("is_control", pa.bool_()),
+        pa.field("control_type", pa.string()),  # ABORT, COMMIT, LEADER_CHANGE, ...; null in data batches
+        pa.field("coordinator_epoch", pa.int32()),  # of markers
+        pa.field("damage", pa.string()),  # null for a sound batch; else all that cannot be believed is null
+    ]
+)
+"""`kafka_batches`: one row per batch, and one per stretch of bytes that is none."""
+
+_PLACE: Final = [
+    pa.field("topic", pa.string()),  # of the internal topic
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("timestamp_ms", pa.int64()),
+    pa.field("producer_id", pa.int64()),
+    pa.field("is_transactional", pa.bool_()),
+    pa.field("aborted", pa.bool_()),
+    pa.field("is_tombstone", pa.bool_()),
+]
+_MEMBER: Final = pa.struct(
+    [
+        pa.field("member_id", pa.string()),
+        pa.field("group_instance_id", pa.string()),
+        pa.field("client_id", pa.string()),
+        pa.field("client_host", pa.string()),
+        pa.field("rebalance_timeout_ms", pa.int32()),
+        pa.field("session_timeout_ms", pa.int32()),
+        pa.field("subscription", pa.binary()),
+        pa.field("assignment", pa.binary()),
+    ]
+)
+_TOPIC_PARTITION: Final = pa.struct([pa.field("topic", pa.string()), pa.field("partition", pa.int32())])
+
+STATE: Final = {
+    "offsets": pa.schema(
+        [
+            *_PLACE,
+            pa.field("group_id", pa.string()),
+            pa.field("committed_topic", pa.string()),
+            pa.field("committed_partition", pa.int32()),
+            pa.field("committed_offset", pa.int64()),
+            pa.field("committed_leader_epoch", pa.int32()),
+            pa.field("metadata", pa.string()),
+            pa.field("commit_timestamp_ms", pa.int64()),
+            pa.field("expire_timestamp_ms", pa.int64()),
+            pa.field("topic_id", pa.string()),
+        ]
+    ),
+    "groups": pa.schema(
+        [
+            *_PLACE,
+            pa.field("group_id", pa.string()),
+            pa.field("protocol_type", pa.string()),
+            pa.field("generation", pa.int32()),
+            pa.field("protocol", pa.string()),
+            pa.field("leader", pa.string()),
+            pa.field("current_state_timestamp_ms", pa.int64()),
+            pa.field("members", pa.list_(_MEMBER)),
+        ]
+    ),
+    "transactions": pa.schema(
+        [
+            *_PLACE,
+            pa.field("transactional_id", pa.string()),
+            pa.field("transaction_producer_id", pa.int64()),
+            pa.field("transaction_producer_epoch", pa.int16()),
+            pa.field("timeout_ms", pa.int32()),
+            pa.field("state", pa.string()),  # Empty, Ongoing, PrepareCommit, ...
+            pa.field("partitions", pa.list_(_TOPIC_PARTITION)),
+            pa.field("last_update_ms", pa.int64()),
+            pa.field("start_ms", pa.int64()),
+            pa.field("previous_producer_id", pa.int64()),
+            pa.field("next_producer_id", pa.int64()),
+            pa.field("client_transaction_version", pa.int16()),
+        ]
+    ),
+    "metadata": pa.schema(
+        [
+            *_PLACE,
+            pa.field("type", pa.string()),  # TopicRecord, PartitionChangeRecord, ...
+            pa.field("record", pa.string()),  # its fields as JSON
+        ]
+    ),
+    "unknown": pa.schema(
+        [
+            *_PLACE,
+            pa.field("kind", pa.int32()),  # as the key says; null where it says none
+            pa.field("key", pa.binary()),
+            pa.field("value", pa.binary()),
+        ]
+    ),
+}
+"""`kafka_state` by its option `kind`: `__consumer_offsets` (offsets, groups), `__transaction_state`,
+`__cluster_metadata`, and `unknown`, what none of those can read, so that nothing is lost."""
+
+STATE_TOPICS: Final = {
+    "offsets": ("__consumer_offsets",),
+    "groups": ("__consumer_offsets",),
+    "transactions": ("__transaction_state",),
+    "metadata": ("__cluster_metadata",),
+    "unknown": ("__consumer_offsets", "__transaction_state", "__cluster_metadata"),
+}
+
+
+def segments(
+    *, headers: bool = False, extra: Iterable[str] = (), values: bool = True, damage: bool = False
+) -> pa.Schema:
+    """The columns of `kafka_segments`.
+
+    Args:
+        headers: whether `headers` follows Spark's columns (`includeHeaders`).
+        extra: names of `EXTRA`, in the order in which they shall come; "*" is all of them.
+        values: False leaves out key, value and headers: then nothing is decompressed that need not be.
+        damage: whether `damage` comes last (`mode=report`).
+
+    Raises:
+        ValueError: a name that is not in `EXTRA`.
+    """
+    wanted = ["headers"] if headers else []
+    for name in extra:
+        names = EXTRA.names if name == "*" else [name]
+        wanted += [each for each in names if each not in wanted]
+    if damage and "damage" not in wanted:
+        wanted.append("damage")
+    if strange := [name for name in wanted if name not in EXTRA.names]:
+        raise ValueError(f"no column {strange[0]!r}; there are: {', '.join(EXTRA.names)}")
+    fields = [*KAFKA, *(EXTRA.field(name) for name in wanted)]
+    return pa.schema([field for field in fields if values or field.name not in {"key", "value", "headers"}])
+
+
+_WORDS: Final[dict[Any, str]] = {
+    pa.binary(): "binary",
+    pa.string(): "string",
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float64(): "double",
+    INSTANT: "timestamp",
+}
+
+
+def ddl(schema: pa.Schema) -> str:
+    """The schema in Spark's own words, as a data source's `schema()` may answer."""
+    return ", ".join(f"`{field.name}` {_spark_type(field.type)}" for field in schema)
+
+
+def _spark_type(kind: Any) -> str:
+    if pa.types.is_list(kind):
+        return f"array<{_spark_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{', '.join(f'`{field.name}`: {_spark_type(field.type)}' for field in kind)}>"
+    return _WORDS[kind]
