@@ -14,6 +14,8 @@ from broker.coordination.metadata.machine import MetadataMachine, bootstrap_reco
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.outcome import Notify
 from broker.coordination.runtime import Runtime
+from broker.endpoints import protocol_map
+from broker.log_dirs import path_of
 from broker.metadata_log import MetadataLog, formatted, next_epoch
 from broker.middleware import read_only
 from broker.node import Node
@@ -157,6 +159,24 @@ def _check_no_partitions(logs: LogDir) -> None:
             f"the data directory has partitions ({orphan}) but not {METADATA_TOPIC}-0, which knows what they are; "
             f"take the directory of a node that was broker and controller, or copy {METADATA_TOPIC}-0 into it"
         )
+
+
+def places(cluster: "Cluster", node: Node) -> dict[str, str]:
+    """Where a broker is, as its own server.properties would say: what DescribeConfigs tells of a real one."""
+    bound = node.bound.values()
+    protocols = node.settings.string("listener.security.protocol.map")
+    known = protocol_map(protocols)
+    unknown = [f"{endpoint.name}:{endpoint.protocol}" for endpoint, _ in bound if endpoint.name not in known]
+    found = {
+        "broker.id": str(node.id),
+        "listeners": ",".join(endpoint.as_listener(port) for endpoint, port in bound),
+        "advertised.listeners": ",".join(endpoint.as_advertised(port) for endpoint, port in bound),
+    }
+    if unknown:
+        found["listener.security.protocol.map"] = ",".join([protocols, *unknown])
+    if cluster.options.data_dir is not None:
+        found["log.dirs"] = path_of(node)
+    return found
 
 
 def load_logs(cluster: "Cluster", node: Node) -> None:

@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from broker import descriptors
 from broker.anew import Snapshots
-from broker.birth import create_topics, load_logs, open_metadata, open_node, register
+from broker.birth import create_topics, load_logs, open_metadata, open_node, places, register
 from broker.chain import Middleware
 from broker.chance import new_seed, seeded, uuid_from
 from broker.clock import PushedClock
@@ -136,6 +136,7 @@ class Cluster:
         for endpoint in self.options.listeners[node.id - 1]:
             _, known = node.bound.get(endpoint.name, (endpoint, None))
             node.bound[endpoint.name] = (endpoint, await node.server.listen(endpoint, known))
+        node.settings.locate(places(self, node))
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:

@@ -38,6 +38,14 @@ class Endpoint:
         """The port for Metadata, given the port that the listener was bound to."""
         return bound if self.advertised_port is None else self.advertised_port
 
+    def as_listener(self, bound: int) -> str:
+        """As an entry of Kafka's `listeners`, given the port that the listener was bound to."""
+        return f"{self.name}://{_in_url(self.host)}:{bound}"
+
+    def as_advertised(self, bound: int) -> str:
+        """As an entry of Kafka's `advertised.listeners`, given the port that the listener was bound to."""
+        return f"{self.name}://{_in_url(self.told_host)}:{self.told_port(bound)}"
+
     def of_broker(self, index: int) -> "Endpoint":
         """The same listener on the broker with this index (0 for id 1): fixed ports count up."""
         port = self.port + index if self.port else 0
@@ -46,6 +54,10 @@ class Endpoint:
             if value is not None and value > 65535:
                 raise EndpointError(f"listener {self.name} of broker {index + 1} would need port {value}")
         return replace(self, port=port, advertised_port=told)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def address(text: str, what: str, *, port_needed: bool = True) -> tuple[str, int | None]:

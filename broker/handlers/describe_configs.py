@@ -1,8 +1,7 @@
 """DescribeConfigs: effective values of settings, where they come from, and what they are for (KIP-133, KIP-226).
 
 Versions 1-4: synonyms from v1, types and documentation from v3. A broker answers only for itself.
-Differs from Kafka: documentation in our own words, and some values of a broker that only a real one has (GAPS.md,
-Settings).
+Differs from Kafka: documentation in our own words, and listeners with the ports that they got (GAPS.md, Settings).
 """
 
 from collections.abc import Iterable

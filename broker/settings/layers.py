@@ -47,6 +47,12 @@ class BrokerSettings:
         self._topic_defaults: dict[_Str, Value] | None = None
         self._listeners: list[Listener] = []
 
+    def locate(self, texts: Mapping[_Str, _Str]) -> None:
+        """Put over the static layer what the broker knows of itself once its listeners are open."""
+        self.static = {**self.static, **texts}
+        self._base = {**_DEFAULTS, **_parsed(self.static)}
+        self.set_dynamic(self.cluster_wide, self.own)
+
     def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> frozenset[_Str]:
         """Replace both dynamic layers by what is stored for BROKER "" and BROKER "<id>"; tell the listeners.
 

@@ -1,9 +1,13 @@
 """DescribeConfigs at the handler: what is answered, refused and left out (core C.2)."""
 
+from pathlib import Path
+
 import pytest
 
 from broker.context import ResourceType as AclResource
+from broker.endpoints import Endpoint
 from broker.handlers.describe_configs import API
+from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -12,6 +16,7 @@ from protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+from tests.scenarios.transactions.stage import running
 
 UNKNOWN_TOPIC, BAD_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION
 REQUEST = ErrorCode.INVALID_REQUEST
@@ -123,3 +128,24 @@ async def test_what_may_not_be_read_is_answered_last() -> None:
     ]
     (refused,) = await describe(Context(), group, denied=(AclResource.GROUP,))
     assert refused.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+async def test_a_broker_says_who_and_where_it_is(tmp_path: Path) -> None:
+    """As a server.properties would say it, and as static as that: the ports are those that it got."""
+    names = ["broker.id", "node.id", "listeners", "advertised.listeners", "listener.security.protocol.map", "log.dirs"]
+    request = DescribeConfigsRequest([DescribeConfigsResource(int(BROKER), "2", names)], True)
+    async with running(brokers=2, data_dir=tmp_path, further=Endpoint("NET", "PLAINTEXT", "::1", 0, "kafka")) as stage:
+        wire = await stage.connect(2)
+        (result,) = (await wire.call(ApiKey.DESCRIBE_CONFIGS, 4, request)).results
+        (_, first), (_, second) = stage.cluster.nodes[2].bound.values()
+    found = {config.name: config.value for config in result.configs}
+    assert found.pop("listener.security.protocol.map").endswith(",NET:PLAINTEXT")
+    assert found == {
+        "broker.id": "2",
+        "node.id": "2",
+        "listeners": f"PLAINTEXT://127.0.0.1:{first},NET://[::1]:{second}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{first},NET://kafka:{second}",
+        "log.dirs": str(tmp_path / "broker-2"),
+    }
+    assert {config.config_source for config in result.configs} == {4}
+    assert all(config.synonyms[0].value == config.value for config in result.configs)

@@ -107,11 +107,13 @@ async def running(
     topics: Mapping[str, int] | None = None,
     features: Mapping[str, int] | None = None,
     data_dir: Path | None = None,
+    further: Endpoint | None = None,
 ) -> AsyncIterator[Stage]:
-    """A cluster with these topics (name -> partitions)."""
+    """A cluster with these topics (name -> partitions), and perhaps a second listener."""
+    own = (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0), *(() if further is None else (further,)))
     options = ServeOptions(
         brokers=brokers,
-        listeners=tuple((Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0),) for _ in range(brokers)),
+        listeners=(own,) * brokers,
         topics=tuple(TopicOption(name, count) for name, count in (topics or {}).items()),
         settings={**SETTINGS, **{name: str(value) for name, value in (settings or {}).items()}},
         features=dict(features or {}),
