@@ -5,16 +5,19 @@ Each round is a timer on the cluster's clock that re-arms itself, so pushing the
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.clock import Timer
+from broker.clock import Slices, Timer
 from broker.node import Node
 from protocol.errors import KafkaError
 from storage.cleaner import LogCleaner
 from storage.log_dir import LogDir
+from storage.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster
@@ -25,6 +28,14 @@ _CLEANED_AT_ONCE = 256 * 1024
 _CLEANER_RESTS_MS = 10
 
 
+@dataclass(slots=True)
+class _Round:
+    """A round of the cleaner over all brokers: what is left of it, and how many logs are done."""
+
+    steps: Iterator[PartitionLog | None]
+    cleaned: int = 0
+
+
 class Upkeep:
     """The periodic work of all brokers."""
 
@@ -32,7 +43,7 @@ class Upkeep:
         self._cluster = cluster
         self._timers: dict[str, Timer] = {}
         self._cleaner_of: dict[int, tuple[LogDir, LogCleaner]] = {}
-        self._cleaning: Iterator[object] | None = None
+        self._cleaning: _Round | None = None
 
     def start(self) -> None:
         """Arm every timer."""
@@ -78,13 +89,20 @@ class Upkeep:
                 node.logs.remove_due(now_ms)
         return gone
 
-    def run_cleaner(self, *, force: bool = False) -> int:
-        """Compact the logs that are due (core F.6), whatever else waits; how many were cleaned."""
-        for _ in self._cleaning or ():
-            pass  # of two rounds under way each would take the other's files away
-        self._cleaning = None
-        now_ms = self._cluster.clock.now_ms()
-        return sum(cleaner.run(now_ms, force=force) for cleaner in self._cleaners())
+    async def run_cleaner(self, *, force: bool = False) -> int:
+        """Compact the logs that are due (core F.6), in pieces between which clients are served; how many were cleaned.
+
+        Of two rounds under way each would take the other's files away, so what is under way is finished first.
+        """
+        slices = Slices()
+        while (others := self._cleaning) is not None:
+            self._piece(others, at_once=1)
+            await slices.pause()
+        mine = self._cleaning = self._round(force=force)
+        while self._cleaning is mine:
+            self._piece(mine, at_once=1)
+            await slices.pause()
+        return mine.cleaned
 
     def forget(self, node: Node, topic: str, index: int) -> None:
         """A log is gone: one that comes under its name is not cleaned yet."""
@@ -94,17 +112,29 @@ class Upkeep:
     def _begin_cleaning(self) -> None:
         """The cleaner's round by the clock: in pieces, so that clients are served in between."""
         if self._cleaning is None:
-            now_ms = self._cluster.clock.now_ms()
-            self._cleaning = chain.from_iterable(cleaner.steps(now_ms) for cleaner in self._cleaners())
-            self._clean_on()
+            self._cleaning = self._round(force=False)
+            self._clean_on(self._cleaning)
 
-    def _clean_on(self) -> None:
+    def _clean_on(self, work: "_Round") -> None:
         """The next piece; those after it, a little later each."""
-        cleaners, clock = self._cleaners(), self._cluster.clock
-        enough = sum(cleaner.worked_bytes for cleaner in cleaners) + _CLEANED_AT_ONCE
-        for _ in self._cleaning or ():
+        self._piece(work)
+        if self._cleaning is work:
+            clock = self._cluster.clock
+            self._timers["cleaning"] = clock.call_at(clock.now_ms() + _CLEANER_RESTS_MS, partial(self._clean_on, work))
+
+    def _round(self, *, force: bool) -> "_Round":
+        now_ms = self._cluster.clock.now_ms()
+        return _Round(chain.from_iterable(cleaner.steps(now_ms, force=force) for cleaner in self._cleaners()))
+
+    def _piece(self, work: "_Round", at_once: int = _CLEANED_AT_ONCE) -> None:
+        """The next piece of a round, if it is still the one under way: so many bytes, or a little more."""
+        if self._cleaning is not work:
+            return
+        cleaners = self._cleaners()
+        enough = sum(cleaner.worked_bytes for cleaner in cleaners) + at_once
+        for log in work.steps:
+            work.cleaned += log is not None
             if sum(cleaner.worked_bytes for cleaner in cleaners) >= enough:
-                self._timers["cleaning"] = clock.call_at(clock.now_ms() + _CLEANER_RESTS_MS, self._clean_on)
                 return
         self._cleaning = None
 

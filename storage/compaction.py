@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAP_ENTRIES: Final = int(134_217_728 * 0.9 / 24)
 """`log.cleaner.dedupe.buffer.size` x `io.buffer.load.factor` / 24 bytes an entry."""
-_BREATH: Final = 256 * 1024
+_BREATH: Final = 64 * 1024
 """Bytes worked on between two yields, at most."""
 _WHOLE_KEY: Final = 32
 

@@ -66,4 +66,4 @@ async def run_retention(asked: Asked) -> dict[str, Any]:
 
 async def run_compaction(asked: Asked) -> dict[str, Any]:
     """Compact now whatever can be compacted."""
-    return {"logs_cleaned": asked.cluster.upkeep.run_cleaner(force=True)}
+    return {"logs_cleaned": await asked.cluster.upkeep.run_cleaner(force=True)}

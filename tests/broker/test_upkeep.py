@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 
 from broker.partition import ReplicatedPartition
+from protocol.apis import ApiKey
+from protocol.messages.metadata import MetadataRequest
 from protocol.records.records import Record, build_batch, read_records
 from tests.scenarios.transactions.stage import Stage, running
 
@@ -16,12 +18,12 @@ COMPACTED = {
 }
 
 
-def fill(stage: Stage, megabytes: int) -> ReplicatedPartition:
-    """Four keys again and again, in batches of 64 kB."""
+def fill(stage: Stage, megabytes: int, size: int = 16_000) -> ReplicatedPartition:
+    """A few keys again and again, in batches of 64 kB."""
     partition = stage.cluster.partitions["t", 0]
     now_ms = stage.clock.now_ms()
     for _ in range(megabytes * 16):
-        records = [Record(number, now_ms, b"k%d" % number, bytes(16_000)) for number in range(4)]
+        records = [Record(number, now_ms, b"k%d" % number, bytes(size)) for number in range(64_000 // size)]
         partition.append(1, build_batch(records), now_ms)
     return partition
 
@@ -67,11 +69,35 @@ async def test_a_forced_round_ends_the_one_under_way_first() -> None:
     async with running(COMPACTED, topics={"t": 1}) as stage:
         partition = fill(stage, 4)
         await stage.pass_time(BACKOFF_MS)
-        stage.cluster.upkeep.run_cleaner(force=True)
+        await stage.cluster.upkeep.run_cleaner(force=True)
         log = partition.logs[1]
         assert live_records(partition) <= 4 + log.segments.active.size // 16_000
         await stage.pass_time(1000)
         assert log.environment.offline is None
+
+
+async def test_clients_are_served_while_a_round_that_was_asked_for_runs() -> None:
+    """Request after request is answered before a round over small records ends; of two, one finds nothing left."""
+    async with running(COMPACTED, topics={"t": 1}) as stage:
+        partition, wire = fill(stage, 4, size=100), await stage.connect()
+        rounds = [asyncio.create_task(stage.cluster.upkeep.run_cleaner(force=True)) for _ in range(2)]
+        answered = 0
+        while not all(each.done() for each in rounds):
+            await wire.call(ApiKey.METADATA, 12, MetadataRequest([]))
+            answered += 1
+        assert sorted(each.result() for each in rounds) == [0, 1]
+        assert live_records(partition) <= 640 + partition.logs[1].segments.active.size // 100
+        assert answered >= 10
+
+
+async def test_a_round_that_was_asked_for_ends_with_the_cluster() -> None:
+    """Whoever waits for it hears that nothing more was cleaned."""
+    async with running(COMPACTED, topics={"t": 1}) as stage:
+        fill(stage, 4)
+        asked = asyncio.create_task(stage.cluster.upkeep.run_cleaner(force=True))
+        await asyncio.sleep(0)
+        stage.cluster.upkeep.stop()
+        assert await asyncio.wait_for(asked, 5) == 0
 
 
 async def test_a_closed_segment_is_synced_by_another_thread(tmp_path: Path) -> None:

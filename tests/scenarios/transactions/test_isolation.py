@@ -181,7 +181,7 @@ async def test_CMP_01_compaction_takes_what_was_aborted(c: Client) -> None:
     for number in range(3):
         await c.stage.pass_time(400)
         await c.sent("keyed", [(b"a", b"%d" % (number + 2))])
-    c.cluster.upkeep.run_cleaner()
+    await c.cluster.upkeep.run_cleaner()
     found = await c.read("keyed")
     assert b"bad" not in found.values
     assert b"1" not in found.values
