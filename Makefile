@@ -9,6 +9,9 @@ ROOMS := broker pipeline protocol storage understudy
 PORT ?= 9092
 CONTROL_PORT ?= 9099
 
+# Where the environment forbids bytecode, every start would compile the rooms anew: half of the time to the first answer.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help serve test check interop nightly bench clean
 
