@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
     made.add_argument("--rounds", type=int, help="how often each target has its turn")
     made.add_argument("--part", type=float, help="how much of each row's records, 0.01 to 1")
-    made.add_argument("--largest", type=int, default=1_000_000, help="batches in the largest log of the slopes")
+    made.add_argument("--largest", type=int, default=10_000_000, help="records in the largest log of the slopes")
     made.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures there")
     made.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md in any case")
     made.add_argument("--list", action="store_true", help="name the rows")

@@ -1,14 +1,17 @@
 """Rows of the partition log alone, without sockets: appends, reads, their slope over the log's size, and recovery.
 
-Appends go through every check that a Produce request's batch meets.
+Appends go through every check that a Produce request's batch meets. Slopes are told in the process's own time, which
+does not count what others do on the machine meanwhile.
 """
 
 import shutil
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.row import Figure, Scale, StorageRow, Values
@@ -22,8 +25,9 @@ from storage.partition_log import PartitionLog
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(max_message_bytes=1 << 30)
-_FIRST_SIZE = 1000  # of the smallest log that slopes begin with
-_CHUNK = 250  # calls timed together, for a slope
+_FIRST_SIZE = 100  # of the smallest log that slopes begin with, in records
+_CHUNK, _CHUNKS = 50, 21  # calls timed together for a slope, and how often
+_SLOPE_CONFIG = replace(CONFIG, segment_bytes=16 << 20)  # so that the largest log has many segments
 
 
 def open_dir(files: Files) -> LogDir:
@@ -34,11 +38,11 @@ def open_dir(files: Files) -> LogDir:
 
 
 @contextmanager
-def _a_log(target: str) -> Iterator[PartitionLog]:
+def _a_log(target: str, config: LogConfig = CONFIG) -> Iterator[PartitionLog]:
     root = Path(tempfile.mkdtemp(prefix="bench-log-"))
     opened = open_dir(MemoryFiles() if target == "memory" else DiskFiles(root))
     try:
-        yield opened.create_log("bench", 0, config=CONFIG, now_ms=NOW_MS)
+        yield opened.create_log("bench", 0, config=config, now_ms=NOW_MS)
     finally:
         opened.close(now_ms=NOW_MS)
         shutil.rmtree(root)
@@ -73,42 +77,55 @@ def _appends(target: str, scale: Scale, _largest: int) -> Values:
     return found
 
 
-def _fetch(log: PartitionLog, max_bytes: int) -> float:
-    """Seconds for each read at an offset from all over the log, the median of some chunks."""
-    log.advance_high_watermark(log.log_end_offset)
-    end = log.log_end_offset
-    offsets = [index * 7919 % end for index in range(_CHUNK * 8)]
+def _append_us(log: PartitionLog, template: bytes) -> float:
+    """Microseconds of the process for each of a few appends."""
+    batches = [bytearray(template) for _ in range(_CHUNK)]
+    begun = time.process_time()
+    for batch in batches:
+        log.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+    return (time.process_time() - begun) / _CHUNK * 1e6
 
-    def chunk(number: int) -> float:
-        begun = time.perf_counter()
-        for offset in offsets[number * _CHUNK : (number + 1) * _CHUNK]:
-            log.read(offset, max_bytes, bound=end, min_one=True)
-        return (time.perf_counter() - begun) / _CHUNK
 
-    return statistics.median(chunk(number) for number in range(8))
+def _fetch_us(log: PartitionLog, size: int, number: int) -> float:
+    """Microseconds of the process for each of a few reads at offsets from all over the first `size` records."""
+    offsets = [(number * _CHUNK + index) * 7919 % size for index in range(_CHUNK)]
+    begun = time.process_time()
+    for offset in offsets:
+        log.read(offset, 1, bound=size, min_one=True)
+    return (time.process_time() - begun) / _CHUNK * 1e6
+
+
+def _filled(log: PartitionLog, size: int) -> PartitionLog:
+    """With so many records, a hundred a batch; seen that reads find them."""
+    template = a_batch(100, 10)
+    while log.log_end_offset < size:
+        _append(log, template, min((size - log.log_end_offset) // 100, 1000))
+    log.advance_high_watermark(size)
+    for offset in (0, size - 1, size // 2):
+        begins = int.from_bytes(log.read(offset, 1, bound=size, min_one=True).buffers[0][:8])
+        if begins != offset // 100 * 100:
+            raise AssertionError(f"a read at {offset} began at {begins}")
+    return log
 
 
 def _slopes(target: str, scale: Scale, largest: int) -> Values:
-    """Cost of an append and of a read at logs of 10^3, 10^4, ... batches of one record, and last against first."""
-    template = a_batch(1, 100)
+    """Cost of an append and of a read at logs of 10^2, 10^3, ... records in turn, and last against first."""
     largest = max(scale.of(largest), _FIRST_SIZE * 10)
-    found: dict[str, float] = {}
-    costs: dict[str, list[float]] = {"append": [], "fetch": []}
-    size = _FIRST_SIZE
-    with _a_log(target) as log:
-        while size <= largest:
-            while (lacking := size - log.log_end_offset) > 0:
-                _append(log, template, min(lacking, 10_000))
-            costs["fetch"].append(_fetch(log, 1))
-            costs["append"].append(statistics.median(_append(log, template, _CHUNK) for _ in range(8)))
-            for name, values in costs.items():
-                found[f"{name}_at_{size}"] = values[-1] * 1e6
-            size *= 10
-        for offset in (0, log.log_end_offset - 1, log.log_end_offset // 2):
-            first = log.read(offset, 1, bound=log.log_end_offset, min_one=True).buffers[0]
-            if int.from_bytes(first[:8]) != offset:
-                raise AssertionError(f"a read at {offset} began elsewhere")
-    return {**found, **{f"{name}_slope": values[-1] / values[0] for name, values in costs.items()}}
+    sizes = [_FIRST_SIZE]
+    while sizes[-1] * 10 <= largest:
+        sizes.append(sizes[-1] * 10)
+    template = a_batch(1, 100)
+    costs: dict[str, list[float]] = defaultdict(list)
+    with ExitStack() as stack:
+        logs = {size: _filled(stack.enter_context(_a_log(target, _SLOPE_CONFIG)), size) for size in sizes}
+        for number in range(_CHUNKS):
+            for size, log in logs.items():
+                costs[f"append_at_{size}"].append(_append_us(log, template))
+                costs[f"fetch_at_{size}"].append(_fetch_us(log, size, number))
+    found = {name: statistics.median(values) for name, values in costs.items()}
+    for name in ("append", "fetch"):
+        found[f"{name}_slope"] = found[f"{name}_at_{sizes[-1]}"] / found[f"{name}_at_{sizes[0]}"]
+    return found
 
 
 def _recovery(target: str, scale: Scale, _largest: int) -> Values:
@@ -146,13 +163,13 @@ def _opening(root: Path, end: int) -> float:
 def _decades(name: str, title: str, largest: int) -> Iterator[Figure]:
     size = _FIRST_SIZE
     while size <= largest:
-        yield Figure(f"{name}_at_{size}", f"{title} at {size:,} batches", "us", "lower")
+        yield Figure(f"{name}_at_{size}", f"{title} at {size:,} records", "us of a processor", "lower")
         size *= 10
     yield Figure(f"{name}_slope", f"{title}: largest log against smallest", "x", "lower")
 
 
 def rows(largest: int) -> tuple[StorageRow, ...]:
-    """With slopes up to that many batches."""
+    """With slopes up to that many records."""
     return (
         StorageRow(
             "append",
