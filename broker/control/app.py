@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from broker.control import console, origin
 from broker.control.asked import Asked
 from broker.control.openapi import document
 from broker.control.problems import Problem, conflict, unprocessable
@@ -26,14 +27,14 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(cluster: "Cluster", token: str | None) -> Starlette:
-    """The application; with a token, every request but the health check must carry it."""
+    """The application; with a token, every verb but the health check asks for it. The console's page has no data."""
     routes = [Route(verb.path, _endpoint(cluster, verb, token), methods=[verb.method]) for verb in VERBS]
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001
         return JSONResponse(document(VERBS))
 
     return Starlette(
-        routes=[*routes, Route("/openapi.json", openapi)],
+        routes=[*routes, Route("/openapi.json", openapi), *console.routes()],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
 
@@ -41,7 +42,9 @@ def build_app(cluster: "Cluster", token: str | None) -> Starlette:
 def _endpoint(cluster: "Cluster", verb: Verb, token: str | None) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            if token is not None and verb.path != "/v1/health":
+            if token is None:
+                origin.check(request)
+            elif verb.path != "/v1/health":
                 _check_token(request, token)
             query = dict(request.query_params)
             for name in query:

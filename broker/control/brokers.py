@@ -9,9 +9,14 @@ from broker.node import Node
 from broker.server import PortTaken
 
 
-def _state(node: Node) -> dict[str, Any]:
+def state_of(node: Node) -> str:
+    """``running``, ``paused`` or ``down``."""
     paused = node.server is not None and node.server.paused
-    return {"id": node.id, "state": "paused" if node.up and paused else "running" if node.up else "down"}
+    return "paused" if node.up and paused else "running" if node.up else "down"
+
+
+def _state(node: Node) -> dict[str, Any]:
+    return {"id": node.id, "state": state_of(node)}
 
 
 async def kill(asked: Asked) -> dict[str, Any]:

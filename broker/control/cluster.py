@@ -5,6 +5,7 @@ from typing import Any
 from broker.anew import KEPT
 from broker.anew import reset as reset_cluster
 from broker.control.asked import Asked
+from broker.control.brokers import state_of
 from broker.control.problems import unprocessable
 
 RESET = {
@@ -34,6 +35,7 @@ async def describe(asked: Asked) -> dict[str, Any]:
                 "port": port,
                 "rack": node.rack,
                 "up": node.up,
+                "state": state_of(node),
                 "fenced": registration is None or registration.fenced,
                 "epoch": node.epoch,
             }

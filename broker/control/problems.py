@@ -18,6 +18,7 @@ class Problem(Exception):
         """The problem document."""
         titles = {
             401: "Unauthorized",
+            403: "Forbidden",
             404: "Not Found",
             405: "Method Not Allowed",
             409: "Conflict",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = {".html", ".css", ".js", ".svg"}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,10 @@ def test_the_wheel_installs_one_name(wheel: Path) -> None:
     present = {name for name in ("broker", "protocol", "storage", "pipeline") if (ROOT / name / "__init__.py").exists()}
     assert rooms == present
     ours = [Path(name) for name in names if name.startswith("understudy/")]
-    assert [path for path in ours if path.suffix not in {".py", ".typed"}] == []
+    assert [path for path in ours if path.suffix not in {".py", ".typed", *PAGE}] == []
+    console = {path.name for path in ours if path.suffix in PAGE}
+    assert console == {path.name for path in (ROOT / "broker/control/console").iterdir() if path.suffix in PAGE}
+    assert "index.html" in console
 
 
 def test_a_server_comes_out_of_the_wheel(wheel: Path, tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+// The cluster as a whole, and its brokers.
+
+import { get, path, post } from "./ask.js";
+import { h } from "./dom.js";
+import { button, code, facts, panel, state, table } from "./parts.js";
+
+export const title = () => "Cluster";
+
+export const load = () => get("v1/cluster");
+
+const WAYS = { running: ["kill", "stop", "pause"], paused: ["resume", "kill"], down: ["start"] };
+
+export function render(cluster, _, { act, confirm }) {
+  const features = Object.entries(cluster.features).filter(([, level]) => level > 0);
+  return [
+    panel("Brokers", table("Brokers", columns(cluster, act), cluster.brokers, (broker) => broker.id, "No broker.")),
+    panel("About",
+      facts(
+        ["Bootstrap servers", code(cluster.brokers.map((broker) => `${broker.host}:${broker.port}`).join(","))],
+        ["Behaves like", `Apache Kafka ${cluster.as_version}`],
+        ["Cluster id", code(cluster.cluster_id)],
+        ["Features", features.map(([name, level]) => h("span", { key: name, class: "chip" }, `${name} ${level}`))],
+        ["Seed", code(cluster.seed)],
+      )),
+    panel("Begin anew",
+      h("p", null, "Topics, groups, transactions, faults, the journal and the clock are as just started, within milliseconds. Connected clients stay connected."),
+      button("Reset the cluster", () => confirm("Reset the cluster?", "Everything in it will be gone.", "Reset",
+        () => act(() => post("v1/reset"), "The cluster is as just started.")))),
+  ];
+}
+
+function columns(cluster, act) {
+  return [
+    ["Broker", (broker) => [`${broker.id} `, broker.id === cluster.controller && h("span", { class: "chip" }, "controller")]],
+    ["Address", (broker) => code(`${broker.host}:${broker.port}`)],
+    ["State", (broker) => [state(broker.state), broker.fenced && state("fenced")]],
+    ["Epoch", (broker) => broker.epoch, "number"],
+    ["", (broker) => WAYS[broker.state].map((way) => button(way, () =>
+      act(() => post(path`v1/brokers/${broker.id}/` + way), `Broker ${broker.id}: ${way}.`), `broker ${broker.id}`)), "actions"],
+  ];
+}

@@ -1,0 +1,49 @@
+// Groups: who is in them, and how far they have come.
+
+import { get, path, post } from "./ask.js";
+import { h } from "./dom.js";
+import { number } from "./format.js";
+import { button, code, facts, lag, link, panel, state, table, to, total } from "./parts.js";
+
+export const title = ([name]) => name ?? "Groups";
+
+export const load = ([name]) => get(name === undefined ? "v1/groups" : path`v1/groups/${name}`);
+
+export const render = (data, names, tools) => (data.groups ? all(data.groups) : one(data, tools));
+
+function all(groups) {
+  return panel(null, table("Groups", [
+    ["Group", (group) => link(to("groups", group.group_id), group.group_id), "wide"],
+    ["State", (group) => state(group.state)],
+    ["Type", (group) => group.type],
+    ["Generation", (group) => number(group.epoch), "number"],
+    ["Members", (group) => number(group.members.length), "number"],
+    ["Coordinator", (group) => group.coordinator, "number"],
+    ["Lag", (group) => (group.offsets.length ? number(total(group.offsets, (each) => each.lag)) : ""), "number"],
+  ], groups, (group) => group.group_id, "No groups yet: no consumer has joined one or committed an offset."));
+}
+
+function one(group, { act }) {
+  const where = path`v1/groups/${group.group_id}`;
+  return [
+    panel("About",
+      facts(["State", state(group.state)], ["Type", group.type], ["Generation", number(group.epoch)],
+        group.protocol && ["Assignor", code(group.protocol)], ["Coordinator", `broker ${group.coordinator}`]),
+      group.members.length > 0 && button("Rebalance", () => act(() => post(`${where}/rebalance`), "The members will join again."))),
+    panel("Members", table("Members", [
+      ["Member", (each) => [h("code", { class: "long" }, each.member_id), each.leads && [" ", h("span", { class: "chip" }, "leads")]], "wide"],
+      ["Client", (each) => `${each.client_id} at ${each.client_host}`, "wide"],
+      ["Instance", (each) => each.instance_id ?? ""],
+      ["Assigned", (each) => each.assignment.map((name) => h("span", { key: name, class: "chip" }, name)), "wide"],
+      ["", (each) => button("evict", () => act(() => post(`${where}/members/${encodeURIComponent(each.member_id)}/evict`),
+        "Evicted, as if its session had timed out."), each.member_id), "actions"],
+    ], group.members, (each) => each.member_id, "Nobody is in it.")),
+    panel("Offsets", table("Committed offsets", [
+      ["Topic", (each) => link(to("topics", each.topic), each.topic)],
+      ["Partition", (each) => each.partition, "number"],
+      ["Offset", (each) => number(each.offset), "number"],
+      ["Lag", (each) => lag(each.lag), "number"],
+      ["Metadata", (each) => each.metadata],
+    ], group.offsets, (each) => `${each.topic}/${each.partition}`, "Nothing is committed.")),
+  ];
+}

@@ -1,0 +1,110 @@
+// Requests with their answers, newest first.
+
+import { download, get, query, remove } from "./ask.js";
+import { h } from "./dom.js";
+import { day, number, time } from "./format.js";
+import { button, code, facts, field, panel, state } from "./parts.js";
+
+const FIELDS = [
+  ["api", "API"], ["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"],
+  ["transactional_id", "Transactional id"], ["error", "Error"], ["connection", "Connection"], ["broker", "Broker"],
+];
+const SHOWN = 100;
+const ASKED = 500;
+const POLLING = new Set(["Fetch", "Heartbeat"]);
+const filter = Object.fromEntries(FIELDS.map(([name]) => [name, ""]));
+const opened = new Set();
+let calm = true;
+let stopped = null;
+let apis = [];
+let known = { said: "", total: 0, entries: new Map() };
+
+export const title = () => "Journal";
+
+/** Only what is new, or was not answered yet when it was last seen, is asked for. */
+export async function load() {
+  if (apis.length === 0) apis = Object.keys((await get("v1/versions")).apis).sort();
+  if (stopped) return stopped;
+  const said = JSON.stringify(filter);
+  if (known.said !== said) known = { said, total: 0, entries: new Map() };
+  const mine = known;
+  const pending = [...mine.entries.values()].find((entry) => entry.duration_ms === null);
+  const since = pending ? pending.id : Math.max(0, ...mine.entries.keys()) + 1;
+  const found = await get("v1/journal" + query({ ...filter, since, limit: ASKED }));
+  if (found.kept + found.dropped < mine.total) {
+    known = { said: "", total: 0, entries: new Map() }; // the journal was emptied
+    return load();
+  }
+  mine.total = found.kept + found.dropped;
+  for (const entry of found.entries) mine.entries.set(entry.id, entry);
+  for (const id of [...mine.entries.keys()].slice(0, -ASKED)) mine.entries.delete(id);
+  return { kept: found.kept, dropped: found.dropped, entries: [...mine.entries.values()].sort((a, b) => b.id - a.id) };
+}
+
+const polls = (entry) => POLLING.has(entry.api) && entry.error === null && entry.fault === null;
+
+export function render(found, _, { act, refresh }) {
+  const filtered = Object.values(filter).some((value) => value !== "");
+  const leaves = calm && !filter.api;
+  const shown = found.entries.filter((entry) => !(leaves && polls(entry))).slice(0, SHOWN);
+  return [
+    h("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+      FIELDS.map(([name, label]) => field(label, h("input", {
+        name, value: filter[name], list: name === "api" ? "apis" : undefined, autocomplete: "off", spellcheck: "false", placeholder: "any",
+        onchange: (event) => { filter[name] = event.target.value.trim(); stopped = null; refresh(); },
+      }))),
+      h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
+    h("div", { class: "row" },
+      button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : found; refresh(); }),
+      button("Clear filters", (event) => { clear(event.target); refresh(); }),
+      button("Save for Wireshark", () => act(() => save())),
+      button("Forget all", () => act(() => remove("v1/journal"), "The journal is empty.")),
+      h("label", { class: "check" },
+        h("input", { type: "checkbox", checked: true, onchange: (event) => { calm = event.target.checked; refresh({ redraw: true }); } }),
+        "Leave out Fetch and Heartbeat that went well"),
+      h("p", { class: "quiet" }, `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
+    shown.length === 0
+      ? h("p", { class: "empty" }, filtered ? "No request says so." : "No requests yet.")
+      : h("ul", { class: "journal", "aria-label": "Requests" }, shown.map((entry) => line(entry, refresh))),
+    shown.length === SHOWN && h("p", { class: "quiet" }, `The newest ${SHOWN} are shown.`),
+  ];
+}
+
+function clear(pressed) {
+  for (const name of Object.keys(filter)) filter[name] = "";
+  for (const input of pressed.ownerDocument.querySelectorAll(".filters input")) input.value = "";
+  stopped = null;
+}
+
+async function save() {
+  const address = URL.createObjectURL(await download("v1/journal.pcap" + query(filter)));
+  const anchor = document.createElement("a");
+  anchor.href = address;
+  anchor.download = "journal.pcap";
+  anchor.click();
+  URL.revokeObjectURL(address);
+}
+
+function line(entry, refresh) {
+  const open = opened.has(entry.id);
+  const toggle = () => { if (!opened.delete(entry.id)) opened.add(entry.id); refresh({ redraw: true }); };
+  return h("li", { key: entry.id },
+    h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
+      h("time", { datetime: new Date(entry.at_ms).toISOString(), title: `${day(entry.at_ms)} UTC` }, time(entry.at_ms)),
+      h("span", { class: "api" }, `${entry.api} v${entry.version}`),
+      h("span", { class: "client" }, entry.client_id ?? "no client id"),
+      h("span", { class: "marks" },
+        entry.error && state(entry.error, "bad"),
+        entry.outcome !== "answered" && state(entry.outcome, "busy"),
+        entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
+      h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`)),
+    open && h("div", { class: "opened" },
+      facts(
+        ["From", [code(entry.client), ` (connection ${entry.connection})`]],
+        ["To", `broker ${entry.broker}, listener ${entry.listener}`],
+        entry.software && ["Software", entry.software],
+        ["Correlation id", entry.correlation_id],
+        ["Bytes", `${number(entry.request_bytes)} asked, ${number(entry.response_bytes)} answered`]),
+      h("h3", null, "Request"), h("pre", { tabindex: "0" }, JSON.stringify(entry.request, null, 2)),
+      h("h3", null, "Answer"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2))));
+}

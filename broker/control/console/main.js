@@ -1,0 +1,152 @@
+// The page: which view is shown, asking again every second, and what is said when something goes wrong.
+
+import { hasToken, Refusal, remember } from "./ask.js";
+import * as clock from "./clock.js";
+import * as cluster from "./cluster.js";
+import { h, patch } from "./dom.js";
+import * as faults from "./faults.js";
+import * as groups from "./groups.js";
+import * as journal from "./journal.js";
+import * as topics from "./topics.js";
+import * as transactions from "./transactions.js";
+
+const EVERY_MS = 1000;
+const VIEWS = { "": cluster, topics, groups, transactions, journal, faults };
+const NAMES = { "": "Cluster", topics: "Topics", groups: "Groups", transactions: "Transactions", journal: "Journal", faults: "Faults" };
+
+const at = (id) => document.getElementById(id);
+let shown = null; // what the view was last told, and of which address
+let asking = 0; // the newest round; older ones that come late are not shown
+let timer;
+
+function address() {
+  const [section, ...names] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const known = section in VIEWS ? section : "";
+  return { section: known, names: names.filter((name) => name !== ""), view: VIEWS[known] };
+}
+
+function heading({ section, names, view }) {
+  const above = names.length > 0 && [h("a", { href: `#/${section}` }, NAMES[section]), h("span", { "aria-hidden": "true" }, " / ")];
+  return h("h1", { key: "heading" }, above, view.title(names));
+}
+
+function draw() {
+  const where = address();
+  const { section, names, view } = where;
+  document.title = `${view.title(names)} · Understudy`;
+  patch(at("nav"), Object.entries(NAMES).map(([name, text]) =>
+    h("a", { key: name, href: `#/${name}`, "aria-current": name === section ? "page" : undefined }, text)));
+  if (shown === null || shown.hash !== location.hash) return;
+  patch(at("clock"), clock.render(shown.clock, tools));
+  patch(at("content"), [
+    heading(where),
+    h("div", { key: location.hash, class: "view" }, view.render(shown.data, names, { ...tools, now_ms: shown.clock.now_ms })),
+  ]);
+}
+
+async function round() {
+  clearTimeout(timer);
+  const mine = ++asking;
+  const { names, view } = address();
+  const hash = location.hash;
+  try {
+    const [now, data] = await Promise.all([clock.load(), view.load(names)]);
+    if (mine !== asking) return;
+    shown = { hash, clock: now, data };
+    settle();
+    draw();
+  } catch (error) {
+    if (mine !== asking) return;
+    failed(error);
+  }
+  timer = setTimeout(round, document.hidden ? EVERY_MS * 10 : EVERY_MS);
+}
+
+// ---------------------------------------------------------------- what went wrong
+
+let lasting = false; // whether the complaint is about what is asked every second
+
+function failed(error) {
+  if (error instanceof Refusal && error.status === 401) {
+    askForToken();
+    return;
+  }
+  if (error instanceof TypeError || error instanceof SyntaxError) console.error(error);
+  lasting = true;
+  const isGone = error instanceof Refusal && error.status === 404;
+  at("problem").textContent = isGone ? "" : error.message;
+  if (isGone || shown?.hash !== location.hash) patch(at("content"), [heading(address()), h("p", { class: "empty" }, error.message)]);
+}
+
+function settle() {
+  if (lasting) at("problem").textContent = "";
+  lasting = false;
+}
+
+function complain(text) {
+  lasting = false;
+  at("problem").textContent = text;
+}
+
+// ---------------------------------------------------------------- what the views may do
+
+/** Do something to the cluster, say that it is done or why not, and look again. */
+async function act(work, done = "") {
+  complain("");
+  at("told").textContent = "";
+  try {
+    await work();
+    at("told").textContent = done;
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 401) askForToken();
+    else complain(error.message);
+  }
+  await round();
+}
+
+/** Look again; with `redraw` only at what is known already. */
+function refresh({ redraw = false } = {}) {
+  if (redraw) draw();
+  else round();
+}
+
+function confirm(title, text, yes, work) {
+  const dialog = at("dialog");
+  patch(dialog, h("form", { key: title, method: "dialog", onsubmit: work },
+    h("h2", { id: "dialog-title" }, title), h("p", null, text),
+    h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, yes),
+      h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
+  dialog.showModal();
+}
+
+const tools = { act, refresh, confirm, complain };
+
+// ---------------------------------------------------------------- the token
+
+function askForToken() {
+  const dialog = at("dialog");
+  if (dialog.open) return;
+  const taken = (event) => remember(event.target.elements.token.value.trim());
+  patch(dialog, h("form", { key: "token", method: "dialog", onsubmit: taken },
+    h("h2", { id: "dialog-title" }, "This server asks for a token"),
+    h("p", null, "It was started with ", h("code", null, "--control-token"), ". It is kept until this tab is closed."),
+    hasToken() && h("p", { class: "state bad" }, "The one that was given is another one."),
+    h("label", { class: "field" }, h("span", null, "Token"), h("input", { name: "token", type: "password", required: true, autocomplete: "off" })),
+    h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, "Open"))));
+  dialog.addEventListener("close", () => round(), { once: true });
+  dialog.showModal();
+}
+
+// ---------------------------------------------------------------- beginning
+
+addEventListener("hashchange", () => {
+  at("told").textContent = "";
+  complain("");
+  draw();
+  at("content").focus({ preventScroll: true });
+  scrollTo(0, 0);
+  round();
+});
+document.addEventListener("visibilitychange", () => { if (!document.hidden) round(); });
+draw();
+round();

@@ -1,0 +1,65 @@
+// What the views are made of: tables that become cards on a narrow screen, states, buttons, fields.
+
+import { h } from "./dom.js";
+import { duration, number } from "./format.js";
+
+/**
+ * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing. `key(row)` tells rows apart.
+ * Roles are said because a narrow screen lays the table out as blocks, which would take them away.
+ */
+export function table(label, columns, rows, key, empty) {
+  if (rows.length === 0) return h("div", { class: "empty" }, empty);
+  return h("table", { role: "table", "aria-label": label },
+    h("thead", { role: "rowgroup" },
+      h("tr", { role: "row" }, columns.map(([title, , kind]) => h("th", { role: "columnheader", scope: "col", class: kind },
+        title || h("span", { class: "unseen" }, "Actions"))))),
+    h("tbody", { role: "rowgroup" },
+      rows.map((row) => h("tr", { role: "row", key: key(row) },
+        columns.map(([title, cell, kind]) => h("td", { role: "cell", class: kind, "data-label": title }, h("div", null, cell(row))))))));
+}
+
+const MOODS = {
+  running: "good", Stable: "good", CompleteCommit: "good", commit: "good",
+  Ongoing: "busy", PrepareCommit: "busy", PrepareAbort: "busy", PreparingRebalance: "busy", CompletingRebalance: "busy",
+  paused: "busy", held: "busy", fenced: "bad", down: "bad", Dead: "bad", CompleteAbort: "quiet", Empty: "quiet",
+};
+
+export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, text);
+
+export const code = (text) => h("code", null, text);
+
+/** A button; `label` says to those who do not see the row what it is about. */
+export function button(text, onclick, label) {
+  return h("button", { type: "button", onclick, "aria-label": label ? `${text} ${label}` : undefined }, text);
+}
+
+export const link = (to, text) => h("a", { href: to }, text);
+
+/** The address of a view: names are escaped. */
+export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
+
+/** Terms with their values. */
+export function facts(...pairs) {
+  const known = pairs.filter(Boolean);
+  return h("dl", { class: "facts" }, known.map(([term, value]) => h("div", { key: term }, h("dt", null, term), h("dd", null, value))));
+}
+
+export function field(label, control) {
+  return h("label", { class: "field" }, h("span", null, label), control);
+}
+
+export function choices(name, values, value, onchange) {
+  return h("select", { name, value, onchange },
+    values.map((each) => (Array.isArray(each) ? h("option", { value: each[0] }, each[1]) : h("option", { value: each }, each))));
+}
+
+/** A part of a view; without a title where the page's heading says it. */
+export const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title ?? undefined }, title && h("h2", null, title), children);
+
+export const json = (value) => JSON.stringify(value, null, 1).replace(/\n */g, " ");
+
+export const lag = (count) => (count < 0 ? "unknown" : number(count));
+
+export const total = (rows, of) => rows.reduce((sum, row) => sum + Math.max(of(row), 0), 0);
+
+export const inTime = (deadline_ms, now_ms) => (deadline_ms > now_ms ? `in ${duration(deadline_ms - now_ms)}` : "due");

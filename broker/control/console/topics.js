@@ -1,0 +1,114 @@
+// Topics, their partitions, how far groups have read them, and the newest records.
+
+import { get, path, query } from "./ask.js";
+import { h } from "./dom.js";
+import { bytes, number, plural, time } from "./format.js";
+import { code, facts, lag, link, panel, state, table, to, total } from "./parts.js";
+
+const SHOWN = 20;
+let internal = false;
+let reading = { topic: null, partition: 0 };
+
+export const title = ([name]) => name ?? "Topics";
+
+export async function load([name]) {
+  const groups = (await get("v1/groups")).groups;
+  if (name === undefined) return { topics: (await get("v1/topics")).topics, groups };
+  const topic = await get(path`v1/topics/${name}`);
+  if (reading.topic !== name) reading = { topic: name, partition: 0 };
+  const chosen = topic.partitions.find((each) => each.partition === reading.partition);
+  const offset = chosen ? Math.max(chosen.log_start_offset, chosen.log_end_offset - SHOWN, 0) : 0;
+  const found = chosen && chosen.log_end_offset >= 0
+    ? await get(path`v1/topics/${name}/partitions/${reading.partition}/records` + query({ offset, limit: SHOWN }))
+    : { records: [] };
+  return { topic, groups, records: found.records };
+}
+
+export const render = (data, names, tools) => (data.topic ? one(data, tools) : all(data, tools));
+
+function lags(groups, topic) {
+  return groups
+    .map((group) => ({ group: group.group_id, lag: total(group.offsets.filter((each) => each.topic === topic), (each) => each.lag),
+      reads: group.offsets.some((each) => each.topic === topic) }))
+    .filter((each) => each.reads);
+}
+
+function all({ topics, groups }, { refresh }) {
+  const shown = topics.filter((topic) => internal || !topic.internal);
+  const hidden = topics.length - shown.length;
+  return [
+    panel(null,
+      table("Topics", [
+        ["Topic", (topic) => [link(to("topics", topic.name), topic.name), topic.internal && [" ", h("span", { class: "chip" }, "internal")]], "wide"],
+        ["Partitions", (topic) => number(topic.partitions.length), "number"],
+        ["Records", (topic) => number(total(topic.partitions, (each) => each.high_watermark - each.log_start_offset)), "number"],
+        ["Size", (topic) => bytes(total(topic.partitions, (each) => each.size_bytes)), "number"],
+        ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, `${each.group}: ${lag(each.lag)}`)), "wide"],
+        ["Health", health, "wide"],
+      ], shown, (topic) => topic.name,
+      [h("p", null, "No topics yet. A client that asks for one makes it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")]),
+      h("label", { class: "check" },
+        h("input", { type: "checkbox", onchange: (event) => { internal = event.target.checked; refresh(); } }),
+        hidden ? `Show internal topics (${hidden})` : "Show internal topics")),
+  ];
+}
+
+function health(topic) {
+  const leaderless = topic.partitions.filter((each) => each.leader < 0).length;
+  const thin = topic.partitions.filter((each) => each.isr.length < each.replicas.length).length;
+  const open = topic.partitions.filter((each) => each.last_stable_offset < each.high_watermark).length;
+  return [
+    leaderless > 0 && state(`${leaderless} without leader`, "bad"),
+    thin > 0 && state(`${thin} under-replicated`, "busy"),
+    open > 0 && state(`${plural(open, "partition")} with an open transaction`, "busy"),
+    !leaderless && !thin && !open && state("in order", "good"),
+  ];
+}
+
+function one({ topic, groups, records }, { refresh }) {
+  const configs = Object.entries(topic.configs);
+  const read = groups.flatMap((group) => group.offsets.filter((each) => each.topic === topic.name)
+    .map((each) => ({ ...each, group: group.group_id })));
+  return [
+    panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "None is hosted.")),
+    panel("Read by", table("Offsets of groups", [
+      ["Group", (each) => link(to("groups", each.group), each.group)],
+      ["Partition", (each) => each.partition, "number"],
+      ["Offset", (each) => number(each.offset), "number"],
+      ["Lag", (each) => lag(each.lag), "number"],
+    ], read, (each) => `${each.group}/${each.partition}`, "No group has committed an offset.")),
+    panel("Newest records",
+      h("label", { class: "field" }, h("span", null, "Partition"),
+        h("select", { onchange: (event) => { reading.partition = Number(event.target.value); refresh(); } },
+          topic.partitions.map((each) => h("option", { key: each.partition, value: each.partition }, each.partition)))),
+      table("Newest records", RECORD, records.toReversed(), (each) => each.offset, "No records here.")),
+    panel("About", facts(["Topic id", code(topic.id)], configs.length > 0 && ["Settings",
+      configs.map(([name, value]) => h("div", { key: name }, code(`${name}=${value}`)))])),
+  ];
+}
+
+const PARTITION = [
+  ["Partition", (each) => each.partition],
+  ["Leader", (each) => (each.leader < 0 ? state("none", "bad") : each.leader), "number"],
+  ["Epoch", (each) => each.leader_epoch, "number"],
+  ["Replicas", (each) => each.replicas.join(", ")],
+  ["In sync", (each) => (each.isr.length < each.replicas.length ? state(each.isr.join(", ") || "none", "busy") : each.isr.join(", "))],
+  ["Log start", (each) => number(each.log_start_offset), "number"],
+  ["Last stable", (each) => (each.last_stable_offset < each.high_watermark ? h("span", { class: "state busy" }, number(each.last_stable_offset)) : number(each.last_stable_offset)), "number"],
+  ["High watermark", (each) => number(each.high_watermark), "number"],
+  ["Log end", (each) => number(each.log_end_offset), "number"],
+];
+
+const RECORD = [
+  ["Offset", (each) => number(each.offset)],
+  ["Time", (each) => time(each.timestamp_ms)],
+  ["Key", (each) => text(each.key)],
+  ["Value", (each) => (each.control ? state(each.control) : text(each.value)), "wide"],
+  ["Producer", (each) => (each.producer_id < 0 ? "" : `${each.producer_id}, epoch ${each.producer_epoch}${each.transactional ? ", transactional" : ""}`), "wide"],
+];
+
+function text(value) {
+  if (value === null) return h("span", { class: "quiet" }, "null");
+  const said = typeof value === "string" ? value : JSON.stringify(value);
+  return h("code", { class: "long" }, said.length > 300 ? `${said.slice(0, 300)}…` : said);
+}

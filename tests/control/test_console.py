@@ -1,0 +1,102 @@
+"""The console's files, and who may ask the verbs from a browser. What the page does: test_console_in_chromium.py."""
+
+import re
+from collections.abc import Mapping
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+
+from broker.control.console import FILES, FOLDER, POLICY
+from tests.control.doors import Doors
+from tests.serving import start
+
+PATHS = ["/", *(f"/console/{name}" for name in FILES)]
+KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "/": "text/html"}
+
+
+def ask(url: str, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers by their small names, content."""
+    place = urlsplit(url)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=10)
+    try:
+        connection.request(method, path, headers=dict(headers))
+        response = connection.getresponse()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_each_file_is_served_as_it_is(doors: Doors, path: str) -> None:
+    """With its type, and with the policy that keeps scripts of others out."""
+    status, headers, content = ask(doors.url, "GET", path, {})
+    assert status == 200
+    assert headers["content-type"].split(";")[0] == KINDS[path.rpartition(".")[2]]
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert content == (FOLDER / (path.rpartition("/")[2] or "index.html")).read_bytes()
+
+
+def test_nothing_else_is_served(doors: Doors) -> None:
+    """No file beside them, no way out of the folder."""
+    for path in ("/console/", "/console/__init__.py", "/console/%2e%2e/app.py", "/console/../app.py"):
+        assert ask(doors.url, "GET", path, {})[0] == 404
+
+
+def test_the_policy_allows_scripts_of_this_server_only() -> None:
+    """None in the page itself, none from elsewhere, and nothing is asked of another host."""
+    rules = dict(rule.split(" ", 1) for rule in POLICY.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert {rules[name] for name in ("script-src", "style-src", "connect-src", "img-src")} == {"'self'"}
+    assert "unsafe" not in POLICY
+
+
+def test_the_files_make_no_markup_of_data_and_name_no_other_host() -> None:
+    """What parses text as HTML or as code does not occur, nor does an address."""
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|setHTML|srcdoc"
+    for path in (FOLDER / name for name in [*FILES, "index.html"]):
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert re.findall(rf"{forbidden}|https?://|url\(", text) == [], path.name
+
+
+def test_the_page_comes_without_the_token_and_the_verbs_do_not() -> None:
+    """The page holds no data; it asks for the token itself."""
+    process = start(control_token="secret")
+    try:
+        url = str(process.ready.control_url)
+        assert ask(url, "GET", "/", {})[0] == 200
+        assert ask(url, "GET", "/v1/cluster", {})[0] == 401
+        # Who has it may come from anywhere.
+        known = {"Authorization": "Bearer secret", "Origin": "https://other.example", "Host": "kafka.example"}
+        assert ask(url, "GET", "/v1/cluster", known)[0] == 200
+    finally:
+        process.stop()
+
+
+def test_pages_of_other_sites_steer_nothing(doors: Doors) -> None:
+    """A request that a browser sends for another site is refused, one of the console's is not."""
+    own = urlsplit(doors.url).netloc
+    for origin in ("https://other.example", f"http://other.example:{own.partition(':')[2]}", "null"):
+        status, _, content = ask(doors.url, "POST", "/v1/clock/freeze", {"Origin": origin})
+        assert (status, b"--control-token" in content) == (403, True)
+    assert doors.http("GET", "/v1/clock")["frozen"] is False
+    assert ask(doors.url, "POST", "/v1/clock/freeze", {"Origin": f"http://{own}"})[0] == 200
+    assert doors.http("GET", "/v1/clock")["frozen"] is True
+
+
+def test_a_name_that_somebody_points_at_this_machine_is_none_of_its_own(doors: Doors) -> None:
+    """Else a site could ask under its own name, and read the answers."""
+    port = urlsplit(doors.url).port
+    for host, status in (("other.example", 403), ("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("::1", 200)):
+        assert ask(doors.url, "GET", "/v1/cluster", {"Host": f"{host}:{port}"})[0] == status
+
+
+def test_the_cluster_tells_what_each_broker_is_doing(doors: Doors) -> None:
+    """Running, paused or down, as its own verbs call it."""
+    told = [doors.http("GET", "/v1/cluster")["brokers"][0]["state"]]
+    for way in ("pause", "resume", "kill", "start"):
+        said = doors.http("POST", f"/v1/brokers/1/{way}")["state"]
+        told.append(doors.http("GET", "/v1/cluster")["brokers"][0]["state"])
+        assert said == told[-1]
+    assert told == ["running", "paused", "running", "down", "running"]
