@@ -25,6 +25,8 @@ from broker.control.door import open_control
 from broker.logs import configure_logging
 from broker.options import ServeOptions, not_there_yet
 from broker.server import PortTaken
+from broker.settings import BrokerSettings
+from broker.wire_journal.feed import CannotWrite, Feed
 from protocol.errors import KafkaError
 from storage.files import DirectoryLockedError
 from storage.log_dir import WrongDirectoryError
@@ -67,24 +69,38 @@ async def _serve(options: ServeOptions) -> int:
     stopped = asyncio.Event()
     _on_signals(loop, stopped.set)
     refusal: CannotStart | None = None
+    feed: Feed | None = None
     async with anyio.create_task_group() as tasks:
         cluster = Cluster(options, PushedClock(loop), tasks)
         try:
+            feed = await _open_journal(cluster, options)
             await cluster.start()
             control_url = await open_control(cluster, options, tasks)
-        except (PortTaken, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
+        except (CannotWrite, PortTaken, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
             refusal = CannotStart(_sentence(error, options))
         else:
             announce(cluster, options, control_url)
             await stopped.wait()
             cluster.stop()
         tasks.cancel_scope.cancel()
+    if feed is not None:
+        await feed.close()
     if refusal is not None:
         raise refusal
     if options.ready_file is not None:
         with suppress(OSError):
             options.ready_file.unlink()
     return 0
+
+
+async def _open_journal(cluster: Cluster, options: ServeOptions) -> Feed | None:
+    """What writes the journal's files, where they are asked for."""
+    if options.journal_dir is None:
+        return None
+    settings = BrokerSettings(1, options.settings)
+    feed = await Feed.open(options.journal_dir, settings, cluster)
+    cluster.journal.recorder = feed
+    return feed
 
 
 def _sentence(error: Exception, options: ServeOptions) -> str:

@@ -48,6 +48,7 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset()) -> None:
     """
     if "faults" not in keep:
         cluster.faults.clear(reset=True)
+    cluster.journal.era += 1
     if "journal" not in keep:
         cluster.journal.clear()
     if "versions" not in keep:
@@ -157,6 +158,7 @@ class Snapshots:
             PortTaken: somebody took the port of a broker that was down.
         """
         cluster = self._cluster
+        cluster.journal.era += 1
         waiting = _put_down(cluster)
         cluster.timelines.clear()
         for node in cluster.nodes.values():

@@ -10,6 +10,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol
 
 _CANCELLED_AT_LEAST = 64
@@ -17,6 +18,22 @@ _CANCELLED_AT_LEAST = 64
 
 stopwatch_ns = time.perf_counter_ns
 """For how long something took, by the machine; nothing may be decided by it."""
+
+
+def since_1970_ns() -> int:
+    """What to add to the stopwatch to have the machine's time, in nanoseconds since 1970."""
+    return time.time_ns() - stopwatch_ns()
+
+
+def utc_stamp() -> str:
+    """The machine's time as part of a file's name, such as 20261122T000512123Z."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z"
+
+
+def soon(delay_ms: int, call: Callable[[], None]) -> asyncio.TimerHandle:
+    """Call after so long by the machine: for files, which a frozen cluster writes too."""
+    return asyncio.get_running_loop().call_later(delay_ms / 1000, call)
 
 
 class Slices:

@@ -53,7 +53,7 @@ class Cluster:
         self.markers = Markers(self)
         self.upkeep = Upkeep(self)
         self.lifecycle = Lifecycle(self)
-        self.journal = journal_of(options.settings)
+        self.journal = journal_of(options.settings, written_down=options.journal_dir is not None)
         self.versions = AS_EVER
         self.snapshots = Snapshots(self)
         self.timelines = Timelines(clock)

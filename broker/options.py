@@ -315,6 +315,4 @@ def not_there_yet(options: ServeOptions) -> list[str]:
     ]
     if options.as_version is not None:
         told.append("--as-version has no effect yet: the cluster behaves like Kafka 4.3")
-    if options.journal_dir is not None:
-        told.append("--journal has no effect yet: the journal is kept in memory")
     return told

@@ -213,6 +213,8 @@ VERBS = (
          columns=("id", "at_ms", "broker", "connection", "client_id", "api", "version", "error", "fault"),
          query=JOURNAL),
     Verb("journal clear", "DELETE", "/v1/journal", "journal.clear()", "forget all requests"),
+    Verb("journal rotate", "POST", "/v1/journal/rotate", "journal.rotate()",
+         "finish the file of --journal DIR; returns its name"),
     Verb("journal pcap", "GET", "/v1/journal.pcap", "journal.pcap()", "the journal as a capture for Wireshark",
          media="bytes"),
     Verb("snapshots take", "POST", "/v1/snapshots", "snapshots.take()", "keep the whole cluster's state"),

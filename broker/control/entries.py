@@ -12,6 +12,7 @@ from protocol.codec import BadFrame, RequestHeader, decode_header, decode_reques
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_MOST_BATCHES = 1000
 _UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError)
 
 
@@ -92,8 +93,8 @@ def told(entry: Entry, connection: Connection | None) -> dict[str, Any]:
         "fault": entry.fault,
         "request_bytes": entry.frame_bytes + 4,
         "response_bytes": entry.answer_bytes,
-        "request": {} if request is None else shown(request, Records(request_sizes)),
-        "response": None if response is None else shown(response, Records(response_sizes)),
+        "request": told_body(request, request_sizes) or {},
+        "response": told_body(response, response_sizes),
     }
 
 
@@ -103,11 +104,29 @@ def _software(connection: Connection | None) -> str | None:
     return f"{connection.software_name} {connection.software_version}"
 
 
+def told_body(message: Any | None, sizes: list[int] | None, *, batches: bool = False) -> dict[str, Any] | None:
+    """A message as JSON. Of records what their batches say, with ``batches`` each of them; of secrets the size."""
+    if message is None:
+        return None
+    told: dict[str, Any] = shown(message, {**_SECRETS, "records": Records(sizes, batches=batches)})
+    return told
+
+
+def _size_of(secret: Any) -> dict[str, int] | None:
+    return None if secret is None else {"size_bytes": len(secret)}
+
+
+_SECRETS = dict.fromkeys(("auth_bytes", "salt", "salted_password", "hmac"), _size_of)
+"""What authenticates: SASL's messages, SCRAM credentials, delegation tokens."""
+
+
 class Records:
     """Shows sets of records, one after the other: what is in them, not the records themselves."""
 
-    def __init__(self, sizes: list[int] | None) -> None:
+    def __init__(self, sizes: list[int] | None, *, batches: bool = False) -> None:
+        """``sizes``: of the sets, where only batches' headers are left of them."""
         self._sizes = None if sizes is None else iter(sizes)
+        self._batches = batches
 
     def __call__(self, data: Any) -> Mapping[str, Any] | None:
         """One set: its size, how many records it has (``None``: not all of it was kept) and who has sent it."""
@@ -119,30 +138,60 @@ class Records:
         size = len(raw) if self._sizes is None else next(self._sizes, len(raw))
         if len(raw) < BATCH_HEADER_SIZE or raw[16] != MAGIC_V2:
             return {"size_bytes": size, "count": None}
-        first = RecordBatch(raw)
-        return {
+        found, whole = _headers(raw, size)
+        first = found[0]
+        told: dict[str, Any] = {
             "size_bytes": size,
-            "count": _count(raw, size, first),
+            "count": sum(batch.record_count for batch in found) if whole else None,
             "base_offset": first.base_offset,
+            "last_offset": found[-1].last_offset if whole else None,
             "producer_id": first.producer_id,
             "producer_epoch": first.producer_epoch,
             "base_sequence": first.base_sequence,
             "transactional": first.is_transactional,
             "control": first.is_control,
-            "compression": _CODECS[min(first.attributes & 7, len(_CODECS) - 1)],
+            "compression": _codec(first),
+            "batch_count": len(found) if whole else None,
         }
+        if self._batches:
+            told["batches"] = list(map(_batch, found[:_MOST_BATCHES]))
+        return told
 
 
-def _count(raw: bytes, size: int, first: RecordBatch) -> int | None:
-    if first.size >= size:
-        return first.record_count
-    if len(raw) < size:
-        return None
-    count = at = 0
+def _headers(raw: bytes, size: int) -> tuple[list[RecordBatch], bool]:
+    """The batches of a set, of which all is there or headers only, and whether these are all of its whole ones."""
+    cut = len(raw) < size
+    found: list[RecordBatch] = []
+    at = covered = 0
     while at + BATCH_HEADER_SIZE <= len(raw):
         batch = RecordBatch(raw, at)
-        if batch.magic != MAGIC_V2 or batch.size <= 0:
-            return None
-        count += batch.record_count
-        at += batch.size
-    return count
+        if batch.magic != MAGIC_V2 or batch.size < BATCH_HEADER_SIZE or covered + batch.size > size:
+            return found or [batch], bool(found)
+        found.append(batch)
+        covered += batch.size
+        at += BATCH_HEADER_SIZE if cut else batch.size
+    return found, covered + BATCH_HEADER_SIZE > size
+
+
+def _codec(batch: RecordBatch) -> str:
+    return _CODECS[batch.codec] if batch.codec < len(_CODECS) else str(batch.codec)
+
+
+def _batch(batch: RecordBatch) -> dict[str, Any]:
+    return {
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "count": batch.record_count,
+        "size_bytes": batch.size,
+        "leader_epoch": batch.partition_leader_epoch,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "base_sequence": batch.base_sequence,
+        "transactional": batch.is_transactional,
+        "control": batch.is_control,
+        "compression": _codec(batch),
+        "log_append_time": batch.is_log_append_time,
+        "base_timestamp_ms": batch.base_timestamp_ms,
+        "max_timestamp_ms": batch.max_timestamp_ms,
+        "crc": batch.crc,
+    }

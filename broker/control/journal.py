@@ -13,7 +13,7 @@ from broker.control import pcap
 from broker.control.asked import Asked
 from broker.control.entries import decode, told
 from broker.control.fault_body import nearest
-from broker.control.problems import unprocessable
+from broker.control.problems import conflict, unprocessable
 from broker.middleware.fields import errors
 from broker.middleware.items import Wanted, mentions, request_level, response_level
 from broker.middleware.journal import Entry, Raw
@@ -179,6 +179,18 @@ async def clear(asked: Asked) -> dict[str, Any]:
     gone = asked.cluster.journal.entries
     asked.cluster.journal.clear()
     return {"removed": gone}
+
+
+async def rotate(asked: Asked) -> dict[str, Any]:
+    """Finish the journal's file: every request answered so far stands in files that change no more."""
+    asked.only()
+    recorder = asked.cluster.journal.recorder
+    if recorder is None:
+        raise conflict("the journal is written to no files; start the server with --journal DIR")
+    try:
+        return {"file": await recorder.rotate()}
+    except ConnectionError as error:
+        raise conflict(f"{error}; the server's log says why") from error
 
 
 async def capture(asked: Asked) -> Response:

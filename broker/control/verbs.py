@@ -95,5 +95,6 @@ VERBS: tuple[Verb, ...] = (
     Verb("DELETE", "/v1/faults/{fault}", faults.remove),
     Verb("GET", "/v1/journal", journal.read, query=journal.QUERY),
     Verb("DELETE", "/v1/journal", journal.clear),
+    Verb("POST", "/v1/journal/rotate", journal.rotate),
     Verb("GET", "/v1/journal.pcap", journal.capture, query=journal.QUERY, media="application/vnd.tcpdump.pcap"),
 )

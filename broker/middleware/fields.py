@@ -4,7 +4,7 @@ import base64
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any
 from uuid import UUID
 
@@ -19,10 +19,15 @@ class BadPath(Exception):
     """A path that leads nowhere, or a value that cannot stand there; the message is for the user."""
 
 
-def shown(value: Any, records: Callable[[Any], Any] | None = None) -> Any:
+Showing = Mapping[str, Callable[[Any], Any]]
+"""For fields of a name, wherever they stand, what shows their values."""
+_PLAIN: Showing = MappingProxyType({})
+
+
+def shown(value: Any, special: Showing = _PLAIN) -> Any:
     """A message, or anything in one, as JSON: codes by name, ids as Kafka prints them, bytes as text or base64.
 
-    ``records`` shows the records of a partition, in the order in which they stand on the wire.
+    ``special`` shows fields by their names, in the order in which they stand on the wire.
     """
     match value:
         case ErrorCode():
@@ -31,7 +36,7 @@ def shown(value: Any, records: Callable[[Any], Any] | None = None) -> Any:
             return value
         case Message():
             return {
-                name: records(part) if records and name == "records" else shown(part, records)
+                name: special[name](part) if name in special else shown(part, special)
                 for name, part in ((name, getattr(value, name)) for name in value.__slots__)
             }
         case UUID():
@@ -39,7 +44,7 @@ def shown(value: Any, records: Callable[[Any], Any] | None = None) -> Any:
         case bytes() | bytearray() | memoryview():
             return shown_bytes(bytes(value))
         case Sequence() | frozenset() | set():
-            return [shown(each, records) for each in value]
+            return [shown(each, special) for each in value]
     return str(value)
 
 

@@ -8,7 +8,7 @@ kept where they are large: of each set the size and the first batch's header.
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from broker.clock import stopwatch_ns
 from broker.context import Connection
@@ -16,7 +16,7 @@ from broker.settings import BrokerSettings
 from protocol.apis import ApiKey
 from protocol.codec import is_flexible
 from protocol.compiled import Parts, uvarint
-from protocol.records.batch import BATCH_HEADER_SIZE
+from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2
 
 WHOLE_BYTES = 2048
 """A message up to this size is kept whole, its records too."""
@@ -26,11 +26,15 @@ ANSWERED = "answered"
 FAULT_NOTE = "fault"
 """Under this name a request's notes carry the ids of the faults that it met, joined by commas."""
 
+_MOST_HEADS = 4096
 _SHORTEST_RECORDS = 512
 """What else a fetch response is made of comes in smaller parts."""
 
 Kept = bytes | bytearray | tuple[Any, ...]
-"""A whole message; or pieces of it, with size and head of a set of records between each two (see :func:`expand`)."""
+"""A whole message; or pieces of it, with size and head of a set of records between each two (see :func:`expand`).
+
+The head is the first batch's header, or those of all batches, one after the other.
+"""
 
 
 class Entry(NamedTuple):
@@ -55,7 +59,10 @@ class Entry(NamedTuple):
 class Served:
     """A request that is being served, and what becomes of it."""
 
-    __slots__ = ("at_ms", "began_ns", "broker", "connection", "frame", "id", "notes", "outcome", "parts", "request")
+    __slots__ = (
+        *("at_ms", "began_ns", "broker", "connection", "era", "frame"),
+        *("id", "notes", "outcome", "parts", "request"),
+    )
 
     def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:
         self.frame, self.connection, self.broker, self.at_ms = frame, connection, broker, at_ms
@@ -64,7 +71,7 @@ class Served:
         self.request: Any = None
         self.notes: dict[str, Any] | None = None
         self.parts: Parts | None = None
-        self.id = 0
+        self.id = self.era = 0
 
     @property
     def fault(self) -> str | None:
@@ -87,6 +94,18 @@ class Chunk:
         self.bytes = 0
 
 
+class Recorder(Protocol):
+    """Writes the journal down, whatever becomes of the one in memory (``--journal DIR``)."""
+
+    def record(self, entry: Raw, served: Served) -> None:
+        """A request is settled. Must not wait."""
+        ...
+
+    async def rotate(self) -> str | None:
+        """Finish what was written so far; its name. Raises ConnectionError where nobody writes any more."""
+        ...
+
+
 class Journal:
     """The requests of a cluster, in the order in which they were answered."""
 
@@ -97,6 +116,9 @@ class Journal:
         self.under_way: dict[int, Served] = {}
         self.chunks: deque[Chunk] = deque((Chunk(),))
         self.entries = self.bytes = self.dropped = 0
+        self.era = 0
+        """How often the cluster was reset or restored: offsets and epochs of two eras have nothing in common."""
+        self.recorder: Recorder | None = None
         self.by_api: dict[int, list[int]] = {}
         """API key (they are below 256) -> requests, nanoseconds, bytes in, bytes out, since the server started."""
 
@@ -106,12 +128,14 @@ class Journal:
 
     def arrive(self, served: Served) -> None:
         """A request begins to be served."""
-        served.id = next(self._ids)
+        served.id, served.era = next(self._ids), self.era
         self.under_way[served.id] = served
 
     def settle(self, served: Served) -> None:
         """It has been answered, or will not be. A small answer is joined here instead of when it is sent."""
-        if self.under_way.pop(served.id, None) is None:
+        recorder = self.recorder
+        known = self.under_way.pop(served.id, None) is not None
+        if not known and recorder is None:
             return  # the journal was cleared meanwhile
         took_ns = stopwatch_ns() - served.began_ns
         frame, connection, parts = served.frame, served.connection, served.parts
@@ -122,12 +146,16 @@ class Journal:
         if parts is not None:
             answer_bytes = int.from_bytes(parts[0][:4]) + 4
             if answer_bytes > WHOLE_BYTES and frame[1] == ApiKey.FETCH:
-                answer = answer_without_records(parts)
+                answer = answer_without_records(parts, every=recorder is not None)
             else:
                 answer = b"".join(parts)
                 parts[:] = (answer,)
         entry = (served.id, served.at_ms, took_ns // 1000, served.broker, connection.number, kept, answer,
                  size, answer_bytes, served.fault, served.outcome)  # fmt: skip
+        if recorder is not None:
+            recorder.record(entry, served)
+        if not known:
+            return
         self._keep(entry, connection)
         if size > 1:
             counts = self.by_api.get(frame[1])
@@ -177,7 +205,7 @@ class Journal:
 
 
 class NoJournal(Journal):
-    """Remembers nothing: ``understudy.journal.max.entries=0``."""
+    """Remembers nothing, and writes nothing down: ``understudy.journal.max.entries=0``."""
 
     def arrive(self, served: Served) -> None:
         """Nobody will ask."""
@@ -186,11 +214,11 @@ class NoJournal(Journal):
         """Nobody will ask."""
 
 
-def journal_of(settings: Mapping[str, str]) -> Journal:
-    """The journal that the settings of the command line ask for."""
+def journal_of(settings: Mapping[str, str], *, written_down: bool = False) -> Journal:
+    """The journal that the settings of the command line ask for; ``written_down``: there will be a recorder."""
     made = BrokerSettings(1, settings)
     entries, bytes_ = made.int("understudy.journal.max.entries"), made.long("understudy.journal.max.bytes")
-    return Journal(entries, bytes_) if entries else NoJournal()
+    return Journal(entries, bytes_) if entries or written_down else NoJournal()
 
 
 def _pending(served: Served) -> Raw:
@@ -226,25 +254,52 @@ def without_records(frame: bytearray, request: Any) -> Kept:
     return (*pieces, bytes(frame[at:]))
 
 
-def answer_without_records(parts: Parts) -> Kept:
-    """A fetch response as it is written; slices of the log are left out with the size that stands before them."""
+def answer_without_records(parts: Parts, *, every: bool = False) -> Kept:
+    """A fetch response as it is written; slices of the log are left out with the size that stands before them.
+
+    Of these, the first batch's header is kept, or, with ``every``, those of all batches.
+    """
     pieces: list[Any] = []
     plain: list[bytes] = []
-    size, head = 0, b""
+    slices: list[Any] = []
+
+    def leave_out() -> None:
+        head = heads(slices) if every else bytes(slices[0][:BATCH_HEADER_SIZE])
+        pieces.extend((b"".join(plain[:-1]), sum(map(len, slices)), head))
+        plain.clear()
+        slices.clear()
+
     for part in parts:
         if type(part) is bytes and len(part) < _SHORTEST_RECORDS:
-            if size:
-                pieces += (b"".join(plain[:-1]), size, head)
-                plain, size = [], 0
+            if slices:
+                leave_out()
             plain.append(part)
         elif len(part):
-            if not size:
-                head = bytes(part[:BATCH_HEADER_SIZE])
-            size += len(part)
-    if size:
-        pieces += (b"".join(plain[:-1]), size, head)
-        plain = []
+            slices.append(part)
+    if slices:
+        leave_out()
     return (*pieces, b"".join(plain))
+
+
+def heads(slices: Sequence[Any]) -> bytes:
+    """The headers of all batches in a set of records that lies in slices; of very many, the first 4096.
+
+    Of a set in an older format, of which headers tell nothing, the first 61 bytes.
+    """
+    found: list[bytes] = []
+    skip = 0
+    for data in slices:
+        size, at = len(data), skip
+        while at + BATCH_HEADER_SIZE <= size and len(found) < _MOST_HEADS:
+            head = bytes(data[at : at + BATCH_HEADER_SIZE])
+            at += max(int.from_bytes(head[8:12]) + 12, BATCH_HEADER_SIZE)
+            found.append(head)
+            if head[16] < MAGIC_V2:
+                return found[0]
+        if at < size and len(found) < _MOST_HEADS and len(slices) > 1:
+            return heads([b"".join(slices)])  # a header lies on both sides of a cut
+        skip = at - size
+    return b"".join(found) or bytes(slices[0][:BATCH_HEADER_SIZE])
 
 
 def expand(
@@ -252,7 +307,7 @@ def expand(
 ) -> tuple[bytes | bytearray, list[int] | None]:
     """A message that can be decoded, and the sizes that its sets of records have had; ``None``: it is whole.
 
-    In the place of the records stands what ``left`` makes of their first 61 bytes; by default these themselves.
+    In the place of the records stands what ``left`` makes of the headers that were kept; by default these themselves.
     """
     if not isinstance(kept, tuple):
         return kept, None

@@ -5,7 +5,7 @@ from broker.options import ServeOptions, not_there_yet
 
 
 def test_what_has_no_effect_yet_is_said() -> None:
-    """A listener that should speak TLS or SASL, an older release, a journal on disk: each in one sentence."""
+    """A listener that should speak TLS or SASL, an older release: each in one sentence."""
     listeners = ((Endpoint("PLAINTEXT", "PLAINTEXT", "", 0), Endpoint("OUTSIDE", "SASL_SSL", "", 0)),)
     told = not_there_yet(ServeOptions(listeners=listeners, as_version="3.9"))
     assert told == [

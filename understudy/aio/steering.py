@@ -107,6 +107,11 @@ class AsyncJournal(AsyncPart):
         """Forget them."""
         await self._ask("journal clear")
 
+    async def rotate(self) -> str | None:
+        """Finish the file of ``--journal DIR``, with all that was answered so far; its name, None: nothing was."""
+        file: str | None = (await self._ask("journal rotate"))["file"]
+        return file
+
     async def pcap(self) -> bytes:
         """A capture that Wireshark's Kafka dissector reads."""
         content: bytes = await self._ask("journal pcap")

@@ -107,6 +107,11 @@ class Journal(Part):
         """Forget them."""
         self._ask("journal clear")
 
+    def rotate(self) -> str | None:
+        """Finish the file of ``--journal DIR``, with all that was answered so far; its name, None: nothing was."""
+        file: str | None = (self._ask("journal rotate"))["file"]
+        return file
+
     def pcap(self) -> bytes:
         """A capture that Wireshark's Kafka dissector reads."""
         content: bytes = self._ask("journal pcap")

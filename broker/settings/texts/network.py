@@ -69,6 +69,11 @@ TEXTS = {
     "socket.request.max.bytes": "Largest request that is read. A client that announces more is disconnected.",
     "socket.send.buffer.bytes": "Send buffer of clients' sockets; -1 leaves it to the operating system.",
     "telemetry.max.bytes": "Largest compressed set of metrics that a client may push at a time (KIP-714).",
+    "understudy.journal.buffer.bytes": (
+        "Memory for requests that wait to be written to the journal's files (--journal); beyond, they go unrecorded."
+    ),
+    "understudy.journal.file.max.bytes": "Size at which a file of the journal (--journal) is finished.",
+    "understudy.journal.file.max.ms": "Age, by the machine's time, at which a file of the journal is finished.",
     "understudy.journal.max.bytes": "Memory that the journal of requests may take; the oldest ones make room.",
     "understudy.journal.max.entries": "How many requests the journal remembers; 0: it is off.",
     "understudy.partial.frame.timeout.ms": (

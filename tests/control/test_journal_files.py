@@ -1,0 +1,200 @@
+"""The journal in files: complete, also when the server, the writer or the disk does what it should not."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from protocol.apis import ApiKey
+from protocol.messages.heartbeat import HeartbeatRequest
+from tests.control.doors import Doors
+from tests.serving import Server, start, until
+from understudy.errors import StartError
+
+
+class Written:
+    """A server of one's own that writes its journal."""
+
+    def __init__(self, directory: Path, **options: Any) -> None:
+        self.directory = directory
+        self.process = start(journal=directory, topics=["t:2", "u:1"], **options)
+        self.server = Server(self.process)
+        self.doors = Doors(self.server)
+
+    def files(self) -> list[str]:
+        """What lies in the folder."""
+        return sorted(path.name for path in self.directory.iterdir())
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All lines of the finished files."""
+        paths = sorted(self.directory.glob("*.jsonl"))
+        return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def ask(self, group: str) -> None:
+        """One request, by which a line is known again."""
+        wire = self.server.wire()
+        wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group, 1, "m"))
+        wire.close()
+
+    def asked(self) -> list[str]:
+        """By whom: the groups of the heartbeats."""
+        return [line["request"]["group_id"] for line in self.lines() if line["api"] == "Heartbeat"]
+
+    def writer(self) -> int:
+        """The process that writes."""
+        children = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text(encoding="ascii")
+        (child,) = map(int, children.split())
+        return child
+
+    def logged(self, words: str) -> bool:
+        """Whether the server has said so."""
+        return any(words in str(line.get("event")) for line in self.server.log_lines())
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Iterator[Written]:
+    """A server that writes into a folder that was not there."""
+    made = Written(tmp_path / "a" / "journal")
+    yield made
+    made.server.finish_test()
+    made.process.stop()
+
+
+def test_files_are_finished_at_each_door(written: Written) -> None:
+    """With everything that was answered before; where nothing was, there is none."""
+    doors = written.doors
+    ways: list[Callable[[], str | None]] = [
+        lambda: doors.http("POST", "/v1/journal/rotate")["file"],
+        doors.kafka.journal.rotate,
+        lambda: doors.ctl("journal", "rotate")["file"],
+    ]
+    names = []
+    for number, rotate in enumerate(ways):
+        written.ask(f"g{number}")
+        names.append(rotate())
+        assert written.asked() == [f"g{each}" for each in range(number + 1)]
+    assert written.files() == names
+    assert doors.kafka.journal.rotate() is None
+
+
+def test_without_files_there_is_nothing_to_finish(doors: Doors) -> None:
+    """And the answer says what to do."""
+    status, problem = doors.refused("POST", "/v1/journal/rotate")
+    assert status == 409
+    assert "--journal DIR" in problem["detail"]
+
+
+def test_a_client_s_story_is_written_as_the_journal_tells_it(written: Written) -> None:
+    """Request by request; where the wire has topic ids the lines have names too."""
+    producer = Producer({"bootstrap.servers": written.doors.bootstrap, "client.id": "app"})
+    producer.produce("t", b"v", partition=1)
+    assert producer.flush(30) == 0
+    consumer = Consumer(
+        {"bootstrap.servers": written.doors.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["t"])
+    (message,) = consumer.consume(1, 30)
+    assert message.value() == b"v"
+    consumer.close()
+    written.doors.kafka.journal.rotate()
+    lines = {line["id"]: line for line in written.lines()}
+    told = {entry["id"]: entry for entry in written.doors.http("GET", "/v1/journal")["entries"]}
+    assert {"Produce", "Fetch", "JoinGroup", "OffsetCommit"} <= {line["api"] for line in lines.values()}
+    alike = ("at_ms", "api", "version", "broker", "connection", "client", "client_id", "outcome", "request_bytes")
+    for line in lines.values():
+        assert {name: line[name] for name in alike} == {name: told[line["id"]][name] for name in alike}
+    (produce,) = [line for line in lines.values() if line["api"] == "Produce"]
+    assert (produce["client_id"], produce["software"].partition("-")[0]) == ("app", "confluent")
+    fetches = [topic for line in lines.values() if line["api"] == "Fetch" for topic in line["response"]["responses"]]
+    assert {topic["topic"] for topic in fetches} == {"t"}
+
+
+def test_what_a_reset_separates_has_another_era(written: Written) -> None:
+    """The journal in memory is cleared; the files go on."""
+    written.ask("before")
+    written.server.reset()
+    written.ask("after")
+    written.doors.kafka.snapshots.take().restore()
+    written.ask("restored")
+    written.doors.kafka.journal.rotate()
+    beats = [line for line in written.lines() if line["api"] == "Heartbeat"]
+    assert [(line["request"]["group_id"], line["era"]) for line in beats] == [
+        ("before", 0), ("after", 1), ("restored", 2)]  # fmt: skip
+
+
+def test_files_are_written_without_a_journal_in_memory(tmp_path: Path) -> None:
+    """`understudy.journal.max.entries=0` is about memory."""
+    written = Written(tmp_path, settings={"understudy.journal.max.entries": 0})
+    written.ask("g")
+    assert written.doors.http("GET", "/v1/journal")["entries"] == []
+    written.process.stop()
+    assert written.asked() == ["g"]
+
+
+def test_a_server_that_stops_leaves_finished_files(tmp_path: Path) -> None:
+    """Files of a size, none of them open, and no request is missing."""
+    written = Written(tmp_path, settings={"understudy.journal.file.max.bytes": 2000})
+    for number in range(100):
+        written.ask(f"g{number}")
+    written.server.finish_test()
+    written.process.stop()
+    assert written.asked() == [f"g{number}" for number in range(100)]
+    assert len(written.files()) >= 2
+    assert all(name.endswith(".jsonl") for name in written.files())
+
+
+def test_a_server_that_is_killed_leaves_finished_files(written: Written) -> None:
+    """The writer outlives it, and finishes what it was handed."""
+    written.ask("g")
+    written.doors.kafka.journal.rotate()
+    written.ask("h")
+    until(lambda: any(name.endswith(".open") for name in written.files()), "the second file")
+    os.kill(written.server.pid, signal.SIGKILL)
+    until(lambda: all(name.endswith(".jsonl") for name in written.files()), "the writer to finish")
+    assert written.asked() == ["g", "h"]
+
+
+def test_a_writer_that_dies_stops_nobody(written: Written) -> None:
+    """The server says so and serves on; the next one finishes what was left open."""
+    written.ask("g")
+    until(lambda: any(name.endswith(".open") for name in written.files()), "a line")
+    os.kill(written.writer(), signal.SIGKILL)
+    until(lambda: written.logged("writer is gone"), "the server to notice")
+    written.ask("h")
+    status, problem = written.doors.refused("POST", "/v1/journal/rotate")
+    assert (status, "writer is gone" in problem["detail"]) == (409, True)
+    second = Written(written.directory)
+    second.ask("i")
+    second.process.stop()
+    assert written.asked() == ["g", "i"]
+
+
+def test_a_disk_that_refuses_stops_nobody(written: Written) -> None:
+    """It is said once; when the disk has room again the next line counts what is missing."""
+    written.doors.kafka.journal.rotate()
+    for path in written.directory.iterdir():
+        path.unlink()
+    written.directory.rmdir()
+    written.directory.touch()
+    written.ask("lost")
+    until(lambda: written.logged("journal cannot be written"), "the server to complain")
+    written.ask("lost too")
+    assert written.doors.kafka.journal.rotate() is None
+    written.directory.unlink()
+    written.ask("g")
+    written.doors.kafka.journal.rotate()
+    (line,) = written.lines()
+    assert (line["request"]["group_id"], line["lost"]) == ("g", 2)
+    until(lambda: written.logged("journal is written again"), "the server to say so")
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
+    """One sentence, before anything is served."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StartError, match=r"ended with code 1: understudy serve: --journal \S+ cannot be written: \w+"):
+        start(journal=tmp_path / "file")
