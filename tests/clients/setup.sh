@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
-#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo
+#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium
 #   setup.sh PART...                 python java kafka go js rust: that part's dependencies
 #   setup.sh all                     both
 #
@@ -41,7 +41,7 @@ candidate() { apt-cache policy "$1" | sed -n 's/.*Candidate: \([^(].*\)/\1/p'; }
 
 toolchains() {
     local tool lacks=()
-    for tool in javac mvn go node npm cargo g++ make; do present $tool || lacks+=($tool); done
+    for tool in javac mvn go node npm cargo g++ make chromium chromedriver; do present $tool || lacks+=($tool); done
     for tool in zlib.h zstd.h openssl/ssl.h; do [ -e "/usr/include/$tool" ] || lacks+=($tool); done
     [ ${#lacks[@]} = 0 ] && return
     present apt-get || { say "lacks ${lacks[*]}, and has no apt-get"; return 1; }
@@ -53,6 +53,7 @@ toolchains() {
             mvn) packages+=(maven) ;;
             go) packages+=(golang-go) ;;
             node) packages+=(nodejs) ;;
+            chromedriver) packages+=(chromium-driver) ;;
             # Debian 12's own Rust is of 2022; cargo-web is the one that its browsers are built with.
             cargo) if [[ $(candidate cargo) == 0.* ]]; then packages+=(cargo-web rustc-web); else packages+=(cargo); fi ;;
             zlib.h) packages+=(zlib1g-dev) ;;

@@ -16,11 +16,11 @@ export function render(cluster, _, { act, confirm }) {
     panel("Brokers", table("Brokers", columns(cluster, act), cluster.brokers, (broker) => broker.id, "No broker.")),
     panel("About",
       facts(
-        ["Bootstrap servers", code(cluster.brokers.map((broker) => `${broker.host}:${broker.port}`).join(","))],
+        ["Bootstrap servers", h("code", null, cluster.brokers.map((broker, at) => [at > 0 && [",", h("wbr")], `${broker.host}:${broker.port}`])), "wide"],
         ["Behaves like", `Apache Kafka ${cluster.as_version}`],
         ["Cluster id", code(cluster.cluster_id)],
-        ["Features", features.map(([name, level]) => h("span", { key: name, class: "chip" }, `${name} ${level}`))],
         ["Seed", code(cluster.seed)],
+        ["Features", features.map(([name, level]) => h("span", { key: name, class: "chip" }, `${name} ${level}`)), "wide"],
       )),
     panel("Begin anew",
       h("p", null, "Topics, groups, transactions, faults, the journal and the clock are as just started, within milliseconds. Connected clients stay connected."),
@@ -32,7 +32,7 @@ export function render(cluster, _, { act, confirm }) {
 function columns(cluster, act) {
   return [
     ["Broker", (broker) => [`${broker.id} `, broker.id === cluster.controller && h("span", { class: "chip" }, "controller")]],
-    ["Address", (broker) => code(`${broker.host}:${broker.port}`)],
+    ["Address", (broker) => code(`${broker.host}:${broker.port}`), "wide"],
     ["State", (broker) => [state(broker.state), broker.fenced && state("fenced")]],
     ["Epoch", (broker) => broker.epoch, "number"],
     ["", (broker) => WAYS[broker.state].map((way) => button(way, () =>

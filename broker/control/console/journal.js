@@ -15,6 +15,7 @@ const POLLING = new Set(["Fetch", "Heartbeat"]);
 const filter = Object.fromEntries(FIELDS.map(([name]) => [name, ""]));
 const opened = new Set();
 let calm = true;
+let stops = false; // whether the list stands still, and as what
 let stopped = null;
 let apis = [];
 let known = { said: "", total: 0, entries: new Map() };
@@ -24,7 +25,7 @@ export const title = () => "Journal";
 /** Only what is new, or was not answered yet when it was last seen, is asked for. */
 export async function load() {
   if (apis.length === 0) apis = Object.keys((await get("v1/versions")).apis).sort();
-  if (stopped) return stopped;
+  if (stops && stopped) return stopped;
   const said = JSON.stringify(filter);
   if (known.said !== said) known = { said, total: 0, entries: new Map() };
   const mine = known;
@@ -38,7 +39,8 @@ export async function load() {
   mine.total = found.kept + found.dropped;
   for (const entry of found.entries) mine.entries.set(entry.id, entry);
   for (const id of [...mine.entries.keys()].slice(0, -ASKED)) mine.entries.delete(id);
-  return { kept: found.kept, dropped: found.dropped, entries: [...mine.entries.values()].sort((a, b) => b.id - a.id) };
+  stopped = { kept: found.kept, dropped: found.dropped, entries: [...mine.entries.values()].sort((a, b) => b.id - a.id) };
+  return stopped;
 }
 
 const polls = (entry) => POLLING.has(entry.api) && entry.error === null && entry.fault === null;
@@ -55,7 +57,7 @@ export function render(found, _, { act, refresh }) {
       }))),
       h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
     h("div", { class: "row" },
-      button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : found; refresh(); }),
+      button(stops ? "Go on" : "Stop here", () => { stops = !stops; stopped = null; refresh(); }),
       button("Clear filters", (event) => { clear(event.target); refresh(); }),
       button("Save for Wireshark", () => act(() => save())),
       button("Forget all", () => act(() => remove("v1/journal"), "The journal is empty.")),

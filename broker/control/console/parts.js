@@ -38,10 +38,10 @@ export const link = (to, text) => h("a", { href: to }, text);
 /** The address of a view: names are escaped. */
 export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
 
-/** Terms with their values. */
+/** Terms with their values: [term, value, kind]; the kind "wide" takes the room that it needs. */
 export function facts(...pairs) {
   const known = pairs.filter(Boolean);
-  return h("dl", { class: "facts" }, known.map(([term, value]) => h("div", { key: term }, h("dt", null, term), h("dd", null, value))));
+  return h("dl", { class: "facts" }, known.map(([term, value, kind]) => h("div", { key: term, class: kind }, h("dt", null, term), h("dd", null, value))));
 }
 
 export function field(label, control) {

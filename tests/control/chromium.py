@@ -1,0 +1,169 @@
+"""The console in a headless Chromium, as a person uses it: by what is written on the page."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from axe_core_python.selenium import Axe
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+from tests.serving import until
+
+TOOLS = ("chromium", "chromedriver")
+# A fresh browser that talks to nobody by itself; as root it has no sandbox of its own.
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--lang=en"),
+    *("--no-first-run", "--disable-sync", "--disable-background-networking", "--disable-component-update"),
+)
+_NAMED = """
+    const name = (e) => (e.getAttribute("aria-label") ?? e.labels?.[0]?.textContent ?? e.textContent ?? "").trim();
+    return [...document.querySelectorAll(arguments[0])].find((e) => name(e) === arguments[1] && e.checkVisibility());
+"""
+
+
+class Page:
+    """The browser's one tab."""
+
+    def __init__(self, driver: Chrome) -> None:
+        self.driver = driver
+        self.url = ""
+
+    # --- where -------------------------------------------------------------------------------------------------------
+
+    def open(self, url: str, *way: str) -> None:
+        """A view of a server's console, loaded anew: ``open(url, "topics", "orders")``."""
+        self.url = url
+        self.driver.get("about:blank")
+        self.driver.get(f"{url}/#/{'/'.join(quote(part, safe='') for part in way)}")
+
+    def look(self, width: int, height: int, scheme: str = "light") -> None:
+        """The window's size in CSS pixels, and light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wish = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+
+    def script(self, code: str, *arguments: Any) -> Any:
+        """What a piece of JavaScript returns."""
+        return self.driver.execute_script(code, *arguments)
+
+    # --- seeing ------------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """All that can be read."""
+        return str(self.script("return document.body.innerText"))
+
+    def sees(self, *words: str) -> str:
+        """Wait until each of these can be read; the page's text."""
+
+        def found() -> str:
+            text = self.text
+            return text if all(word in text for word in words) else ""
+
+        try:
+            return until(found, f"{words}")
+        except AssertionError:
+            raise AssertionError(f"{words} cannot be read in:\n{self.text}") from None
+
+    def sees_no(self, word: str) -> None:
+        """Wait until it cannot be read any more."""
+        until(lambda: word not in self.text, f"{word} gone from:\n{self.text}")
+
+    def row(self, *words: str) -> WebElement:
+        """The table's row, or the line of the journal, that says all of this."""
+
+        def found() -> WebElement | None:
+            for row in self.driver.find_elements(By.CSS_SELECTOR, "tbody tr, .journal li, .timeline li"):
+                try:
+                    if all(word in row.text for word in words):
+                        return row
+                except StaleElementReferenceException:
+                    continue
+            return None
+
+        return until(found, f"a row with {words} in:\n{self.text}")
+
+    def rows(self) -> list[str]:
+        """The rows' texts."""
+        return list(
+            self.script("return [...document.querySelectorAll('tbody tr, .journal li')].map((e) => e.innerText)")
+        )
+
+    # --- doing -------------------------------------------------------------------------------------------------------
+
+    def named(self, kind: str, name: str) -> WebElement:
+        """The visible element of this kind whose label or text is just this."""
+        found: WebElement = until(lambda: self.script(_NAMED, kind, name), f"{kind} {name!r} in:\n{self.text}")
+        return found
+
+    def press(self, name: str) -> None:
+        """A button, by its accessible name."""
+        self.named("button, summary", name).click()
+
+    def write(self, label: str, text: str) -> WebElement:
+        """Into the field of this label, and out of it."""
+        field = self.named("input, textarea", label)
+        field.clear()
+        field.send_keys(text + "\t")
+        return field
+
+    def choose(self, label: str, option: str) -> None:
+        """An option of the list of this label."""
+        code = """
+            const [list, text] = arguments;
+            list.value = [...list.options].find((option) => option.text === text).value;
+            list.dispatchEvent(new Event("change", {bubbles: true}));
+        """
+        field = self.script(
+            "return [...document.querySelectorAll('label')].find((e) => e.innerText.startsWith(arguments[0])).control",
+            label,
+        )
+        self.script(code, field, option)
+
+    # --- judging -----------------------------------------------------------------------------------------------------
+
+    def complaints(self) -> list[str]:
+        """What the browser's console holds since it was last asked: errors of scripts, refusals of the policy."""
+        return [row["message"] for row in self.driver.get_log("browser") if row["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
+
+    def asked(self) -> list[str]:
+        """The addresses that were asked since this was last called."""
+        said = [json.loads(row["message"])["message"] for row in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+        return [row["params"]["request"]["url"] for row in said if row["method"] == "Network.requestWillBeSent"]
+
+    def violations(self) -> list[str]:
+        """What axe finds against WCAG 2.1 A and AA."""
+        options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+        found = Axe().run(self.driver, options=options)["violations"]
+        return [f"{rule['id']}: {node['html']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
+
+    def keep(self, name: str) -> None:
+        """A picture for whoever wants to look, where CONSOLE_PICTURES names a folder."""
+        if folder := os.environ.get("CONSOLE_PICTURES"):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.driver.save_screenshot(str(Path(folder) / f"{name}.png"))
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Page]:
+    """A browser with a profile of its own."""
+    options = ChromeOptions()
+    options.binary_location = str(shutil.which("chromium"))
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    try:
+        yield Page(driver)
+    finally:
+        driver.quit()

@@ -1,0 +1,345 @@
+"""The console as people use it, in a headless Chromium, with real clients behind it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from tests.control.chromium import TOOLS, Page, chromium
+from tests.control.conftest import DoorsOf
+from tests.control.doors import Doors
+from tests.examples.running import needs
+from tests.serving import start, until
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+VIEWS = ("", "topics", "topics/t", "groups", "groups/g", "transactions", "transactions/x", "journal", "faults")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One for the module."""
+    needs(*TOOLS)
+    with chromium(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: Page) -> Iterator[Page]:
+    """The browser at a desk's width; whatever its console complains of fails the test."""
+    browser.look(1280, 900)
+    yield browser
+    told = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page tells them itself
+    said = [line for line in browser.complaints() if not any(each in line for each in told)]
+    browser.driver.get("about:blank")
+    assert said == []
+
+
+def transactor(doors: Doors, name: str = "x", **settings: Any) -> Producer:
+    """A producer with an open transaction of one record."""
+    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": name, **settings})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce("t", b"one", partition=0)
+    producer.flush(10)
+    return producer
+
+
+def reads(consumer: Consumer) -> bool:
+    """Whether a record comes now."""
+    message = consumer.poll(0.1)
+    return message is not None and message.error() is None
+
+
+@pytest.fixture
+def busy(doors: Doors) -> Iterator[Doors]:
+    """A cluster in which there is something of everything."""
+    doors.kafka.topics["t"].write({"key": "k", "value": "hello", "partition": 0}, {"value": "world", "partition": 1})
+    producer = transactor(doors)
+    consumer = Consumer(
+        {"bootstrap.servers": doors.bootstrap, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["t"])
+    until(lambda: reads(consumer), "a record", 20)
+    consumer.commit(asynchronous=False)
+    doors.kafka.faults.add(api="EndTxn", error="NOT_COORDINATOR", times=2)
+    yield doors
+    consumer.close()
+    producer.abort_transaction(10)
+
+
+# --- the views, live -------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_is_killed_and_started(page: Page, doors_of: DoorsOf) -> None:
+    """And the table follows."""
+    doors = doors_of(brokers=3)
+    page.open(doors.url)
+    page.sees("127.0.0.1", "controller", "running", "Apache Kafka 4.3")
+    page.press("kill broker 2")
+    page.row("2", "down")
+    assert [broker.up for broker in doors.kafka.info().brokers] == [True, False, True]
+    page.press("start broker 2")
+    page.sees_no("down")
+    assert all(broker.up for broker in doors.kafka.info().brokers)
+
+
+def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: Doors) -> None:
+    """What is written while the page is open appears; names lead on."""
+    page.open(busy.url, "topics")
+    assert "__consumer_offsets" not in page.sees("1 partition with an open transaction")
+    page.named("a", "t").click()
+    page.sees("Topics / t", "hello", "High watermark")
+    before = page.text
+    busy.kafka.topics["t"].write({"value": "later <b>on</b>", "partition": 0})
+    page.sees("later <b>on</b>")
+    assert "later" not in before
+    offset = busy.http("GET", "/v1/groups/g")["offsets"][0]
+    page.row("g", str(offset["partition"]), str(offset["lag"]))
+
+
+def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: Doors) -> None:
+    """Evicting takes effect in the cluster."""
+    page.open(busy.url, "groups")
+    page.row("g", "Stable", "classic").find_element("tag name", "a").click()
+    page.sees("reader at 127.0.0.1", "t-0", "t-1", "range")
+    (member,) = busy.kafka.groups["g"].show().members
+    page.press(f"evict {member.member_id}")
+    page.sees("Evicted")
+    assert member.member_id not in [each.member_id for each in busy.kafka.groups["g"].show().members]
+
+
+def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, doors: Doors) -> None:
+    """Its timeline tells, and why its producer is refused."""
+    producer = transactor(doors)
+    page.open(doors.url, "transactions")
+    page.row("x", "Ongoing", "in 5").find_element("tag name", "a").click()
+    page.sees("Transactions / x", "begun", "t-0")
+    page.script("document.querySelector('#clock summary').click()")
+    page.press("Advance by 15 min")
+    page.sees("15 min ahead", "timed out", "CompleteAbort")
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(10)
+    page.sees("Why the last refusal", "fenced: at", "open for longer than its timeout")
+    page.write("Advance by", "2h")
+    page.press("Advance")
+    page.sees("2 h 15 min ahead")
+    page.press("Freeze")
+    page.sees("frozen")
+    assert doors.kafka.clock.show().frozen
+    page.press("Thaw")
+    page.sees_no("frozen")
+
+
+def test_a_commit_is_held_and_released(page: Page, doors: Doors) -> None:
+    """Between its decision and its markers, by two buttons."""
+    producer = transactor(doors)
+    page.open(doors.url, "transactions", "x")
+    page.choose("Hold at", "prepare")
+    page.press("Hold")
+    page.sees("no commit has come there yet")
+    doors.kafka.transactions["x"].abort()
+    page.sees("a commit is waiting there", "PrepareAbort")
+    page.press("Release")
+    page.sees("CompleteAbort")
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(10)
+
+
+def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: Doors) -> None:
+    """By what requests say; a mistake in a filter is told with what to write."""
+    page.open(busy.url, "journal")
+    page.sees("InitProducerId", "JoinGroup", "reader")
+    page.write("API", "InitProducerId")
+    page.sees_no("JoinGroup")
+    (row,) = page.rows()
+    assert "InitProducerId" in row
+    page.row("InitProducerId").find_element("tag name", "button").click()
+    page.sees('"transactional_id": "x"', "Correlation id")
+    page.write("API", "InitProducer")
+    page.sees("did you mean InitProducerId?")
+    page.press("Clear filters")
+    page.sees("JoinGroup")
+    page.write("Transactional id", "x")
+    page.sees_no("JoinGroup")
+    page.press("Clear filters")
+    page.press("Stop here")
+    page.named("button", "Go on")
+    busy.kafka.journal.clear()
+    busy.kafka.topics.list()
+    page.sees("JoinGroup")
+    page.press("Go on")
+    page.sees_no("JoinGroup")
+
+
+def test_a_fault_is_added_met_and_removed(page: Page, doors: Doors) -> None:
+    """A real client meets it, and the page counts."""
+    page.open(doors.url, "faults")
+    page.sees("Nothing goes wrong on purpose")
+    page.choose("When a request is", "InitProducerId")
+    page.choose("Then", "do it, then answer an error")
+    page.write("Transactional id", "x")
+    page.write("Error", "COORDINATOR_LOAD")
+    page.press("Add the fault")
+    page.sees("did you mean COORDINATOR_LOAD_IN_PROGRESS?")
+    page.write("Error", "COORDINATOR_LOAD_IN_PROGRESS")
+    page.press("Add the fault")
+    page.row("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS", "unmet")
+    (fault,) = doors.http("GET", "/v1/faults")["faults"]
+    assert fault["match"] == {"api": "InitProducerId", "transactional_id": "x"}
+    transactor(doors).abort_transaction(10)
+    until(lambda: "unmet" not in page.text, "a hit")
+    page.press(f"remove fault {fault['id']}")
+    page.sees("Nothing goes wrong on purpose")
+    assert doors.http("GET", "/v1/faults")["faults"] == []
+
+
+def test_a_fault_written_as_json(page: Page, doors: Doors) -> None:
+    """What the form has no words for; what is no JSON is told, and nothing is sent."""
+    page.open(doors.url, "faults")
+    page.choose("Then", "as I write it")
+    page.write("What to do, as JSON", '{"bytes": {"truncate": 3')
+    page.press("Add the fault")
+    page.sees("JSON")
+    assert doors.http("GET", "/v1/faults")["faults"] == []
+    page.write("What to do, as JSON", '{"bytes": {"truncate": 3}}')
+    page.press("Add the fault")
+    page.row('"truncate": 3')
+
+
+def test_everything_begins_anew(page: Page, busy: Doors) -> None:
+    """After a question."""
+    page.open(busy.url)
+    page.press("Reset the cluster")
+    page.sees("Reset the cluster?")
+    page.press("Cancel")
+    assert busy.http("GET", "/v1/faults")["faults"] != []
+    page.press("Reset the cluster")
+    page.press("Reset")
+    page.sees("as just started")
+    assert busy.http("GET", "/v1/faults")["faults"] == []
+
+
+# --- what every view keeps -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "height", "scheme"), [(1280, 900, "light"), (390, 844, "dark")])
+def test_every_view_fits_and_can_be_read_by_everybody(
+    page: Page, busy: Doors, width: int, height: int, scheme: str
+) -> None:
+    """No scrolling sideways, and nothing for axe to find: contrast, names, roles, headings."""
+    page.look(width, height, scheme)
+    for view in VIEWS:
+        page.open(busy.url, *view.split("/"))
+        until(lambda: page.script("return document.querySelector('.view') !== null"), view)
+        page.keep(f"{width}-{scheme}-{view.replace('/', '-') or 'cluster'}")
+        assert page.script("return document.documentElement.scrollWidth <= innerWidth"), view
+        assert page.violations() == [], view
+
+
+def test_a_barrier_would_be_found(page: Page, doors: Doors) -> None:
+    """Axe runs, and finds what it is asked to find."""
+    page.open(doors.url)
+    page.sees("Brokers")
+    page.script("document.querySelector('main').append(document.createElement('button'))")
+    assert [found for found in page.violations() if found.startswith("button-name: <button>")]
+
+
+def test_names_that_hold_markup_are_text(page: Page, doors: Doors) -> None:
+    """Whatever clients call themselves, transactions, groups, topics, records: it is shown, and not run."""
+    evil = "<img src=x onerror=window.hit=1><b class=hit>'\"&amp;"
+    producer = transactor(doors, evil, **{"client.id": evil})
+    producer.produce("t", evil.encode(), key=evil.encode(), partition=0)
+    producer.flush(10)
+    reader = {
+        "bootstrap.servers": doors.bootstrap,
+        "group.id": evil,
+        "client.id": evil,
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer({**reader, "group.instance.id": "instance"})
+    consumer.subscribe(["u"])
+    producer.list_topics(evil, 10)  # it can be asked for, though never made
+    doors.kafka.topics["u"].write("v")
+    until(lambda: reads(consumer), "a record", 20)
+    consumer.commit(asynchronous=False)
+    doors.http("POST", "/v1/faults", {"match": {"transactional_id": evil, "api": "EndTxn"}, "do": {"delay_ms": 1}})
+    views = [(view,) for view in ("groups", "transactions", "journal", "faults")]
+    for way in (*views, ("topics", "t"), ("groups", evil), ("transactions", evil), ("topics", evil)):
+        page.open(doors.url, *way)
+        page.sees("<b class=hit>")
+        assert page.script("return [document.querySelectorAll('img, b, .hit').length, window.hit ?? 0]") == [0, 0], way
+    page.open(doors.url, "journal")
+    page.write("Topic", evil)
+    page.row("Metadata").find_element("tag name", "button").click()
+    page.sees(f'"name": {page.script("return JSON.stringify(arguments[0])", evil)}')
+    assert page.script("return [document.querySelectorAll('img, b, .hit').length, window.hit ?? 0]") == [0, 0]
+    consumer.close()
+    producer.abort_transaction(10)
+
+
+def test_the_policy_stops_a_script_that_got_in(page: Page, doors: Doors) -> None:
+    """Were markup let in by mistake, nothing in it would run, and nothing could be sent elsewhere."""
+    page.open(doors.url)
+    page.sees("Brokers")
+    page.script("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')")
+    blocked = page.script("return fetch('http://localhost:1/').then(() => 'sent', (error) => error.message)")
+    assert blocked == "Failed to fetch"
+    said = until(lambda: [line for line in page.complaints() if "Content Security Policy" in line][1:], "two refusals")
+    assert said
+    assert page.script("return window.hit ?? 0") == 0
+
+
+def test_no_other_host_is_asked(page: Page, busy: Doors) -> None:
+    """Whatever view is open."""
+    page.asked()
+    for view in VIEWS:
+        page.open(busy.url, *view.split("/"))
+        until(lambda: page.script("return document.querySelector('.view') !== null"), view)
+    addresses = [address for address in page.asked() if not address.startswith(("about:", "blob:"))]
+    assert len(addresses) > 3 * len(VIEWS)
+    assert [address for address in addresses if not address.startswith(f"{busy.url}/")] == []
+
+
+def test_what_is_being_written_is_left_alone(page: Page, doors: Doors) -> None:
+    """The page asks every second; the field keeps its focus and its text, an open part stays open."""
+    page.open(doors.url, "faults")
+    field = page.named("input", "Client id")
+    field.send_keys("half a na")
+    before = page.script("return document.querySelector('#clock time').textContent")
+    until(lambda: page.script("return document.querySelector('#clock time').textContent") != before, "another second")
+    field.send_keys("me")
+    assert page.script("return [document.activeElement.name, document.activeElement.value]") == [
+        "client_id",
+        "half a name",
+    ]
+
+
+def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page) -> None:
+    """A wrong one is asked for again."""
+    process = start(control_token="secret")
+    try:
+        page.open(str(process.ready.control_url))
+        page.sees("This server asks for a token")
+        assert "127.0.0.1" not in page.text
+        page.write("Token", "guess")
+        page.press("Open")
+        page.sees("The one that was given is another one")
+        page.write("Token", "secret")
+        page.press("Open")
+        page.sees("Brokers", "127.0.0.1")
+        page.open(str(process.ready.control_url), "topics")
+        page.sees("No topics yet")
+    finally:
+        process.stop()
+
+
+def test_a_server_that_is_gone_is_missed(page: Page) -> None:
+    """Within the second, in words."""
+    process = start()
+    try:
+        page.open(str(process.ready.control_url))
+        page.sees("Brokers")
+    finally:
+        process.stop()
+    assert page.sees("The server does not answer")
