@@ -1,6 +1,8 @@
 """Fixtures of all tests that talk to a server: one process per set-up, as just started for each test."""
 
+import importlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import pytest
@@ -11,6 +13,11 @@ from tests.serving import Server, Servers
 # A machine that does other things too is slow at times; pytest-timeout ends what hangs.
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
+
+# Where sniffio is installed (trio brings it), anyio asks it which loop runs, and it knows it of tasks only. anyio.run,
+# by which the server is started, tells it for callbacks too. Nobody else would for a cluster in a test.
+if find_spec("sniffio") is not None:
+    importlib.import_module("sniffio").thread_local.name = "asyncio"
 
 
 class BrokerWith(Protocol):
