@@ -64,6 +64,7 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
         producer_id_expiration_ms=node.settings.int("producer.id.expiration.ms"),
         verification_enabled=node.settings.boolean("transaction.partition.verification.enable"),
         on_failure=partial(cluster.lifecycle.directory_failed, node),
+        flush_at=cluster.upkeep.flush_at,
         sync_later=Syncing(node.files) if isinstance(node.files, DiskFiles) else None,
     )
     known = node.files.exists(META_PROPERTIES)

@@ -5,6 +5,7 @@ Each round is a timer on the cluster's clock that re-arms itself, so pushing the
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -79,6 +80,23 @@ class Upkeep:
         self._timers[name] = clock.call_at(clock.now_ms() + (interval_ms if first_ms is None else first_ms), fire)
 
     # --- the rounds --------------------------------------------------------------------------------------------------
+
+    def flush_at(self, at_ms: int) -> None:
+        """Sync at that time what has waited for `flush.ms`."""
+        planned = self._timers.get("flush")
+        if planned is None or planned.call is None or at_ms < planned.at_ms:
+            if planned is not None:
+                planned.cancel()
+            self._timers["flush"] = self._cluster.clock.call_at(at_ms, self._flush)
+
+    def _flush(self) -> None:
+        now_ms = self._cluster.clock.now_ms()
+        for node in self._cluster.nodes.values():
+            if node.logs is not None:
+                with suppress(KafkaError):  # the directory went offline, and the cluster has heard of it
+                    due_ms = node.logs.flush_due(now_ms)
+                    if due_ms is not None:
+                        self.flush_at(due_ms)
 
     def run_retention(self) -> int:
         """Delete what time, size and log start allow (core F.4); how many segments went."""
@@ -160,7 +178,6 @@ class Upkeep:
         now_ms = self._cluster.clock.now_ms()
         for node in self._cluster.nodes.values():
             if node.logs is not None:
-                node.logs.flush_due(now_ms)
                 node.logs.checkpoint_recovery_points()
                 node.logs.checkpoint_log_starts()
                 node.logs.checkpoint_high_watermarks()

@@ -22,13 +22,14 @@ class DirectoryLockedError(RuntimeError):
 class DiskFile:
     """One file. Not to be made directly: `DiskFiles.open` does."""
 
-    __slots__ = ("_descriptor", "_owner", "path", "size", "used")
+    __slots__ = ("_descriptor", "_owner", "_reserved", "path", "size", "used")
 
     def __init__(self, owner: "DiskFiles", path: str, size: int) -> None:
         self._owner = owner
         self.path = path
         self.size = size
         self.used = False
+        self._reserved = False
         self._descriptor = _NO_DESCRIPTOR
 
     def _open(self) -> int:
@@ -77,6 +78,18 @@ class DiskFile:
         """Cut to `size` bytes, or extend with a hole that takes no space."""
         os.ftruncate(self._open(), size)
         self.size = size
+        self._reserved = False
+
+    def reserve(self, size: int) -> None:
+        """Let the file be that long from the start (a hole, as Java's setLength makes it); `size` stays what it is."""
+        if size > self.size:
+            os.ftruncate(self._open(), size)
+            self._reserved = True
+
+    def trim(self) -> None:
+        """Cut the file to `size` bytes, if it was reserved longer."""
+        if self._reserved:
+            self.truncate(self.size)
 
     def sync(self) -> None:
         """Make everything written survive a power cut (fsync).

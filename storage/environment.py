@@ -38,6 +38,7 @@ class LogEnvironment:
         on_failure: called once, when that happens; it must not come back into the logs at once.
         sync_later: `sync_later(paths, done)` makes files durable while others go on, in the order in which it is asked,
             and then calls `done(error)`. Without it a segment is synced at once when it is rolled.
+        flush_at: told when a log with `flush.ms` has something to sync, and the time at which `flush_if_due` will.
     """
 
     files: Files
@@ -49,6 +50,7 @@ class LogEnvironment:
     offline: OSError | None = None
     on_failure: Callable[[], None] = lambda: None
     sync_later: Callable[[Sequence[str], Callable[[OSError | None], None]], None] | None = None
+    flush_at: Callable[[int], None] = lambda _: None
     _in_use: dict["Segment", None] = field(default_factory=dict)
     _removals: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
     _removals_planned: int = 0

@@ -40,6 +40,12 @@ class File(Protocol):
     def truncate(self, size: int) -> None:
         """Cut, or extend with zeros."""
 
+    def reserve(self, size: int) -> None:
+        """Let the file be that long on a disk; what it holds ends at `size` as before."""
+
+    def trim(self) -> None:
+        """Give back what was reserved and not used."""
+
     def sync(self) -> None:
         """Make what was written survive a power cut."""
 

@@ -264,10 +264,9 @@ class LogDir:
         """Apply retention to every log that the cleaner does not look after; how many segments went (core F.4)."""
         return sum(log.run_retention(now_ms) for log in self if not log.config.compact)
 
-    def flush_due(self, now_ms: int) -> None:
-        """Sync the logs whose `flush.ms` has passed."""
-        for log in self:
-            log.flush_if_due(now_ms)
+    def flush_due(self, now_ms: int) -> int | None:
+        """Sync the logs that have waited for `flush.ms`; when the next one is due, if any is."""
+        return min((due_ms for log in self if (due_ms := log.flush_if_due(now_ms)) is not None), default=None)
 
     def remove_due(self, now_ms: int) -> int:
         """Remove the files and directories whose delay has passed; how many."""

@@ -183,6 +183,12 @@ class MemoryFile:
         self._block_left = 0
         self.size = size
 
+    def reserve(self, size: int) -> None:
+        """Memory is taken when it is needed."""
+
+    def trim(self) -> None:
+        """Nothing was reserved."""
+
     def sync(self) -> None:
         """Make everything written survive `crash`.
 

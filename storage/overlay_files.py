@@ -68,6 +68,12 @@ class OverlayFile:
         self._tail.truncate(max(size - self._shown, 0))
         self._shown = min(self._shown, size)
 
+    def reserve(self, size: int) -> None:
+        """What is new lies in memory, which is taken when it is needed."""
+
+    def trim(self) -> None:
+        """Nothing was reserved."""
+
     def sync(self) -> None:
         """Nothing here is to last."""
 

@@ -13,14 +13,14 @@ from protocol.records.batch import RecordBatch
 from storage import appending, lookups, retention, truncation
 from storage.append import AppendInfo, AppendOrigin
 from storage.checkpoints import LEADER_EPOCHS, encode_epochs
-from storage.config import DEFAULT_LOG_CONFIG, LogConfig
+from storage.config import DEFAULT_LOG_CONFIG, MAX_LONG, LogConfig
 from storage.environment import SYNC_NEVER, LogEnvironment
 from storage.files import Buffer
 from storage.leader_epochs import EpochEntry, LeaderEpochs
 from storage.lookups import LogSlice, TimestampAnswer
 from storage.producer_recovery import take_snapshot
 from storage.producer_state import ProducerStates
-from storage.rolling import roll
+from storage.rolling import roll, sync_later
 from storage.segments import Segments
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogEnvironment", "LogSlice", "PartitionLog", "TimestampAnswer"]
@@ -39,8 +39,8 @@ class PartitionLog:
     """
 
     __slots__ = (
+        "_flush_due_ms",
         "_high_watermark",
-        "_last_flush_ms",
         "_now_ms",
         "_producers",
         "_stable_offset",
@@ -82,7 +82,7 @@ class PartitionLog:
         self.log_end_offset = 0
         self._high_watermark = 0
         self.recovery_point = 0
-        self._last_flush_ms = 0
+        self._flush_due_ms: int | None = None
         self._now_ms = 0
         self._producers: ProducerStates | None = None
         self.snapshot_offsets: list[int] = []
@@ -221,7 +221,10 @@ class PartitionLog:
         self.tail = (batch.base_offset, position)
         self.log_end_offset = end = batch.base_offset + batch.last_offset_delta + 1
         if end - self.recovery_point >= self.config.flush_messages:
-            self.flush(now_ms)
+            self.flush()
+        elif self.config.flush_ms != MAX_LONG and self._flush_due_ms is None:
+            self._flush_due_ms = now_ms + self.config.flush_ms
+            self.environment.flush_at(self._flush_due_ms)
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin the next one, if there is anything in it.
@@ -306,32 +309,37 @@ class PartitionLog:
         self.recovery_point = min(self.recovery_point, offset)
         self.tail = (-1, 0)
 
-    def flushed_to(self, offset: int, now_ms: int) -> None:
+    def flushed_to(self, offset: int) -> None:
         """Everything below `offset` needs no check when the log is opened again."""
         self.recovery_point = offset
-        self._last_flush_ms = now_ms
 
-    def flush(self, now_ms: int) -> None:
+    def flush(self) -> None:
         """Make everything survive a power cut, whatever the sync policy."""
         with self.environment.guard():
             for segment in self.segments.from_offset(self.recovery_point):
                 segment.sync()
-        self.flushed_to(self.log_end_offset, now_ms)
+        self._flush_due_ms = None
+        self.flushed_to(self.log_end_offset)
 
-    def flush_if_due(self, now_ms: int) -> None:
-        """Flush when `flush.ms` have passed since the last time."""
-        if self.recovery_point < self.log_end_offset and now_ms - self._last_flush_ms >= self.config.flush_ms:
-            self.flush(now_ms)
+    def flush_if_due(self, now_ms: int) -> int | None:
+        """Flush, beside the loop if possible, what has waited for `flush.ms`; else say when it will have."""
+        due_ms = self._flush_due_ms
+        if due_ms is None or now_ms < due_ms:
+            return due_ms
+        self._flush_due_ms = None
+        sync_later(self, list(self.segments.from_offset(self.recovery_point)))
+        return None
 
     def close(self, now_ms: int, *, clean: bool) -> None:
         """Give back what the log holds; `clean`: leave everything on disk as a clean stop does."""
+        self._now_ms = now_ms
         if clean and len(self.segments):
             with self.environment.guard():
                 self.segments.active.close_indexes()
                 take_snapshot(self, self.log_end_offset)
             if self.environment.sync != SYNC_NEVER:
-                self.flush(now_ms)
-            self.flushed_to(self.log_end_offset, now_ms)
+                self.flush()
+            self.flushed_to(self.log_end_offset)
         for segment in self.segments:
             segment.close()
 

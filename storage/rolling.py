@@ -1,5 +1,6 @@
 """The active segment: when it is closed and the next one begun (core F.3; Kafka: LogSegment.shouldRoll)."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from protocol.records.batch import RecordBatch
@@ -59,14 +60,17 @@ def roll(log: "PartitionLog", now_ms: int, first_offset: int = 0) -> Segment:
         old.remove()
     segment = _begin(log, base_offset, now_ms)
     if synced:
-        log.flushed_to(log.log_end_offset, now_ms)
+        log.flushed_to(log.log_end_offset)
     else:
-        _sync_later(log, old, now_ms)
+        sync_later(log, [old])
     return segment
 
 
-def _sync_later(log: "PartitionLog", closed: Segment, now_ms: int) -> None:
-    """Sync a closed segment while appends go on; the recovery point follows (UnifiedLog.roll: flush-log)."""
+def sync_later(log: "PartitionLog", segments: Sequence[Segment]) -> None:
+    """Sync segments while appends go on; the recovery point follows (UnifiedLog.roll: flush-log).
+
+    Without anybody to do that, they are synced at once.
+    """
     environment, end_offset = log.environment, log.log_end_offset
 
     def done(error: OSError | None) -> None:
@@ -75,16 +79,23 @@ def _sync_later(log: "PartitionLog", closed: Segment, now_ms: int) -> None:
         if error is not None:
             environment.refuse(error)
         elif log.recovery_point < end_offset <= log.log_end_offset:
-            log.flushed_to(end_offset, now_ms)
+            log.flushed_to(end_offset)
 
-    assert environment.sync_later is not None
-    environment.sync_later(closed.paths(), done)
+    if environment.sync_later is None:
+        with environment.guard():
+            for segment in segments:
+                segment.sync()
+        done(None)
+    else:
+        environment.sync_later([path for segment in segments for path in segment.paths()], done)
 
 
 def _begin(log: "PartitionLog", base_offset: int, now_ms: int) -> Segment:
     segment = Segment(log.environment.files, log.directory, base_offset, log.config.segment_index_bytes)
     segment.created_ms = segment.modified_ms = now_ms
     segment.reopen_indexes()
+    if log.config.preallocate:
+        segment.log.reserve(log.config.segment_size)
     draw_jitter(log, segment)
     log.segments.add(segment)
     return segment

@@ -275,11 +275,12 @@ class Segment:
         self.largest_timestamp_ms, self.largest_offset = self.time_index.last
 
     def close_indexes(self) -> None:
-        """The final time entry, and both indexes cut to their entries: at roll and at clean close (core F.3)."""
+        """The final time entry, and every file cut to what it holds: at roll and at clean close (core F.3)."""
         if self.largest_timestamp_ms >= 0:
             self.time_index.append(self.largest_timestamp_ms, self.largest_offset)
         self.index.trim()
         self.time_index.trim()
+        self.log.trim()
 
     def reopen_indexes(self) -> None:
         """Give the indexes their full size again: the segment is the active one."""

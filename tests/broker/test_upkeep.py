@@ -100,6 +100,23 @@ async def test_a_round_that_was_asked_for_ends_with_the_cluster() -> None:
         assert await asyncio.wait_for(asked, 5) == 0
 
 
+async def test_what_waits_for_flush_ms_is_synced_in_time(tmp_path: Path) -> None:
+    """A flush by its own time, whatever other rounds there are, and none while nothing is new."""
+    async with running({"log.flush.interval.ms": "700"}, topics={"t": 1}, data_dir=tmp_path) as stage:
+        log = fill(stage, 1).logs[1]
+        await stage.pass_time(699)
+        assert log.recovery_point == 0
+        await stage.pass_time(1)
+        async with asyncio.timeout(10):
+            while log.recovery_point != log.log_end_offset:
+                await stage.pass_time(0)
+        assert fill(stage, 1).logs[1] is log
+        await stage.pass_time(700)
+        async with asyncio.timeout(10):
+            while log.recovery_point != log.log_end_offset:
+                await stage.pass_time(0)
+
+
 async def test_a_closed_segment_is_synced_by_another_thread(tmp_path: Path) -> None:
     """understudy.sync=roll: the recovery point follows once it is durable."""
     async with running({"log.segment.bytes": "1048576"}, topics={"t": 1}, data_dir=tmp_path) as stage:

@@ -1,14 +1,32 @@
 """When a segment is closed and the next one begun, and what its files look like then (core F.1 to F.3)."""
 
 from collections.abc import Callable
+from pathlib import Path
 from struct import iter_unpack
 
 import pytest
 
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
+from storage.partition_log import PartitionLog
 from storage.producer_snapshot import decode_snapshot
-from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, one_each, records_batch, sized, timed_batch
+from tests.storage.logs import (
+    NOW_MS,
+    SEGMENT,
+    Tree,
+    append,
+    bases,
+    contents,
+    one_each,
+    records_batch,
+    sized,
+    timed_batch,
+)
+
+
+def values(log: PartitionLog) -> list[bytes | None]:
+    """Of all records."""
+    return [value for _, _, value in contents(log)]
 
 
 def test_LOG_01_a_full_segment_is_rolled(tree: Tree) -> None:
@@ -177,11 +195,35 @@ def test_flush_messages_syncs_after_so_many_records() -> None:
 
 
 def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
-    """`flush.ms` is looked at by the directory's timer."""
+    """A record waits for `flush.ms` at most: whoever keeps the time is told when."""
     log = tree.log(flush_ms=1000)
-    append(log, records_batch(b"a"))
+    asked: list[int] = []
+    log.environment.flush_at = asked.append
+    for later_ms in (0, 700):
+        log.append_as_leader(records_batch(b"a"), leader_epoch=0, now_ms=NOW_MS + later_ms)
+    assert asked == [NOW_MS + 1000]
     assert tree.dir is not None
-    tree.dir.flush_due(999)
-    assert log.recovery_point == 0
-    tree.dir.flush_due(NOW_MS + 1000)
-    assert log.recovery_point == 1
+    assert (tree.dir.flush_due(NOW_MS + 999), log.recovery_point) == (NOW_MS + 1000, 0)
+    assert (tree.dir.flush_due(NOW_MS + 1000), log.recovery_point) == (None, 2)
+    log.append_as_leader(records_batch(b"a"), leader_epoch=0, now_ms=NOW_MS + 5000)
+    assert asked == [NOW_MS + 1000, NOW_MS + 6000]
+
+
+@pytest.mark.parametrize("ending", ["clean", "kill", "roll"])
+def test_a_preallocated_segment_has_its_full_size_until_it_is_closed(tmp_path: Path, ending: str) -> None:
+    """preallocate (FileRecords.open): cut at roll and at a clean stop; after a kill what was not used is no damage."""
+    tree = Tree(tmp_path)
+    log = tree.log(preallocate=True, segment_bytes=1_000_000)
+    append(log, records_batch(b"a", b"b"))
+    path = tmp_path / "foo-0" / f"{0:020}.log"
+    assert (path.stat().st_size, log.size_bytes < 200, values(log)) == (1_000_000, True, [b"a", b"b"])
+    if ending == "roll":
+        log.roll(NOW_MS)
+    else:
+        tree.stop(clean=ending == "clean")
+    assert path.stat().st_size == (1_000_000 if ending == "kill" else log.size_bytes)
+    if ending != "roll":
+        tree.open()
+        log = tree.log()
+        append(log, records_batch(b"c"))
+        assert (values(log), path.stat().st_size) == ([b"a", b"b", b"c"], log.size_bytes)
