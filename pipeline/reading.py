@@ -6,18 +6,13 @@ while a broker writes them: a last batch that is not whole yet is not there yet.
 """
 
 from collections.abc import Iterator, Sequence
-from os import PathLike
-from typing import Literal
 
 import pyarrow as pa
 
-Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
-Mode = Literal["fail", "report", "skip"]
-"""What becomes of damaged bytes: an error that names file, position and reason; a row that does; or nothing at all."""
-Isolation = Literal["read_uncommitted", "read_committed"]
-Bounds = tuple[int | None, int | None]
-"""From (included) and to (not included); None: open. Offsets or milliseconds."""
-OPEN: Bounds = (None, None)
+from pipeline import plan
+from pipeline.directory import Paths, find_partitions
+from pipeline.query import OPEN, Bounds, Isolation, Mode, Query, pick, record_schema
+from pipeline.schemas import BATCHES
 
 
 def read_segments(
@@ -31,6 +26,7 @@ def read_segments(
     control: bool = False,
     mode: Mode = "fail",
     crc: bool = True,
+    broker: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The records, partition by partition in the order of their offsets.
 
@@ -45,13 +41,19 @@ def read_segments(
         control: whether control records (transaction markers) are rows too.
         mode: what becomes of damaged bytes; `report` adds the column `damage` at the end.
         crc: whether checksums are compared.
+        broker: only the replicas below `broker-N`; by default the longest replica of each partition.
 
     Raises:
         DamagedError: mode `fail`, and something is wrong.
         FileNotFoundError: no log lies there.
         ValueError: an argument that says nothing.
     """
-    raise NotImplementedError
+    names = None if topics is None else tuple(topics)
+    schema = record_schema(columns, mode)
+    query = Query(schema, names, offsets, times, isolation, control, mode, crc, broker)
+    partitions = find_partitions(paths, topics=names, broker=broker)
+    for split in plan.plan_records(partitions, query):
+        yield from plan.read_records(split, query)
 
 
 def read_batches(
@@ -63,12 +65,17 @@ def read_batches(
     times: Bounds = OPEN,
     mode: Mode = "report",
     crc: bool = True,
+    broker: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """One row per batch (`schemas.BATCHES`), read from the headers alone; control batches are opened.
 
     Arguments and errors as of `read_segments`. `times` compares with the batch's largest timestamp.
     """
-    raise NotImplementedError
+    names = None if topics is None else tuple(topics)
+    schema = BATCHES if columns is None else pick(BATCHES, columns)
+    query = Query(schema, names, offsets, times, mode=mode, crc=crc, broker=broker)
+    for split in plan.plan_batches(find_partitions(paths, topics=names, broker=broker), query):
+        yield from plan.read_batches(split, query)
 
 
 def read_state(

@@ -37,6 +37,27 @@ class TransactionSearch(NamedTuple):
     """Whether the indexes of later segments have nothing to add."""
 
 
+def decode_transactions(contents: bytes, path: str) -> list[AbortedTransaction]:
+    """The entries of a transaction index; `path` is for the errors.
+
+    Raises:
+        IndexCorruptError: a version this code does not know, entries out of order, or part of one.
+    """
+    if len(contents) % ENTRY_SIZE:
+        raise IndexCorruptError(f"{path} has {len(contents)} bytes, not a multiple of {ENTRY_SIZE}")
+    entries: list[AbortedTransaction] = []
+    previous = -1
+    for version, *fields in _ENTRY.iter_unpack(contents):
+        entry = AbortedTransaction(*fields)
+        if version != _VERSION:
+            raise IndexCorruptError(f"{path} has an entry of version {version}")
+        if entry.last_offset <= previous:
+            raise IndexCorruptError(f"{path} has a marker at {entry.last_offset} after one at {previous}")
+        previous = entry.last_offset
+        entries.append(entry)
+    return entries
+
+
 class TransactionIndex:
     """The transaction index of one segment.
 
@@ -141,17 +162,4 @@ class TransactionIndex:
     def _read(self) -> list[AbortedTransaction]:
         if not self._files.exists(self.path):
             return []
-        contents = self._files.read_file(self.path)
-        if len(contents) % ENTRY_SIZE:
-            raise IndexCorruptError(f"{self.path} has {len(contents)} bytes, not a multiple of {ENTRY_SIZE}")
-        entries: list[AbortedTransaction] = []
-        previous = -1
-        for version, *fields in _ENTRY.iter_unpack(contents):
-            entry = AbortedTransaction(*fields)
-            if version != _VERSION:
-                raise IndexCorruptError(f"{self.path} has an entry of version {version}")
-            if entry.last_offset <= previous:
-                raise IndexCorruptError(f"{self.path} has a marker at {entry.last_offset} after one at {previous}")
-            previous = entry.last_offset
-            entries.append(entry)
-        return entries
+        return decode_transactions(self._files.read_file(self.path), self.path)

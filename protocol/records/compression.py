@@ -61,8 +61,10 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
     return memoryview(cramjam.zstd.compress(data, level=level))
 
 
-def decompress(codec: int, data: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> Buffer:
+def decompress(codec: int, data: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT, expected: int = 0) -> Buffer:
     """Decompress `data`, to at most `limit` bytes; uncompressed data is returned as it came.
+
+    `expected` is a guess at the size of what comes out: where it suffices, nothing is decompressed twice.
 
     Raises UnreadableCompressionError or DecompressedTooLargeError.
     """
@@ -81,9 +83,9 @@ def decompress(codec: int, data: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
             # KafkaLZ4BlockInputStream reads independent blocks only.
             raise UnreadableCompressionError("not an lz4 frame of independent blocks")
-        return _decompress_into(cramjam.lz4, data, 4 * len(data), limit)
+        return _decompress_into(cramjam.lz4, data, expected or 4 * len(data), limit)
     if codec == Codec.ZSTD:
-        return _decompress_into(cramjam.zstd, data, 4 * len(data), limit)
+        return _decompress_into(cramjam.zstd, data, expected or 4 * len(data), limit)
     raise UnreadableCompressionError(f"undefined compression code {codec}")
 
 

@@ -1,0 +1,197 @@
+"""Framed batches -> rows of `schemas.BATCHES`: headers as columns, markers opened, damage told."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.decoding import columns
+from pipeline.decoding.damage import Damage
+from pipeline.decoding.framing import Framed, Messages
+from pipeline.decoding.legacy import messages
+from pipeline.decoding.varints import Bytes
+from pipeline.schemas import BATCHES
+from pipeline.segment_reader import Chunk
+from protocol.records.batch import (
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    RecordBatch,
+)
+from protocol.records.compression import Codec
+from protocol.records.control import ControlType, control_type, parse_marker
+from protocol.records.errors import RecordsError
+from protocol.records.message_set import read_messages
+from protocol.records.records import read_records
+
+CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3, object)
+
+_MARKER_SIZE: Final = 78
+_MARKER_BYTES: Final = ((61, 32), (62, 0), (63, 0), (64, 0), (65, 8), (66, 0), (67, 0), (68, 0), (70, 12), (77, 0))
+"""Where a marker written as always has which bytes: sizes and deltas (transactions F.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTable:
+    """Makes the rows of one segment's pieces.
+
+    Args:
+        topic: of all of them.
+        partition: of all of them.
+        path: of the segment.
+        schema: columns of `schemas.BATCHES`.
+        start_offset: batches that end before it are left out.
+        stop_offset: batches that begin there or behind are left out.
+        start_ms: batches whose latest record is earlier are left out.
+        stop_ms: those whose latest record is not earlier.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    schema: pa.Schema = BATCHES
+    start_offset: int = 0
+    stop_offset: int = 2**63 - 1
+    start_ms: int | None = None
+    stop_ms: int | None = None
+
+    def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch | Damage]:
+        """The rows of a piece; damage as it is."""
+        if isinstance(chunk.piece, Damage):
+            yield chunk.piece
+        elif isinstance(chunk.piece, Messages):
+            yield from self._messages(chunk, chunk.piece)
+        else:
+            framed = self._select(chunk.piece)
+            if len(framed.positions):
+                yield self._framed(chunk.data, framed, chunk.origin)
+
+    def damage(self, found: Damage) -> pa.RecordBatch:
+        """The row that tells of damage."""
+        known = {"position": found.position, "size": found.size, "base_offset": found.base_offset}
+        return self._table(1, {**known, "damage": found.reason})
+
+    def _table(self, count: int, known: dict[str, Any]) -> pa.RecordBatch:
+        """Rows of these columns (arrays, or a value for each row); the others are null."""
+        known = {**known, "topic": self.topic, "partition": self.partition, "segment": self.path}
+        arrays = []
+        for field in self.schema:
+            value = known.get(field.name)
+            if isinstance(value, pa.Array):
+                arrays.append(value.cast(field.type))
+            else:
+                arrays.append(columns.repeated(value, field.type, count))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _select(self, framed: Framed) -> Framed:
+        heads = framed.headers
+        keep = heads["base_offset"] < self.stop_offset
+        keep &= heads["base_offset"] + heads["last_offset_delta"].astype(np.int64) >= self.start_offset
+        if self.start_ms is not None:
+            keep &= heads["max_timestamp"] >= self.start_ms
+        if self.stop_ms is not None:
+            keep &= heads["max_timestamp"] < self.stop_ms
+        return framed if keep.all() else Framed(framed.positions[keep], heads[keep])
+
+    def _framed(self, data: Bytes, framed: Framed, origin: int) -> pa.RecordBatch:
+        heads = framed.headers
+        bits = heads["attributes"]
+        base, delta = heads["base_offset"].astype(np.int64), heads["last_offset_delta"].astype(np.int64)
+        sequence = heads["base_sequence"].astype(np.int64)
+        has_horizon = bits & DELETE_HORIZON_BIT != 0
+        first = heads["base_timestamp"].astype(np.int64)
+        kinds, epochs = _control(data, framed)
+        made: dict[str, Callable[[], Any]] = {
+            "position": lambda: pa.array(framed.positions + origin),
+            "size": lambda: pa.array(heads["length"].astype(np.int64) + LOG_OVERHEAD),
+            "base_offset": lambda: pa.array(base),
+            "last_offset": lambda: pa.array(base + delta),
+            "record_count": lambda: pa.array(heads["count"].astype(np.int32)),
+            "magic": lambda: MAGIC_V2,
+            "leader_epoch": lambda: pa.array(heads["leader_epoch"].astype(np.int32)),
+            "codec": lambda: pa.array(CODECS[bits & CODEC_MASK], pa.string()),
+            "timestampType": lambda: pa.array((bits & TIMESTAMP_TYPE_BIT != 0).astype(np.int32)),
+            "base_timestamp_ms": lambda: pa.array(first, mask=has_horizon),
+            "max_timestamp_ms": lambda: pa.array(heads["max_timestamp"].astype(np.int64)),
+            "delete_horizon_ms": lambda: pa.array(first, mask=~has_horizon),
+            "producer_id": lambda: pa.array(heads["producer_id"].astype(np.int64)),
+            "producer_epoch": lambda: pa.array(heads["producer_epoch"].astype(np.int16)),
+            "base_sequence": lambda: pa.array(sequence),
+            "last_sequence": lambda: pa.array(np.where(sequence < 0, -1, (sequence + delta) & 0x7FFFFFFF)),
+            "is_transactional": lambda: pa.array(bits & TRANSACTIONAL_BIT != 0),
+            "is_control": lambda: pa.array(bits & CONTROL_BIT != 0),
+            "control_type": lambda: pa.array(kinds, pa.string()),
+            "coordinator_epoch": lambda: pa.array(epochs, pa.int32()),
+        }
+        return self._table(len(heads), {name: make() for name, make in made.items() if name in self.schema.names})
+
+    def _messages(self, chunk: Chunk, found: Messages) -> Iterator[pa.RecordBatch | Damage]:
+        """A row for each message of magic 0 and 1, one for a compressed one with all that it holds."""
+        view = chunk.data.data
+        for at, size in messages(chunk.data, found):
+            try:
+                records = list(read_messages(view[at : at + size]))
+            except RecordsError as error:
+                yield Damage(chunk.origin + at, size, str(error).partition(": ")[2] or str(error))
+                continue
+            magic, attributes = view[at + 16], view[at + 17]
+            known = {
+                "position": chunk.origin + at,
+                "size": size,
+                "base_offset": records[0].offset,
+                "last_offset": records[-1].offset,
+                "record_count": len(records),
+                "magic": magic,
+                "codec": CODECS[attributes & CODEC_MASK],
+                "timestampType": int(attributes & TIMESTAMP_TYPE_BIT > 0) if magic else -1,
+                "base_timestamp_ms": records[0].timestamp_ms,
+                "max_timestamp_ms": max(each.timestamp_ms for each in records),
+            }
+            none = dict.fromkeys(
+                ("leader_epoch", "producer_id", "producer_epoch", "base_sequence", "last_sequence"), -1
+            )
+            yield self._table(1, {**known, **none, "is_transactional": False, "is_control": False})
+
+
+def _control(data: Bytes, framed: Framed) -> tuple[NDArray[Any], list[int | None]]:
+    """Kind of control record and epoch of the coordinator of each batch; None where it is none."""
+    kinds = np.full(len(framed.positions), None, object)
+    epochs: list[int | None] = [None] * len(kinds)
+    rows = np.flatnonzero(framed.headers["attributes"] & CONTROL_BIT)
+    if not len(rows):
+        return kinds, epochs
+    at = framed.positions[rows]
+    usual = framed.headers["length"][rows] == _MARKER_SIZE - LOG_OVERHEAD
+    for place, byte in _MARKER_BYTES:
+        usual &= data[np.where(usual, at + place, 0)] == byte
+    usual &= data[np.where(usual, at + 69, 0)] <= ControlType.COMMIT
+    for row, position, is_usual in zip(rows.tolist(), at.tolist(), usual.tolist(), strict=True):
+        if is_usual:
+            kinds[row] = "COMMIT" if data[position + 69] else "ABORT"
+            epochs[row] = int.from_bytes(data[position + 73 : position + 77].tobytes(), "big", signed=True)
+            continue
+        batch = RecordBatch(data.data, position)
+        kinds[row] = _kind(batch)
+        marker = parse_marker(batch)
+        epochs[row] = None if marker is None else marker.coordinator_epoch
+    return kinds, epochs
+
+
+def _kind(batch: RecordBatch) -> str | None:
+    """The kind of a control batch's first record; a number for one that a newer Kafka knows."""
+    try:
+        kind = control_type(next(read_records(batch)).key)
+    except (RecordsError, StopIteration):
+        return None
+    return None if kind is None else ControlType(kind).name if kind in set(ControlType) else str(kind)
+
+
+assert _MARKER_BYTES[0][0] == BATCH_HEADER_SIZE

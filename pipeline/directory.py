@@ -1,0 +1,166 @@
+"""What lies in a data directory: partitions, their segments, and what the checkpoints say of them (core F.1).
+
+One listing tells it all; nothing is locked and nothing is written, so a broker may own the directory meanwhile.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from os import PathLike
+from typing import Final
+
+from pipeline.locations import Entry, Location, files_below, is_file, locate, read_file
+from storage.checkpoints import HIGH_WATERMARK, LOG_START, CheckpointError, decode_offsets
+from storage.log_dir import partition_of
+
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+_SEGMENT: Final = re.compile(r"(\d{20})\.(log|index|timeindex|txnindex|snapshot)$")
+_BROKER: Final = re.compile(r"broker-(\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One segment's files. `size` is the log's, in bytes, as it was listed."""
+
+    location: Location
+    base_offset: int
+    size: int
+    next_base_offset: int | None
+    """Of the segment after it; None: it is the last one."""
+    indexes: frozenset[str] = frozenset()
+    """Which of `index`, `timeindex`, `txnindex` there are."""
+
+    def beside(self, suffix: str) -> Location:
+        """Another file of this segment."""
+        return Location(self.location.root, f"{self.location.path.removesuffix('.log')}.{suffix}")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition's log in one data directory."""
+
+    topic: str
+    partition: int
+    directory: Location
+    segments: tuple[Segment, ...]
+    snapshots: tuple[int, ...] = ()
+    """Offsets of the snapshots of its producers."""
+    broker: int | None = None
+    """Number of the folder `broker-N` that it lies in."""
+    high_watermark: int | None = None
+    """As `replication-offset-checkpoint` says; a running broker writes it every few seconds."""
+    log_start_offset: int = 0
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition."""
+        return self.topic, self.partition
+
+
+def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker: int | None = None) -> list[Partition]:
+    """The logs below some paths, sorted by topic and partition, each once.
+
+    Where several brokers have a replica, the longest is taken, of those the first broker's.
+
+    Args:
+        paths: data directories, folders of several, partitions' directories, segment files.
+        topics: only these; names, or patterns with `*` and `?`. Internal topics are logs like any other.
+        broker: only the replicas below `broker-N`.
+
+    Raises:
+        FileNotFoundError: a path leads nowhere, or no log lies there.
+    """
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    found = [each for path in given for each in _below(locate(path))]
+    if not found:
+        raise FileNotFoundError(f"{', '.join(map(str, given))}: no log of a partition lies there")
+    chosen: dict[tuple[str, int], Partition] = {}
+    for each in found:
+        if topics is not None and not any(fnmatchcase(each.topic, pattern) for pattern in topics):
+            continue
+        if broker is not None and each.broker != broker:
+            continue
+        other = chosen.get(each.key)
+        if other is None or _reach(each) > _reach(other):
+            chosen[each.key] = each
+    return [chosen[key] for key in sorted(chosen)]
+
+
+def _reach(partition: Partition) -> tuple[int, int, int]:
+    last = partition.segments[-1]
+    return last.base_offset, last.size, -(partition.broker or 0)
+
+
+def _below(location: Location) -> list[Partition]:
+    if is_file(location):
+        return _single(location)
+    folders: dict[str, list[Entry]] = {}
+    for entry in files_below(location):
+        folders.setdefault(entry.location.path.rpartition("/")[0], []).append(entry)
+    checkpoints: dict[tuple[str, str], dict[tuple[str, int], int]] = {}
+    partitions = []
+    for folder, entries in sorted(folders.items()):
+        key = partition_of(folder.rpartition("/")[2])
+        segments = _segments(entries)
+        if key is None or not segments:
+            continue
+        parent = Location(location.root, folder.rpartition("/")[0])
+        for name in (HIGH_WATERMARK, LOG_START):
+            if (parent.path, name) not in checkpoints:
+                checkpoints[parent.path, name] = _checkpoint(parent.child(name))
+        broker = _BROKER.search(parent.path)
+        partitions.append(
+            Partition(
+                *key,
+                Location(location.root, folder),
+                segments,
+                _snapshots(entries),
+                None if broker is None else int(broker[1]),
+                checkpoints[parent.path, HIGH_WATERMARK].get(key),
+                checkpoints[parent.path, LOG_START].get(key, 0),
+            )
+        )
+    return partitions
+
+
+def _single(location: Location) -> list[Partition]:
+    """One segment, of a partition that its folder names, if it does."""
+    folder = Location(location.root, location.path.rpartition("/")[0])
+    base = _SEGMENT.search(location.path)
+    if base is None or base[2] != "log":
+        raise FileNotFoundError(f"{location}: not the name of a segment, such as {0:020d}.log")
+    key = partition_of(folder.name) or (folder.name, 0)
+    own = f"/{base[1]}."
+    entries = [each for each in files_below(folder) if own in each.location.path]
+    return [Partition(*key, folder, _segments(entries))]
+
+
+def _segments(entries: Iterable[Entry]) -> tuple[Segment, ...]:
+    logs: dict[int, Entry] = {}
+    others: dict[int, set[str]] = {}
+    for entry in entries:
+        if found := _SEGMENT.search(entry.location.path):
+            if found[2] == "log":
+                logs[int(found[1])] = entry
+            else:
+                others.setdefault(int(found[1]), set()).add(found[2])
+    bases = sorted(logs)
+    return tuple(
+        Segment(logs[base].location, base, logs[base].size, following, frozenset(others.get(base, ())))
+        for base, following in zip(bases, [*bases[1:], None], strict=False)
+    )
+
+
+def _snapshots(entries: Iterable[Entry]) -> tuple[int, ...]:
+    names = (_SEGMENT.search(entry.location.path) for entry in entries)
+    return tuple(sorted(int(name[1]) for name in names if name and name[2] == "snapshot"))
+
+
+def _checkpoint(location: Location) -> dict[tuple[str, int], int]:
+    """The offsets of a checkpoint; none where it is missing or cannot be read, as a broker takes it."""
+    try:
+        return decode_offsets(read_file(location))
+    except (OSError, CheckpointError):
+        return {}

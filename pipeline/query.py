@@ -1,0 +1,70 @@
+"""What is asked of logs, held against what there is: the words that every reading function and data source takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import pyarrow as pa
+
+from pipeline import schemas
+
+Mode = Literal["fail", "report", "skip"]
+"""What becomes of damaged bytes: an error that names file, position and reason; a row that does; or nothing at all."""
+Isolation = Literal["read_uncommitted", "read_committed"]
+Bounds = tuple[int | None, int | None]
+"""From (included) and to (not included); None: open. Offsets or milliseconds."""
+OPEN: Bounds = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is wanted of logs. `pipeline.reading.read_segments` tells what each means.
+
+    Raises:
+        ValueError: a word that says nothing, with those that do.
+    """
+
+    schema: pa.Schema
+    topics: tuple[str, ...] | None = None
+    offsets: Bounds = OPEN
+    times: Bounds = OPEN
+    isolation: str = "read_uncommitted"
+    control: bool = False
+    mode: str = "fail"
+    crc: bool = True
+    broker: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("isolation", Isolation), ("mode", Mode)):
+            if (value := getattr(self, name)) not in get_args(kind):
+                raise ValueError(f"{name}={value}: there are {', '.join(get_args(kind))}")
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is wanted."""
+        return max(self.offsets[0] or 0, 0)
+
+    @property
+    def stop_offset(self) -> int:
+        """After the last offset that is wanted."""
+        return 2**63 - 1 if self.offsets[1] is None else self.offsets[1]
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether only what is committed is wanted."""
+        return self.isolation == "read_committed"
+
+
+def pick(available: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """The columns of these names, in this order. Raises ValueError for one that there is not."""
+    if strange := [name for name in columns if name not in available.names]:
+        raise ValueError(f"no column {strange[0]!r}; there are: {', '.join(available.names)}")
+    return pa.schema([available.field(name) for name in columns])
+
+
+def record_schema(columns: Sequence[str] | None, mode: str) -> pa.Schema:
+    """The columns of records: Spark's seven and `headers` unless named, and `damage` where it is reported."""
+    names = [*schemas.KAFKA.names, "headers"] if columns is None else list(columns)
+    if mode == "report" and "damage" not in names:
+        names.append("damage")
+    return pick(pa.schema([*schemas.KAFKA, *schemas.EXTRA]), names)
