@@ -1,0 +1,14 @@
+-- title: an API version that was not offered (I01)
+-- severity: error
+-- needs: journal
+-- The connection's own ApiVersions told which versions the broker serves; this request has another.
+SELECT run, calls.id, client_id, software, software_version, calls.api, calls.version, offered.min_version, offered.max_version
+FROM calls JOIN (
+  SELECT run, connection, max(answered_us) AS answered_us, key.api_key, max(key.min_version) AS min_version,
+         min(key.max_version) AS max_version
+  FROM (SELECT run, connection, end_us AS answered_us, from_json(response, 'error_code STRING, api_keys ARRAY<STRUCT<api_key INT,
+          min_version INT, max_version INT>>') AS got FROM calls WHERE api = 'ApiVersions' AND response IS NOT NULL)
+  LATERAL VIEW explode(got.api_keys) AS key WHERE got.error_code = 'NONE' GROUP BY ALL
+) offered USING (run, connection)
+WHERE offered.api_key = calls.api_key AND calls.ts_us >= answered_us AND calls.api <> 'ApiVersions'
+  AND (calls.version < min_version OR calls.version > max_version)

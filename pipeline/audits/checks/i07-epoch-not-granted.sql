@@ -1,0 +1,12 @@
+-- title: a transactional producer with an epoch of its own making (I07)
+-- severity: error
+-- needs: journal
+-- Only the coordinator gives a transactional producer its epochs, in answers to InitProducerId and EndTxn. Nobody gave it this one.
+SELECT DISTINCT sent.run, sent.id, sent.client_id, software, software_version, transactional_id, sent.producer_id,
+       sent.producer_epoch
+FROM producing sent
+WHERE api <> 'InitProducerId' AND sent.producer_id >= 0
+  AND EXISTS (SELECT 1 FROM granted WHERE granted.run = sent.run AND granted.era = sent.era
+                AND granted.producer_id = sent.producer_id AND granted.id < sent.id)
+  AND NOT EXISTS (SELECT 1 FROM granted WHERE granted.run = sent.run AND granted.era = sent.era AND granted.id < sent.id
+                    AND granted.producer_id = sent.producer_id AND granted.producer_epoch = sent.producer_epoch)

@@ -1,0 +1,11 @@
+-- title: more of a transaction whose end was not answered (I15)
+-- severity: error
+-- needs: journal
+-- Between EndTxn and its answer a producer does nothing under that epoch: what it sends might fall into the next transaction.
+SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.api, sent.transactional_id,
+       sent.producer_id, sent.producer_epoch, ending.id AS end_id
+FROM producing sent JOIN producing ending
+  ON ending.run = sent.run AND ending.era = sent.era AND ending.transactional_id = sent.transactional_id
+  AND ending.producer_id = sent.producer_id AND ending.producer_epoch = sent.producer_epoch AND ending.api = 'EndTxn'
+WHERE sent.api IN ('Produce', 'AddPartitionsToTxn', 'AddOffsetsToTxn', 'TxnOffsetCommit')
+  AND sent.ts_us > ending.ts_us AND sent.ts_us < ending.end_us

@@ -1,0 +1,14 @@
+-- title: recovery without its identity (I22)
+-- severity: warning
+-- needs: journal
+-- A producer that recovers asks InitProducerId (from version 3 on) with the id and epoch that it has (KIP-360). On a connection where
+-- it had them already it asked without: another instance cannot be told from it.
+SELECT run, id, client_id, software, software_version, transactional_id, had.id AS had_id, had.epoch AS had_epoch
+FROM (
+  SELECT *, last_value(if(api = 'InitProducerId' AND error IS NULL AND granted_id >= 0,
+                          struct(granted_id AS id, granted_epoch AS epoch), NULL), true)
+              OVER (PARTITION BY run, era, transactional_id, connection ORDER BY id
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS had
+  FROM producing
+)
+WHERE api = 'InitProducerId' AND version >= 3 AND producer_id < 0 AND had IS NOT NULL

@@ -1,0 +1,12 @@
+-- title: a throttled client goes on (I34)
+-- severity: warning
+-- needs: journal
+-- The answer asked the client to be quiet for a while (KIP-219), and it was not.
+SELECT run, id, client_id, software, software_version, api, previous_throttle_ms, (ts_us - previous_us) DIV 1000 AS after_ms
+FROM (
+  SELECT *, lag(try_cast(get_json_object(response, '$.throttle_time_ms') AS BIGINT)) OVER before AS previous_throttle_ms,
+         lag(end_us) OVER before AS previous_us
+  FROM calls
+  WINDOW before AS (PARTITION BY run, connection ORDER BY id)
+)
+WHERE previous_throttle_ms > 100 AND ts_us > previous_us AND (ts_us - previous_us) DIV 1000 < previous_throttle_ms * 0.8

@@ -1,0 +1,14 @@
+-- title: a request after the session's end (I35)
+-- severity: error
+-- needs: journal
+-- SaslAuthenticate said how long the session lives (KIP-368). The client asked on without authenticating again.
+SELECT run, id, client_id, software, software_version, api, authenticated.lifetime_ms,
+       (ts_us - authenticated.end_us) DIV 1000 AS age_ms
+FROM (
+  SELECT *, last_value(if(api = 'SaslAuthenticate' AND error IS NULL,
+              struct(end_us, try_cast(get_json_object(response, '$.session_lifetime_ms') AS BIGINT) AS lifetime_ms), NULL), true)
+              OVER (PARTITION BY run, connection ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS authenticated
+  FROM calls
+)
+WHERE authenticated.lifetime_ms > 0 AND api NOT IN ('SaslAuthenticate', 'SaslHandshake')
+  AND (ts_us - authenticated.end_us) DIV 1000 > authenticated.lifetime_ms

@@ -1,0 +1,12 @@
+-- title: the offset index lies
+-- severity: error
+-- An entry of `.index` says from which byte to look for an offset. No batch begins there, or one that begins behind that offset,
+-- or the entries are out of order: whoever asks gets nothing, or the wrong records. Deleting the file makes the broker rebuild it.
+SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.position, batches.base_offset,
+       indexes.entry, indexes.file AS segment
+FROM (SELECT *, lag(offset) OVER (PARTITION BY file ORDER BY entry) AS previous_offset FROM indexes WHERE kind = 'offset') indexes
+LEFT JOIN batches USING (directory, topic, partition, segment_base, position)
+LEFT JOIN (SELECT directory, topic, partition, segment_base, min(position) AS damaged_from
+           FROM batches WHERE damage_kind IN ('torn', 'damaged') GROUP BY ALL) USING (directory, topic, partition, segment_base)
+WHERE (damaged_from IS NULL OR indexes.position < damaged_from)
+  AND (batches.topic IS NULL OR base_offset > indexes.offset OR indexes.offset <= previous_offset)

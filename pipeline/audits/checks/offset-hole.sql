@@ -1,0 +1,7 @@
+-- title: offsets are missing
+-- severity: error
+-- The next batch does not begin where the one before it ended, and no compaction explains it: records have been lost.
+SELECT ordered.directory, topic, partition, base_offset AS offset, previous_last_offset + 1 AS expected_offset,
+       base_offset - previous_last_offset - 1 AS missing_offsets, segment, position
+FROM ordered JOIN partitions USING (directory, topic, partition)
+WHERE damage IS NULL AND previous_damage IS NULL AND base_offset > previous_last_offset + 1 AND base_offset > cleaned_to

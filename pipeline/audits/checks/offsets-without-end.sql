@@ -1,0 +1,12 @@
+-- title: offsets in a transaction that nobody ended
+-- severity: warning
+-- needs: journal
+-- A producer put committed offsets into its transaction (TxnOffsetCommit) and neither ended it nor began anew. The offsets count
+-- for nothing, and while the transaction is open members that ask for them are told to wait (UNSTABLE_OFFSET_COMMIT).
+SELECT run, id, topic, partition, committed_offset AS offset, group_id, client_id, software, transactional_id, producer_id,
+       producer_epoch
+FROM commits sent
+WHERE api = 'TxnOffsetCommit' AND error = 'NONE' AND NOT EXISTS (
+  SELECT 1 FROM producing ended
+  WHERE ended.run = sent.run AND ended.era = sent.era AND ended.transactional_id = sent.transactional_id AND ended.id > sent.id
+    AND ended.api IN ('EndTxn', 'InitProducerId'))

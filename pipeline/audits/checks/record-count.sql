@@ -1,0 +1,8 @@
+-- title: a batch of another number of records than it says
+-- severity: error
+-- The header's count, the range of offsets and the records themselves have to agree; compaction may only take records away, and
+-- then the header says so.
+SELECT directory, topic, partition, place AS offset, record_count, last_offset - base_offset + 1 AS offsets, damage, segment,
+       position
+FROM ordered
+WHERE damage_kind = 'count' OR (damage IS NULL AND record_count > last_offset - base_offset + 1)

@@ -1,0 +1,10 @@
+-- title: the same sequence numbers twice
+-- severity: error
+-- A producer numbers its records; a broker that remembers it refuses numbers that it has. Here they stand in the log a second
+-- time: the records are doubled for every consumer. Usual cause: the producer's state was lost (expiry, an unclean election)
+-- between the first attempt and its retry.
+SELECT directory, topic, partition, base_offset AS offset, producer_id, producer_epoch, base_sequence, last_sequence,
+       data_sequence AS already_up_to, data_offset AS earlier_offset, record_count, segment, position
+FROM produced
+WHERE NOT is_control AND base_sequence >= 0 AND producer_epoch = data_epoch
+  AND pmod(CAST(base_sequence AS BIGINT) - data_sequence - 1, 2147483648) >= 1073741824

@@ -1,0 +1,64 @@
+"""The tables made of a wire journal (`docs/journal.md`)."""
+
+import base64
+import json
+from struct import Struct, error
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from pipeline.audits.registry import view
+
+VIEWS: Final = (
+    "calls", "topic_names", "era", "deletions", "produces", "fetches", "commits", "group_clients", "deliveries",
+    "producing", "members", "granted", "listed", "assignments", "current_produces", "current_fetches",
+)  # fmt: skip
+"""In the order in which they build on each other."""
+OWNED: Final = "array<struct<topic:string,partition:int>>"
+
+_SHORT, _INT = Struct(">h"), Struct(">i")
+
+
+def register(spark: SparkSession, path: str) -> None:
+    """Make the views of a journal; `partitions` has to be there."""
+    wire = spark.read.format("wire_journal").load(path)
+    wire.createOrReplaceTempView("wire")
+    spark.catalog.cacheTable("wire")
+    spark.udf.register("owned_partitions", owned_partitions, OWNED)
+    for name in VIEWS:
+        frame = spark.sql(view(name))
+        # Computed at once, so that what is asked of a table does not plan again how it is made.
+        (frame if name == "calls" else frame.localCheckpoint()).createOrReplaceTempView(name)
+
+
+def owned_partitions(shown: str | None) -> list[tuple[str, int]]:
+    """The partitions of a member's assignment as the journal shows its bytes; none where they cannot be read.
+
+    Layout: version, then topic and partitions each (ConsumerProtocolAssignment).
+    """
+    if not shown:
+        return []
+    raw = shown.encode()
+    if shown.startswith("{"):
+        try:
+            raw = base64.b64decode(json.loads(shown)["base64"])
+        except (ValueError, KeyError, TypeError):
+            return []
+    try:
+        return list(_owned(raw))
+    except (error, UnicodeDecodeError, IndexError):
+        return []
+
+
+def _owned(raw: bytes) -> list[tuple[str, int]]:
+    (topics,) = _INT.unpack_from(raw, 2)
+    at = 6
+    found: list[tuple[str, int]] = []
+    for _ in range(topics):
+        (size,) = _SHORT.unpack_from(raw, at)
+        name = raw[at + 2 : at + 2 + size].decode()
+        at += 2 + size
+        (count,) = _INT.unpack_from(raw, at)
+        found += [(name, _INT.unpack_from(raw, at + 4 + 4 * index)[0]) for index in range(count)]
+        at += 4 + 4 * count
+    return found

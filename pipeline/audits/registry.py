@@ -1,0 +1,94 @@
+"""The checks as data: one SQL file each, whose first comment lines say what it is about.
+
+```
+-- title: sequence numbers are missing
+-- severity: error
+-- needs: journal
+-- Explanation, as many lines as it takes, for whoever gets the finding.
+SELECT ... AS topic, ... AS partition, ... AS offset, ...
+```
+
+Every row that the query answers is one finding. `severity` is `error` (something was lost, doubled or mixed up),
+`warning` (somebody has to look) or `info`. `needs` names what it asks besides the logs (`NEEDS`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+SEVERITIES: Final = ("error", "warning", "info")
+"""The worst first."""
+NEEDS: Final = ("records", "journal")
+"""Tables beyond those of the logs that a check may ask."""
+
+
+class NoSuchCheckError(LookupError):
+    """A name that no check has; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question. `sql` answers the offending rows; `explanation` is plain text, a paragraph."""
+
+    name: str
+    title: str
+    severity: str
+    explanation: str
+    sql: str
+    needs: frozenset[str] = frozenset()
+
+
+def parse(name: str, text: str) -> Check:
+    """A check from its file.
+
+    Raises:
+        ValueError: the comment lines lack a title, a severity or an explanation.
+    """
+    lines = text.splitlines()
+    head = [line[2:].strip() for line in lines if line.startswith("--")]
+    body = "\n".join(line for line in lines if not line.startswith("--")).strip()
+    fields = {"title": "", "severity": "", "needs": ""}
+    explanation: list[str] = []
+    for line in head:
+        word, colon, rest = line.partition(":")
+        if colon and word in fields and not explanation:
+            fields[word] = rest.strip()
+        else:
+            explanation.append(line)
+    if not fields["title"] or fields["severity"] not in SEVERITIES or not explanation or not body:
+        raise ValueError(f"the check {name} lacks a title, a severity, an explanation or a query")
+    needs = frozenset(filter(None, (word.strip() for word in fields["needs"].split(","))))
+    return Check(name, fields["title"], fields["severity"], " ".join(explanation), body, needs)
+
+
+@cache
+def checks() -> Mapping[str, Check]:
+    """All checks by name, the worst first."""
+    folder = files("pipeline.audits").joinpath("checks")
+    found = [
+        parse(entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".sql")
+    ]
+    return {check.name: check for check in sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.name))}
+
+
+def chosen(names: Iterable[str] = (), *, without: Iterable[str] = (), has: Iterable[str] = ()) -> list[Check]:
+    """The checks to run: those named (default: all) but some, as far as the tables that they need are there.
+
+    Raises:
+        NoSuchCheckError: a name that no check has.
+    """
+    known, there = checks(), set(has)
+    for name in (*names, *without):
+        if name not in known:
+            raise NoSuchCheckError(f"there is no check {name!r}; `understudy audit --list` shows them")
+    wanted = list(names) or list(known)
+    return [known[name] for name in wanted if name not in set(without) and known[name].needs <= there]
+
+
+def view(name: str) -> str:
+    """The query of one of the views that the checks ask."""
+    return files("pipeline.audits").joinpath("views", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,7 @@
+-- What `__transaction_state` says of each transactional id, record by record, each partition a row of its own.
+SELECT DISTINCT transactional_id, offset AS state_offset, partition AS state_partition, state,
+       transaction_producer_id AS producer_id, transaction_producer_epoch AS producer_epoch,
+       timeout_ms, start_ms, last_update_ms, client_transaction_version,
+       touched.topic AS topic, touched.partition AS partition,
+       offset = max(offset) OVER (PARTITION BY transactional_id) AS is_latest
+FROM state_transactions LATERAL VIEW OUTER explode(partitions) AS touched

@@ -1,0 +1,7 @@
+-- The records that a group was given, one row per Fetch and partition that had any; beside it what the group had been given and
+-- had committed before.
+SELECT fetches.*, group_id,
+       max(delivered_to) OVER (PARTITION BY fetches.run, fetches.era, group_id, topic, partition ORDER BY id
+                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS given_before_to
+FROM fetches JOIN group_clients USING (run, era, client_host, client_id)
+WHERE batches IS NOT NULL AND coalesce(replica_id, -1) < 0

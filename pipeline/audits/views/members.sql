@@ -1,0 +1,18 @@
+-- What members of classic groups asked, with the generation that they named and the one that they had been given last.
+-- A member id that the broker gave in its answer to a JoinGroup counts from that answer on.
+WITH asked AS (
+  SELECT run, era, id, ts_us, end_us, connection, client_host, client_id, software, software_version, api, outcome, error,
+         sent.group_id, if(api = 'JoinGroup' AND sent.member_id = '', got.member_id, sent.member_id) AS member_id,
+         sent.member_id AS said_member_id, sent.group_instance_id,
+         coalesce(sent.generation_id, sent.generation_id_or_member_epoch) AS generation, got.generation_id AS given_generation
+  FROM (SELECT *, from_json(request, 'group_id STRING, member_id STRING, group_instance_id STRING, generation_id INT,
+          generation_id_or_member_epoch INT') AS sent, from_json(response, 'generation_id INT, member_id STRING') AS got
+        FROM calls WHERE api IN ('JoinGroup', 'SyncGroup', 'Heartbeat', 'OffsetCommit', 'LeaveGroup'))
+)
+SELECT *, last_value(if(api = 'JoinGroup' AND error IS NULL, given_generation, NULL), true) OVER before AS joined_generation,
+       last_value(if(api = 'JoinGroup' AND error IS NULL, end_us, NULL), true) OVER before AS joined_us,
+       lag(error) OVER before_at_all AS previous_error, lag(api) OVER before_at_all AS previous_api
+FROM asked
+WHERE member_id IS NOT NULL
+WINDOW before AS (PARTITION BY run, era, group_id, member_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+       before_at_all AS (PARTITION BY run, era, group_id, member_id ORDER BY id)

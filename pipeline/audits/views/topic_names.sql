@@ -1,0 +1,11 @@
+-- The name of each topic id, as the directories and the journal's Metadata answers know it.
+SELECT topic_id, max(topic) AS topic FROM (
+  SELECT topic_id, topic FROM partitions WHERE topic_id IS NOT NULL
+  UNION ALL
+  SELECT each.topic_id, each.name
+  FROM (SELECT from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING>>') AS got FROM calls
+        WHERE api IN ('Metadata', 'CreateTopics') AND response IS NOT NULL)
+  LATERAL VIEW explode(got.topics) AS each
+)
+WHERE topic_id <> 'AAAAAAAAAAAAAAAAAAAAAA' AND topic <> ''
+GROUP BY topic_id

@@ -1,0 +1,14 @@
+-- The transactions that the logs themselves show: one row per partition, producer and marker; no marker yet: it is open.
+SELECT directory, topic, partition, producer_id, turn,
+       min(if(is_transactional AND NOT is_control, base_offset, NULL))      AS first_offset,
+       max(if(is_transactional AND NOT is_control, last_offset, NULL))      AS last_offset,
+       max(if(is_transactional AND NOT is_control, producer_epoch, NULL))   AS epoch,
+       sum(if(is_transactional AND NOT is_control, record_count, 0))        AS records,
+       min(if(is_transactional AND NOT is_control, max_timestamp_ms, NULL)) AS first_ms,
+       max(if(is_control, base_offset, NULL))                               AS marker_offset,
+       max(if(is_control, control_type, NULL))                              AS marker,
+       max(if(is_control, producer_epoch, NULL))                            AS marker_epoch,
+       max(if(is_control, max_timestamp_ms, NULL))                          AS marker_ms
+FROM produced
+WHERE (is_transactional AND NOT is_control) OR (is_control AND record_count = 1)
+GROUP BY directory, topic, partition, producer_id, turn

@@ -1,0 +1,102 @@
+"""Thirty ways in which a log can be wrong, each planted at a known place, and a directory that is in order.
+
+A plant gets a directory in the making and a topic of its own, and answers which audits must speak and where: check ->
+places, a place being (partition, offset). The plants stand in `producer_plants` and `log_plants`.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from protocol.log_records.transaction import TransactionState as State
+from storage.leader_epochs import EpochEntry
+from tests.pipeline.planting import Planting
+
+Places = Mapping[str, set[tuple[int, int]]]
+Plant = Callable[[Planting, str], Places]
+
+
+class Found(NamedTuple):
+    """Where an audit has to point."""
+
+    check: str
+    topic: str
+    partition: int
+    offset: int
+
+
+PLANTS: dict[str, Plant] = {}
+
+
+def plant(make: Plant) -> Plant:
+    """Register a plant under its function's name."""
+    PLANTS[make.__name__.replace("_", "-")] = make
+    return make
+
+
+def plants() -> Mapping[str, Plant]:
+    """All of them by name."""
+    for module in ("producer_plants", "log_plants"):
+        importlib.import_module(f"tests.pipeline.{module}")
+    return PLANTS
+
+
+def clean(where: Planting) -> None:
+    """What an audit must have nothing to say about: all that is odd and right."""
+    orders, other = where.shelf("orders", 0), where.shelf("orders", 1)
+    for number in range(6):
+        orders.data(3, producer=10, epoch=0)
+        other.data(2, codec=number % 5)
+    pairs = [("orders", 0), ("orders", 1)]
+    for epoch, committed in ((0, True), (1, False), (2, True)):
+        where.transaction("tx", 20, epoch, State.ONGOING, pairs)
+        for shelf in (orders, other):
+            shelf.data(3, producer=20, epoch=epoch, transactional=True)
+            shelf.data(3, producer=20, epoch=epoch, transactional=True)
+        prepare, complete = (
+            (State.PREPARE_COMMIT, State.COMPLETE_COMMIT) if committed else (State.PREPARE_ABORT, State.COMPLETE_ABORT)
+        )
+        where.transaction("tx", 20, epoch + 1, prepare, pairs)  # KIP-890: each transaction ends in an epoch of its own
+        for shelf in (orders, other):
+            shelf.marker(20, epoch + 1, committed=committed)
+        orders.roll()
+        where.transaction("tx", 20, epoch + 1, complete)
+    wrapped = where.shelf("wrapped")
+    wrapped.data(3, producer=11, sequence=2**31 - 2)  # the first sequence of a producer whose beginning is gone ...
+    wrapped.log_start = 1
+    wrapped.data(3, producer=11, sequence=1)
+    compacted = where.shelf("compacted", cleanup_policy="compact")
+    compacted.data(6, drop=(1, 2))
+    compacted.data(3, base_offset=20)
+    where.cleaned("compacted", 0, 23)
+    started = where.shelf("started", start=100)
+    started.data(4)
+    quiet = where.shelf("added-only")  # in the transaction by AddPartitionsToTxn, and then nothing was written
+    where.transaction("idle", 21, 0, State.ONGOING, [("added-only", 0)], version=0)
+    where.transaction("idle", 21, 0, State.PREPARE_COMMIT, [("added-only", 0)], version=0)
+    quiet.marker(21, 0, committed=True)
+    where.transaction("idle", 21, 0, State.COMPLETE_COMMIT, version=0)
+    where.committed_offset("group", "orders", 0, 9)
+    timed = where.shelf("timed", message_timestamp_type="LogAppendTime")
+    timed.data(3, log_append_time=True)
+    timed.data(3, log_append_time=True)
+    epochs = where.shelf("epochs")
+    epochs.data(2)
+    epochs.epochs.append(EpochEntry(3, 2))
+    epochs.data(2, leader_epoch=3)
+
+
+def planted(root: Path, *names: str, clean_too: bool = True) -> set[Found]:
+    """Write a directory with some plants (default: all), and answer what has to be found in it."""
+    where = Planting(root)
+    if clean_too:
+        clean(where)
+    found = {
+        Found(check, name, partition, offset)
+        for name in names or plants()
+        for check, places in PLANTS[name](where, name).items()
+        for partition, offset in places
+    }
+    where.close()
+    return found

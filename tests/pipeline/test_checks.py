@@ -1,0 +1,96 @@
+"""The checks as data, and that each of them has a fault planted for it. No Spark."""
+
+import base64
+import re
+from pathlib import Path
+
+import pytest
+
+from pipeline.audits.beside import Tree, index_entries
+from pipeline.audits.journal import owned_partitions
+from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
+from tests.pipeline import planted, wire_planted
+from tests.pipeline.planting import Planting
+from tests.pipeline.wiring import assignment
+
+
+def test_every_check_has_a_fault_planted_for_it() -> None:
+    """A check that was never seen to find something may find nothing, ever."""
+    of_logs = {name for name, check in checks().items() if "journal" not in check.needs}
+    assert of_logs == set(planted.plants())
+    assert set(checks()) - of_logs == set(wire_planted.plants())
+
+
+def test_a_check_says_what_it_is_about() -> None:
+    """Severity, needs and explanation are there, and the explanation is for people."""
+    for check in checks().values():
+        assert check.severity in SEVERITIES
+        assert check.needs <= set(NEEDS)
+        assert len(check.explanation) > 60, check.name
+        assert re.match(r"(?i)(select|with)\b", check.sql), check.name
+
+
+def test_the_passive_invariants_are_there() -> None:
+    """Conformance chapter 3, but for I09 and I39, which a journal does not show."""
+    numbers = {int(match[1]) for name in checks() if (match := re.match(r"i(\d\d)-", name))}
+    assert numbers == set(range(1, 41)) - {9, 39}
+
+
+def test_checks_are_chosen_by_name_and_by_what_is_there() -> None:
+    """Without a journal no check of it runs; an unknown name is an error that helps."""
+    assert not [check for check in chosen() if check.needs]
+    assert [check.name for check in chosen(["sequence-gap", "i03-sequence"], has=["journal"])] == [
+        "sequence-gap",
+        "i03-sequence",
+    ]
+    assert "sequence-gap" not in [check.name for check in chosen(without=["sequence-gap"])]
+    with pytest.raises(NoSuchCheckError, match="--list"):
+        chosen(["nonsense"])
+
+
+def test_a_check_without_a_title_is_refused() -> None:
+    """The file says which part it lacks."""
+    with pytest.raises(ValueError, match="lacks a title"):
+        parse("x", "-- severity: error\n-- Something.\nSELECT 1")
+
+
+def test_the_files_beside_the_log_are_read(tmp_path: Path) -> None:
+    """Checkpoints, topic ids and leader epochs of each partition."""
+    where = Planting(tmp_path / "data")
+    planted.clean(where)
+    where.close()
+    found = {(each.topic, each.partition): each for each in Tree(str(tmp_path / "data")).partitions()}
+    assert found["wrapped", 0].log_start == 1
+    assert found["compacted", 0].cleaned_to == 23
+    assert found["orders", 0].last_segment_base > found["orders", 0].first_segment_base == 0
+    assert found["epochs", 0].epochs == ((0, 0), (3, 2))
+    assert found["started", 0].high_watermark == 104
+
+
+def test_index_entries_are_those_that_were_written(tmp_path: Path) -> None:
+    """All three kinds; the zeros of a preallocated index are no entries."""
+    where = Planting(tmp_path / "data")
+    log = where.shelf("t", start=100)
+    for _ in range(5):
+        log.data(3, producer=1, transactional=True)
+    log.marker(1, 0, committed=False)
+    expected = [(log.segment.index.lookup(offset), offset) for offset in (108, 114)]
+    log.segment.index.preallocate()
+    where.close()
+    path = tmp_path / "data" / "t-0" / "00000000000000000100.index"
+    path.write_bytes(path.read_bytes() + bytes(80))
+    directory = str(tmp_path / "data")
+    found = index_entries(directory, "t-0/00000000000000000100.index").to_pylist()
+    assert [(row["position"], row["offset"]) for row in found] == expected
+    aborted = index_entries(directory, "t-0/00000000000000000100.txnindex").to_pylist()
+    assert [(row["producer_id"], row["first_offset"], row["last_offset"]) for row in aborted] == [(1, 100, 115)]
+
+
+def test_assignments_are_read_as_the_journal_shows_them() -> None:
+    """As text, as base64, and not at all where they are garbage."""
+    raw = assignment("orders", 0, 300)
+    assert owned_partitions(raw[:-4].decode()) == []
+    assert owned_partitions(assignment("orders", 0, 5).decode()) == [("orders", 0), ("orders", 5)]
+    shown = '{"base64": "' + base64.b64encode(raw).decode() + '"}'
+    assert owned_partitions(shown) == [("orders", 0), ("orders", 300)]
+    assert owned_partitions('{"base64": "!"}') == owned_partitions(None) == []
