@@ -112,10 +112,12 @@ JOURNAL = (
     Param("api", "name of the API"),
     Param("client_id", "client.id"),
     Param("connection", "number of the connection", "int"),
+    Param("broker", "id of the broker that was asked", "int"),
     Param("topic", "topic"),
     Param("group", "group id"),
     Param("transactional_id", "transactional id"),
     Param("error", "error code in the answer, by name"),
+    Param("fault", "id of a fault that met the request"),
     Param("since", "not before this time of the cluster's clock (ms) or this entry's id", "int"),
     Param("limit", "at most so many, the newest", "int"),
 )

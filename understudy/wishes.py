@@ -65,10 +65,12 @@ class JournalQuery(TypedDict, total=False):
     api: str
     client_id: str
     connection: int
+    broker: int
     topic: str
     group: str
     transactional_id: str
     error: str
+    fault: str
     since: int
     limit: int
 

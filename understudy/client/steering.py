@@ -13,11 +13,11 @@ from understudy.wishes import FaultOptions, JournalQuery, check
 
 
 class Fault(Part):
-    """A fault that was added. As a context manager it is removed in the end."""
+    """A fault. As a context manager it is removed in the end."""
 
-    def __init__(self, faults: "Faults", state: results.FaultState) -> None:
-        super().__init__(faults._send, fault=state.id)  # noqa: SLF001 - its own house
-        self.faults, self.id, self.match, self.do = faults, state.id, state.match, state.do
+    def __init__(self, faults: "Faults", fault: str) -> None:
+        super().__init__(faults._send, fault=fault)  # noqa: SLF001 - its own house
+        self.faults, self.id = faults, fault
 
     def show(self) -> results.FaultState:
         """As the server holds it now."""
@@ -31,7 +31,7 @@ class Fault(Part):
         """Wait until it has met `n` requests; raises TimeoutError if it takes longer than `timeout_ms`."""
         state = build(results.FaultState, self._ask("faults show", wait_hits=n, timeout_ms=timeout_ms))
         if state.hits < n:
-            raise TimeoutError(f"{state.hits} of {n} requests met the fault {self.match} within {timeout_ms} ms")
+            raise TimeoutError(f"{state.hits} of {n} requests met the fault {state.match} within {timeout_ms} ms")
         return state
 
     def remove(self) -> None:
@@ -61,13 +61,17 @@ class Faults(Part):
         self.optional: set[str] = set()
         self.missed: list[results.FaultState] = []
 
+    def __getitem__(self, fault: str) -> Fault:
+        """The one with this id."""
+        return Fault(self, fault)
+
     def _add(self, optional: bool, options: Mapping[str, Any]) -> Fault:
         check(options, FaultOptions, "faults.add")
         said = self._ask("faults add", **{name: wire(value) for name, value in options.items()})
         state = build(results.FaultState, said)
         if optional:
             self.optional.add(state.id)
-        return Fault(self, state)
+        return self[state.id]
 
     def add(self, *, optional: bool = False, **options: Unpack[FaultOptions]) -> Fault:
         """Meet matching requests with a fault; `optional` says that it is no failure if there is none."""

@@ -1,0 +1,192 @@
+"""docs/steering.md: each task is done, at each of the three doors, and the doors say the same."""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+import understudy
+from tests.conftest import BrokerWith
+from tests.serving import Server, until
+from understudy.cli import main
+from understudy.verbs import VERBS
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "steering.md"
+BLOCK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)
+TASKS = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+
+
+class Proxy(ThreadingHTTPServer):
+    """Hands requests on to a control plane, and remembers method, path, query, body, and the answer's status."""
+
+    def __init__(self, control_url: str) -> None:
+        super().__init__(("127.0.0.1", 0), Passing)
+        self.control_url, self.passed = control_url, list[tuple[Any, ...]]()
+
+    @property
+    def url(self) -> str:
+        """Its own."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Passing(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Proxy
+
+    def handle_one_request(self) -> None:
+        """Any method."""
+        self.raw_requestline = self.rfile.readline()
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        place, path = urlsplit(self.server.control_url), urlsplit(self.path)
+        connection = HTTPConnection(str(place.hostname), place.port, timeout=20)
+        connection.request(self.command, self.path, body)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        said = json.loads(body) if body else {}
+        self.server.passed.append((self.command, path.path, dict(parse_qsl(path.query)), said, answer.status))
+        self.send_response_only(answer.status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of --journal."""
+    return str(tmp_path_factory.mktemp("requests"))
+
+
+@pytest.fixture
+def server(broker_with: BrokerWith, journal: str) -> Server:
+    """The cluster of the page's example."""
+    settings = {"default.replication.factor": 3, "group.initial.rebalance.delay.ms": 0}
+    return broker_with(brokers=3, topics=["orders:3"], settings=settings, journal=journal)
+
+
+@pytest.fixture
+def proxy(server: Server) -> Iterator[Proxy]:
+    """In front of its control plane."""
+    proxy = Proxy(str(server.process.ready.control_url))
+    thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield proxy
+    proxy.shutdown()
+    thread.join()
+    proxy.server_close()
+
+
+@contextlib.contextmanager
+def staged(server: Server, task: str) -> Iterator[str]:
+    """The cluster anew, with what a task speaks of; the task, speaking of the member that there is."""
+    server.reset()
+    bootstrap, opened = ",".join(server.addresses), contextlib.ExitStack()
+    with opened:
+        if "payments-1" in task or "/producers/" in task or "forget" in task:
+            producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payments-1"})
+            producer.init_transactions(20)
+            producer.begin_transaction()
+            producer.produce("orders", b"open", partition=0)
+            producer.flush(20)
+        if "groups" in task and '"match"' not in task:
+            consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})
+            opened.callback(consumer.close)
+            consumer.subscribe(["orders"])
+            until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
+            (member,) = server.control("GET", "/v1/groups/shipping")["members"]
+            task = task.replace("MEMBER", member["member_id"])
+        if "release" in task:
+            server.control("POST", "/v1/transactions/payments-1/hold", {"at": "prepare"})
+        if "faults" in task and "faults add" not in task and "faults.add" not in task and '"do"' not in task:
+            fault = server.control("POST", "/v1/faults", {"match": {"api": "Metadata"}, "do": {"delay_ms": 1}})
+            Producer({"bootstrap.servers": bootstrap}).list_topics(timeout=20)
+            task = re.sub(r'(faults/|faults\["|show |remove )1', rf"\g<1>{fault['id']}", task)
+        if "restore" in task:
+            server.control("POST", "/v1/snapshots")
+        if "brokers" in task and ("start" in task or "resume" in task):
+            number = re.findall(r"[23]", task)[0]
+            server.control("POST", f"/v1/brokers/{number}/{'kill' if 'start' in task else 'pause'}")
+        yield task
+
+
+def by_http(line: str, url: str) -> None:
+    """Method, path, body."""
+    method, path, *body = line.split(" ", 2)
+    place = urlsplit(url)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=20)
+    connection.request(method, path, body[0] if body else None)
+    connection.getresponse().read()
+    connection.close()
+
+
+def by_python(line: str, url: str) -> None:
+    """An expression."""
+    eval(line, {"kafka": understudy.connect(url), "understudy": understudy})  # our own page  # noqa: S307
+
+
+def by_shell(line: str, url: str) -> None:
+    """The words of a command."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = main([*shlex.split(line)[1:], "--control", url])
+    assert code == 0, said.getvalue()
+
+
+@pytest.mark.parametrize("lines", TASKS, ids=lambda lines: lines[2].removeprefix("understudy ctl ")[:40])
+def test_each_task_is_done_by_the_same_request_at_each_door(
+    server: Server, proxy: Proxy, lines: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster that is as the page says, and with success."""
+    monkeypatch.chdir(tmp_path)
+    told = []
+    for door, line in zip((by_http, by_python, by_shell), lines, strict=True):
+        with staged(server, line) as task:
+            url = proxy.url
+            proxy.passed.clear()
+            door(task, url)
+            told.append([plain(each) for each in proxy.passed])
+    (http,), python, (shell,) = told
+    assert http[-1] == 200
+    assert shell == http
+    assert http in python
+    assert [file.name for file in tmp_path.iterdir()] == (["kafka.pcap"] if "--output" in lines[2] else [])
+
+
+def plain(passed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A request, whichever its member and its fault are."""
+    method, path, query, body, status = passed
+    return method, re.sub(r"/(members|faults)/[^/]+", r"/\1/ID", path), query, body, status
+
+
+def test_every_verb_has_its_task() -> None:
+    """And the page has no block that the test does not run."""
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```", text, re.MULTILINE)
+    assert len(blocks) == 2 * (len(TASKS) + 1)  # and the command that starts the example
+    ways = [(line.split()[0], line.split()[1].partition("?")[0].split("/")) for line, _, _ in TASKS]
+    missing = [
+        verb.words
+        for verb in VERBS
+        if not any(
+            verb.method == method
+            and len(way) == len(verb.path.split("/"))
+            and all(part == said or part.startswith("{") for part, said in zip(verb.path.split("/"), way, strict=True))
+            for method, way in ways
+        )
+    ]
+    assert missing == []
