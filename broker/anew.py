@@ -9,12 +9,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from broker.birth import create_topics, wipe
-from broker.context import AS_EVER
 from broker.coordination.metadata.image import Topic
 from broker.coordinators import LOADERS
 from broker.hosting import Hosting
 from broker.markers import Markers
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC, Node
+from broker.playing import play, versions_of
+from broker.releases import NEWEST
+from broker.releases import release as release_named
 from broker.telemetry import Telemetry
 from storage.memory_files import MemoryFiles
 
@@ -52,7 +54,8 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset()) -> None:
     if "journal" not in keep:
         cluster.journal.clear()
     if "versions" not in keep:
-        cluster.versions = AS_EVER
+        play(cluster, release_named(cluster.options.as_version or NEWEST))
+        cluster.versions = versions_of(cluster.release)
     if "transactions" not in keep:
         cluster.timelines.clear()
     for node in cluster.nodes.values():

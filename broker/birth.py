@@ -21,6 +21,7 @@ from broker.middleware import read_only
 from broker.node import Node
 from broker.options import TopicOption
 from broker.partition import ReplicatedPartition
+from broker.playing import levels_of
 from broker.settings import BrokerSettings
 from broker.syncing import Syncing
 from protocol.log_records import metadata as metadata_codec
@@ -129,7 +130,7 @@ def open_metadata(cluster: "Cluster") -> "Runtime[MetadataMachine]":
         _check_no_partitions(logs)
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=METADATA_CONFIG, now_ms=now_ms)
     files = logs.environment.files
-    bootstrap = formatted(files, bootstrap_records(cluster.options.features), now_ms)
+    bootstrap = formatted(files, bootstrap_records(levels_of(cluster.release, cluster.options.features)), now_ms)
     state = Partition((1,), (1,), 1, leader_epoch=next_epoch(files, log.latest_epoch))
     partition = ReplicatedPartition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock)
     partition.logs[1] = cluster.metadata_log = log

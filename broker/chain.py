@@ -48,6 +48,13 @@ class Api:
     """Whether ApiVersions lists it (telemetry is served unlisted, core A.7)."""
     unstable: int | None = None
     """A version still in development, served and listed where ``unstable.api.versions.enable`` says so."""
+    removed: int | None = None
+    """The lowest version that releases before 4.0 served (KIP-896), where it is below that of ``versions``."""
+
+    @property
+    def oldest(self) -> int:
+        """The lowest version that any release served and that is answered here."""
+        return self.versions[0] if self.removed is None else self.removed
 
     def range(self, *, unstable: bool) -> tuple[int, int]:
         """The versions that are answered."""

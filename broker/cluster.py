@@ -11,7 +11,6 @@ from broker.birth import create_topics, load_logs, open_metadata, open_node, pla
 from broker.chain import Middleware
 from broker.chance import new_seed, seeded, uuid_from
 from broker.clock import PushedClock
-from broker.context import AS_EVER
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.machine import MetadataMachine
 from broker.coordination.runtime import Runtime
@@ -28,7 +27,10 @@ from broker.middleware.timeline import Timelines
 from broker.node import Node
 from broker.options import ServeOptions
 from broker.partition import ReplicatedPartition
+from broker.playing import versions_of
 from broker.producer_ids import ProducerIds
+from broker.releases import NEWEST
+from broker.releases import release as release_named
 from broker.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.model import ResourceType
@@ -54,7 +56,8 @@ class Cluster:
         self.upkeep = Upkeep(self)
         self.lifecycle = Lifecycle(self)
         self.journal = journal_of(options.settings, written_down=options.journal_dir is not None)
-        self.versions = AS_EVER
+        self.release = release_named(options.as_version or NEWEST)
+        self.versions = versions_of(self.release)
         self.snapshots = Snapshots(self)
         self.timelines = Timelines(clock)
         self.faults = Script(self.random)

@@ -9,6 +9,8 @@ from uuid import UUID
 from broker.chain import Api
 from broker.chance import Random
 from broker.clock import Clock
+from broker.releases import NEWEST, Release
+from broker.releases import release as release_named
 
 if TYPE_CHECKING:
     from broker.coordination.metadata.image import ClusterImage
@@ -62,6 +64,7 @@ class ClusterView(Protocol):
     metadata: "Runtime[MetadataMachine]"
     partitions: "dict[tuple[str, int], ReplicatedPartition]"
     versions: "Versions"
+    release: Release
 
     @property
     def clock(self) -> Clock:
@@ -99,6 +102,8 @@ class Connection:
     """Of this connection among all of the cluster's, from its first request on."""
     versions: Versions = field(default_factory=lambda: AS_EVER)
     """As of the connection's first request."""
+    release: Release = field(default_factory=lambda: release_named(NEWEST))
+    """The release that the broker plays on this connection: likewise."""
     _watchers: set[Callable[[], None]] | None = None
 
     def watch(self, call: Callable[[], None]) -> None:
@@ -146,6 +151,11 @@ class RequestContext:
     def principal(self) -> str:
         """Who asks, such as ``User:ANONYMOUS``."""
         return self.connection.principal
+
+    @property
+    def release(self) -> Release:
+        """The release of Kafka that the requester is shown."""
+        return self.connection.release
 
     @property
     def now_ms(self) -> int:

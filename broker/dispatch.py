@@ -71,7 +71,8 @@ class Dispatcher:
             NeverAnswer: the connection is to be left open, and nothing on it answered.
         """
         if not connection.number:
-            connection.number, connection.versions = self._journal.new_connection(), self._cluster.versions
+            connection.number = self._journal.new_connection()
+            connection.versions, connection.release = self._cluster.versions, self._cluster.release
         served = Served(frame, connection, self._node.id, self._cluster.clock.now_ms())
         self._journal.arrive(served)
         try:
@@ -93,7 +94,7 @@ class Dispatcher:
             header = decode_header(served.frame)
             api = self._gate(header, served.connection.versions)
             if api is None:
-                served.parts = unsupported_version(header.correlation_id)
+                served.parts = unsupported_version(header.correlation_id, served.connection)
                 return served.parts
             served.request = request = decode_request(served.frame, header)
         except BadFrame as error:

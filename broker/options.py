@@ -12,6 +12,8 @@ from pathlib import Path
 
 from broker import endpoints
 from broker.endpoints import Endpoint, EndpointError
+from broker.releases import NAMES, NEWEST
+from broker.releases import release as release_named
 from broker.settings import BrokerSettings
 from broker.settings.names import is_setting, static_problem
 from broker.settings.topics import validate
@@ -25,13 +27,6 @@ FEATURES = (
     "eligible.leader.replicas.version",
     "share.version",
     "streams.version",
-)
-
-RELEASES = (
-    *("0.11", "1.0", "1.1"),
-    *(f"2.{minor}" for minor in range(9)),
-    *(f"3.{minor}" for minor in range(10)),
-    *("4.0", "4.1", "4.2", "4.3"),
 )
 
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -107,13 +102,14 @@ def parse(given: Given) -> ServeOptions:
     if "read-only" in given and data_dir is None:
         raise OptionError("--read-only needs --data-dir DIR")
     seed = last(given, "seed")
+    as_version = release(last(given, "as-version"))
     return ServeOptions(
         brokers=len(opened),
         listeners=opened,
         topics=tuple(topics.values()),
         settings=settings,
-        features=dict(map(feature, given.get("feature", ()))),
-        as_version=release(last(given, "as-version")),
+        features=features_of(as_version, given.get("feature", ())),
+        as_version=as_version,
         data_dir=data_dir,
         read_only="read-only" in given,
         control_host=control_host,
@@ -203,13 +199,26 @@ def feature(text: str) -> tuple[str, int]:
     return name, integer(level, f"--feature {name}", 0, 32767)
 
 
+def features_of(as_version: str | None, words: Iterable[str]) -> dict[str, int]:
+    """The levels of `--feature`, as far as the release has them."""
+    levels = dict(map(feature, words))
+    if as_version not in (None, NEWEST):
+        supported = release_named(as_version).supported
+        for name, level in levels.items():
+            low, high = supported.get(name, (0, 0))
+            if name not in supported or not low <= level <= high:
+                has = f"has it at {low} to {high}" if name in supported else "has no such feature"
+                raise OptionError(f"--feature {name}={level} does not go with --as-version {as_version}, which {has}")
+    return levels
+
+
 def release(text: str | None) -> str | None:
     """A Kafka release as major.minor; a patch number is accepted and makes no difference."""
     if text is None:
         return None
     short = ".".join(text.split(".")[:2])
-    if short not in RELEASES:
-        raise OptionError(f"--as-version {text} is not one of {', '.join(RELEASES)}")
+    if short not in NAMES:
+        raise OptionError(f"--as-version {text} is not one of {', '.join(NAMES)}")
     return short
 
 
@@ -313,6 +322,4 @@ def not_there_yet(options: ServeOptions) -> list[str]:
         for endpoint in options.listeners[0]
         if endpoint.protocol != "PLAINTEXT"
     ]
-    if options.as_version is not None:
-        told.append("--as-version has no effect yet: the cluster behaves like Kafka 4.3")
     return told

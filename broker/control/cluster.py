@@ -45,7 +45,7 @@ async def describe(asked: Asked) -> dict[str, Any]:
         "controller": 1,
         "brokers": brokers,
         "features": dict(cluster.image.features),
-        "as_version": cluster.options.as_version or "4.3",
+        "as_version": cluster.release.name,
         "seed": cluster.seed,
         "topics": len(cluster.image.topics),
     }

@@ -6,8 +6,10 @@ from typing import Any
 from broker.chain import Api
 from broker.control.asked import Asked
 from broker.control.fault_body import MatchReader
-from broker.control.problems import conflict, unprocessable
+from broker.control.problems import unprocessable
 from broker.handlers import APIS
+from broker.playing import play, versions_of
+from broker.releases import NAMES, NEWEST, release
 from protocol.apis import ApiKey
 
 _LIMITS: dict[str, Any] = {
@@ -19,7 +21,12 @@ _LIMITS: dict[str, Any] = {
 }
 SET: dict[str, Any] = {
     "type": "object",
-    "properties": {"as_version": {"type": ["string", "null"], "description": "a Kafka release, such as 2.8"}},
+    "properties": {
+        "as_version": {
+            "type": ["string", "null"],
+            "description": "a Kafka release, such as 2.8; null: as it was started",
+        }
+    },
     "additionalProperties": _LIMITS,
     "description": "names of APIs to their versions; what is not named is as it was. {} takes everything back",
 }
@@ -33,29 +40,31 @@ async def read(asked: Asked) -> dict[str, Any]:
     for api in APIS:
         limits = told[api.key] if api.key in told else api.range(unstable=unstable)
         apis[api.key.title] = None if limits is None else {"min": limits[0], "max": limits[1]}
-    return {"as_version": asked.cluster.options.as_version, "apis": apis}
+    return {"as_version": asked.cluster.release.name, "apis": apis}
 
 
 async def write(asked: Asked) -> dict[str, Any]:
-    """Tell new connections other versions of some APIs, and serve no others; {} takes that back."""
-    body = dict(asked.body)
-    release = body.pop("as_version", None)
-    if release is not None:
-        raise conflict(
-            "a release cannot be played yet; name single APIs, such as {'InitProducerId': {'min': 0, 'max': 3}}"
-        )
+    """Play another release, or tell other versions of some APIs, to new connections; {} takes that back."""
+    cluster, body = asked.cluster, dict(asked.body)
+    started_as = cluster.options.as_version or NEWEST
+    as_version = body.pop("as_version", None) or (cluster.release.name if body else started_as)
+    if not isinstance(as_version, str) or as_version not in NAMES:
+        raise unprocessable(f"'as_version' must be one of {', '.join(NAMES)}, not {as_version!r}", "as_version")
     reader = MatchReader(APIS, (), ())
-    told = dict(asked.cluster.versions) if body else {}
-    for name, limits in body.items():
+    limits: dict[int, tuple[int, int] | None] = {}
+    for name, asked_for in body.items():
         api = reader.api(name, name)
-        told[api.key] = None if limits is None else _limits(api, name, limits)
-    asked.cluster.versions = told
+        limits[api.key] = None if asked_for is None else _limits(api, name, asked_for)
+    if "as_version" in asked.body or not body:
+        play(cluster, release(as_version))
+        cluster.versions = versions_of(cluster.release)
+    cluster.versions = {**cluster.versions, **limits}
     return await read(asked)
 
 
 def _limits(api: Api, name: str, limits: Any) -> tuple[int, int]:
-    low, high = api.range(unstable=True)
-    low = 0 if api.key is ApiKey.PRODUCE else low
+    _, high = api.range(unstable=True)
+    low = 0 if api.key is ApiKey.PRODUCE else api.oldest
     if (
         not isinstance(limits, Mapping)
         or set(limits) != {"min", "max"}

@@ -7,8 +7,8 @@ import re
 import struct
 
 from broker.chain import Api
-from broker.context import RequestContext, Versions
-from broker.coordination.metadata.features import SUPPORTED
+from broker.context import Connection, RequestContext, Versions
+from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.compiled import Parts
@@ -34,7 +34,7 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
         ctx.connection.software_name = request.client_software_name
         ctx.connection.software_version = request.client_software_version
-    image = ctx.cluster.image
+    image, supported = ctx.cluster.image, ctx.release.supported
     unstable = ctx.node.settings.boolean("unstable.api.versions.enable")
     return ApiVersionsResponse(
         api_keys=[
@@ -44,11 +44,15 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
         ],
         supported_features=[
             SupportedFeatureKey(name, low, high)
-            for name, (low, high) in sorted(SUPPORTED.items())
+            for name, (low, high) in sorted(supported.items())
             if low > 0 or features.api_versions_tells_zero_minimums(ctx.version)
         ],
-        finalized_features_epoch=image.offset,
-        finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in sorted(image.features.items())],
+        finalized_features_epoch=image.offset if supported else ctx.release.features_epoch,
+        finalized_features=[
+            FinalizedFeatureKey(name, level, level)
+            for name, level in sorted(image.features.items())
+            if name in supported
+        ],
     )
 
 
@@ -61,10 +65,12 @@ def _listed(api: Api, steered: Versions, *, unstable: bool) -> ApiVersion:
     return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
 
 
-def unsupported_version(correlation_id: int) -> Parts:
+def unsupported_version(correlation_id: int, connection: Connection) -> Parts:
     """The whole answer, size included, to a version that is not served: a v0 body naming the range (core A.5.1)."""
-    low, high = API.versions
+    low, high = connection.versions.get(ApiKey.API_VERSIONS) or API.versions
     code = ErrorCode.UNSUPPORTED_VERSION
+    if not connection.release.has(Behaviour.API_VERSIONS_RANGE):
+        return [struct.pack(">iihi", 10, correlation_id, code, 0)]
     return [struct.pack(">iihihhh", 16, correlation_id, code, 1, ApiKey.API_VERSIONS, low, high)]
 
 

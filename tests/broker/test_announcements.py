@@ -5,11 +5,8 @@ from broker.options import ServeOptions, not_there_yet
 
 
 def test_what_has_no_effect_yet_is_said() -> None:
-    """A listener that should speak TLS or SASL, an older release: each in one sentence."""
+    """A listener that should speak TLS or SASL: in one sentence."""
     listeners = ((Endpoint("PLAINTEXT", "PLAINTEXT", "", 0), Endpoint("OUTSIDE", "SASL_SSL", "", 0)),)
-    told = not_there_yet(ServeOptions(listeners=listeners, as_version="3.9"))
-    assert told == [
-        "listener OUTSIDE speaks PLAINTEXT: SASL_SSL is not there yet",
-        "--as-version has no effect yet: the cluster behaves like Kafka 4.3",
-    ]
+    told = not_there_yet(ServeOptions(listeners=listeners))
+    assert told == ["listener OUTSIDE speaks PLAINTEXT: SASL_SSL is not there yet"]
     assert not_there_yet(ServeOptions()) == []

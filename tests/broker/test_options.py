@@ -89,13 +89,13 @@ def test_a_topic_may_name_partitions_and_configs() -> None:
 def test_the_other_options_arrive_parsed() -> None:
     """Each in the type that the server works with."""
     made = options(
-        *("--feature", "transaction.version=1", "--as-version", "3.9.1", "--data-dir", "d", "--read-only"),
+        *("--feature", "transaction.version=1", "--as-version", "4.0.1", "--data-dir", "d", "--read-only"),
         *("--seed", "7"),
         *("--control-port", "off", "--ready-file", "r.json", "--journal", "j", "--log-format", "json", "--lifeline"),
     )
     assert (made.features, made.as_version, made.data_dir, made.read_only) == (
         {"transaction.version": 1},
-        "3.9",
+        "4.0",
         Path("d"),
         True,
     )
@@ -126,6 +126,8 @@ def test_the_other_options_arrive_parsed() -> None:
         ("--set novalue", "--set needs KEY=VALUE, not 'novalue'"),
         ("--feature transaction.verson=1", "does not exist (did you mean transaction.version?)"),
         ("--as-version 9.9", "--as-version 9.9 is not one of 0.11, 1.0,"),
+        ("--feature group.version=1 --as-version 3.9", "with --as-version 3.9, which has no such feature"),
+        ("--feature metadata.version=30 --as-version 4.0", "with --as-version 4.0, which has it at 7 to 25"),
         ("--read-only", "--read-only needs --data-dir DIR"),
         ("--control-port x", "--control-port needs a whole number, not 'x'"),
         ("--control-host 0.0.0.0", "can be reached from other machines and needs --control-token TOKEN"),

@@ -24,7 +24,7 @@ async def answered(version: int = 4, request: ApiVersionsRequest = CLIENT) -> Ap
 
 def test_CON_04_an_unknown_version_is_told_the_range() -> None:
     """A v0 body behind a v0 header, with the one entry that a client needs to ask again."""
-    frame = b"".join(unsupported_version(5))
+    frame = b"".join(unsupported_version(5, AdminStage().connection))
     size, correlation_id, code, count, key, low, high = struct.unpack(">iiHihhh", frame)
     assert (size, correlation_id, code, count) == (len(frame) - 4, 5, ErrorCode.UNSUPPORTED_VERSION, 1)
     assert (key, low, high) == (ApiKey.API_VERSIONS, 0, 4)

@@ -1,0 +1,90 @@
+"""The releases of Kafka that can be played: the versions that each advertised, its features, and how it behaved.
+
+`table.json` is recorded from the releases themselves by `tools/record_releases.py`. It holds changes alone: a range
+stands under the first release that has it. `behaviours.py` holds what no range of versions tells.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from broker.releases.behaviours import Behaviour
+
+__all__ = ["NAMES", "NEWEST", "Behaviour", "Release", "release"]
+
+NAMES = (
+    *("0.11", "1.0", "1.1"),
+    *(f"2.{minor}" for minor in range(9)),
+    *(f"3.{minor}" for minor in range(10)),
+    *("4.0", "4.1", "4.2", "4.3"),
+)
+"""Oldest first."""
+NEWEST = NAMES[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of Kafka.
+
+    Attributes:
+        name: such as "2.8".
+        version: the patch release whose broker or classes were asked.
+        run: whether a broker of it was; else its classes alone.
+        apis: API's name -> lowest and highest version on the broker's listener.
+        supported: feature -> lowest and highest level; empty before features (KIP-584).
+        levels: the finalized levels of a fresh cluster.
+        features_epoch: what a release without features says of their epoch; -1 for nothing.
+        last_error: the highest error code that it knew.
+        behaviours: what it did that others did not.
+    """
+
+    name: str
+    version: str
+    run: bool
+    apis: Mapping[str, tuple[int, int]]
+    supported: Mapping[str, tuple[int, int]]
+    levels: Mapping[str, int]
+    features_epoch: int
+    last_error: int
+    behaviours: frozenset[Behaviour]
+
+    def has(self, behaviour: Behaviour) -> bool:
+        """Whether the release behaves so."""
+        return behaviour in self.behaviours
+
+    @property
+    def newest(self) -> bool:
+        """Whether it is the one that is played unless another is asked for."""
+        return self.name == NEWEST
+
+
+@cache
+def release(name: str) -> Release:
+    """A release by its name. Raises KeyError."""
+    table = _table()
+    facts = table["releases"][name]
+    own = NAMES.index(name)
+    apis: dict[str, tuple[int, int]] = {}
+    for api, told in table["apis"].items():
+        limits = next((told[each] for each in reversed(NAMES[: own + 1]) if each in told), None)
+        if limits is not None:
+            apis[api] = (limits[0], limits[1])
+    return Release(
+        name,
+        facts["version"],
+        facts["run"],
+        apis,
+        {feature: (low, high) for feature, (low, high) in facts.get("supported", {}).items()},
+        facts.get("levels", {}),
+        facts.get("features_epoch", -1),
+        facts["last_error"],
+        frozenset(each for each in Behaviour if NAMES.index(each.since) <= own),
+    )
+
+
+@cache
+def _table() -> Any:
+    return json.loads(Path(__file__).with_name("table.json").read_text(encoding="ascii"))

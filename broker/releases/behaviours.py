@@ -1,0 +1,67 @@
+"""What brokers of some releases do and others do not, by name.
+
+Handlers and logs ask for a behaviour; nobody compares releases. What changed is written as what the newer side does,
+under the first release that does so. Each was seen on real brokers of both sides, unless its text ends with "Read.";
+`tests/releases` asks the same questions of real brokers and of this one.
+"""
+
+from enum import Enum
+
+
+class Behaviour(Enum):
+    """One thing that brokers do since a release: the release, and what it is."""
+
+    def __init__(self, since: str, text: str) -> None:
+        self.since, self.text = since, text
+
+    UNKNOWN_PRODUCER_ID = (
+        "1.0",
+        (
+            "A batch that continues a producer which the log does not know is refused with UNKNOWN_PRODUCER_ID and "
+            "the log start offset (KIP-192, KIP-360's problem); before, with OUT_OF_ORDER_SEQUENCE_NUMBER."
+        ),
+    )
+    API_VERSIONS_RANGE = (
+        "2.4",
+        (
+            "An ApiVersions request of an unknown version is told which versions there are (KIP-511); before, it gets "
+            "an error and an empty list."
+        ),
+    )
+    PRODUCERS_OUTLIVE_RECORDS = (
+        "2.4",
+        ("What is known of a producer survives the deletion of its records (KAFKA-7190); before, it goes with them."),
+    )
+    UNKNOWN_PRODUCERS_WELCOME = "2.5", ("A producer that the log does not know may go on with any sequence (KIP-360).")
+    PRODUCER_FENCED = (
+        "2.7",
+        (
+            "The transaction coordinator says PRODUCER_FENCED to a fenced producer whose client understands it "
+            "(KIP-588); before, INVALID_PRODUCER_EPOCH to all."
+        ),
+    )
+    MESSAGE_FORMAT_IGNORED = (
+        "3.0",
+        (
+            "message.format.version is taken and ignored (KIP-724); before, a topic's records are kept and sent in "
+            "that format, and where it is older than 0.11, idempotent producers hear UNSUPPORTED_FOR_MESSAGE_FORMAT."
+        ),
+    )
+    VERIFICATION = (
+        "3.6",
+        "A transactional batch is checked with its coordinator before it is appended (KIP-890 part 1).",
+    )
+    NO_OLD_MESSAGES = (
+        "4.0",
+        (
+            "The settings message.format.version and message.downconversion.enable are unknown, and records are "
+            "neither sent nor taken in the formats before 0.11 (KIP-724)."
+        ),
+    )
+    SEQUENCE_BEGINS_AT_ZERO = (
+        "4.1",
+        (
+            "With transaction.version 2, a transaction's first batch in a partition that does not know the producer "
+            "has sequence 0; before, any. Read."
+        ),
+    )

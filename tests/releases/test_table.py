@@ -1,0 +1,58 @@
+"""The table of releases: whole, and in its newest column what the handlers serve."""
+
+import pytest
+
+from broker.coordination.metadata.features import FRESH_LEVELS, SUPPORTED
+from broker.handlers import APIS
+from broker.playing import levels_of, versions_of
+from broker.releases import NAMES, NEWEST, Behaviour, release
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+
+
+def test_the_newest_release_is_what_is_served_anyway() -> None:
+    """The recorded 4.3 has the versions, features and levels that the code has (Produce from 0: core A.5.4)."""
+    newest = release(NEWEST)
+    for api in APIS:
+        if api.listed:
+            low, high = newest.apis[api.key.title]
+            assert (0 if api.key is ApiKey.PRODUCE else api.versions[0], api.versions[1]) == (low, high), api.key.title
+    assert newest.supported == SUPPORTED
+    assert newest.levels == FRESH_LEVELS
+    assert newest.has(Behaviour.SEQUENCE_BEGINS_AT_ZERO)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_release_was_recorded(name: str) -> None:
+    """Run, all but 0.11; its last error code no higher than ours, and never lower than the release before had."""
+    found = release(name)
+    assert found.run is (name != "0.11")
+    assert found.version.startswith(name)
+    assert found.last_error <= max(ErrorCode)
+    assert found.last_error >= release(NAMES[max(0, NAMES.index(name) - 1)]).last_error
+    assert set(found.levels) <= set(found.supported)
+
+
+@pytest.mark.parametrize("name", NAMES[:-1])
+def test_what_a_release_serves_lies_in_its_own_ranges(name: str) -> None:
+    """Nothing newer, and nothing that it had not."""
+    found = release(name)
+    for key, limits in versions_of(found).items():
+        own = found.apis.get(ApiKey(key).title)
+        assert limits is None or (own is not None and own[0] <= limits[0] <= limits[1] == own[1])
+
+
+@pytest.mark.parametrize("behaviour", Behaviour)
+def test_a_behaviour_has_two_sides(behaviour: Behaviour) -> None:
+    """Its release has it, the one before has not."""
+    at = NAMES.index(behaviour.since)
+    assert at > 0
+    assert release(NAMES[at]).has(behaviour)
+    assert not release(NAMES[at - 1]).has(behaviour)
+
+
+def test_features_before_kraft() -> None:
+    """Our log of the metadata keeps its own level, which nobody is told; what is said on the command line wins."""
+    old = levels_of(release("2.8"), {})
+    assert {name for name, level in old.items() if level} == {"metadata.version"}
+    assert levels_of(release("4.0"), {"transaction.version": 1})["transaction.version"] == 1
