@@ -13,6 +13,7 @@ from broker.clock import ManualClock
 from broker.context import Connection, RequestContext
 from broker.dispatch import Dispatcher, answer_errors, named_in
 from broker.middleware.journal import Journal
+from broker.releases import release
 from broker.settings import BrokerSettings
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request
@@ -42,7 +43,7 @@ class Bench:
         self.journal = Journal()
         self.connection = Connection("c", "PLAINTEXT", "127.0.0.1", 40_000)
         node = SimpleNamespace(id=1, settings=BrokerSettings(1))
-        cluster = SimpleNamespace(clock=ManualClock(5), versions={})
+        cluster = SimpleNamespace(clock=ManualClock(5), versions={}, release=release("4.3"))
         self.dispatcher = Dispatcher(cast("Any", node), cast("Any", cluster), apis, (answer_errors,), self.journal)
 
     async def answer(self, frame: bytes) -> bytes | None:
