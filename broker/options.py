@@ -317,9 +317,8 @@ def from_properties(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
 
 def not_there_yet(options: ServeOptions) -> list[str]:
     """What was asked for and has no effect so far; silence would be a lie (GAPS.md)."""
-    told = [
+    return [
         f"listener {endpoint.name} speaks PLAINTEXT: {endpoint.protocol} is not there yet"
         for endpoint in options.listeners[0]
         if endpoint.protocol != "PLAINTEXT"
     ]
-    return told
