@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from pipeline import plan
+from pipeline import journal, plan
 from pipeline.directory import Paths, find_partitions
 from pipeline.query import OPEN, Bounds, Isolation, Mode, Query, pick, record_schema
-from pipeline.schemas import BATCHES
+from pipeline.schemas import BATCHES, JOURNAL, STATE_TOPICS
+from pipeline.state import RECORD_COLUMNS, decode_state, state_schema
 
 
 def read_segments(
@@ -79,12 +80,46 @@ def read_batches(
 
 
 def read_state(
-    paths: Paths, kind: str, *, columns: Sequence[str] | None = None, mode: Mode = "fail"
+    paths: Paths,
+    kind: str,
+    *,
+    columns: Sequence[str] | None = None,
+    offsets: Bounds = OPEN,
+    times: Bounds = OPEN,
+    mode: Mode = "fail",
+    crc: bool = True,
+    broker: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The coordinators' records of one kind, a key of `schemas.STATE`, in the order of the log."""
-    raise NotImplementedError
+    """The coordinators' records of one kind, a key of `schemas.STATE`, in the order of the logs.
+
+    Offsets that a transaction committed are there with the transaction's first word; `aborted` tells which never
+    counted. Other arguments and errors as of `read_segments`.
+    """
+    schema = state_schema(kind, mode)
+    schema = schema if columns is None else pick(schema, columns)
+    topics = STATE_TOPICS[kind]
+    query = Query(record_schema(RECORD_COLUMNS, mode), topics, offsets, times, mode=mode, crc=crc, broker=broker)
+    for split in plan.plan_records(find_partitions(paths, topics=topics, broker=broker), query):
+        for records in plan.read_records(split, query):
+            if (found := decode_state(records, kind, schema)) is not None:
+                yield found
 
 
-def read_journal(paths: Paths, *, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The requests of a wire journal and their answers (`docs/journal.md`), in the order of the file."""
-    raise NotImplementedError
+def read_journal(
+    paths: Paths, *, columns: Sequence[str] | None = None, mode: Mode = "fail"
+) -> Iterator[pa.RecordBatch]:
+    """The requests of wire journals and their answers (`docs/journal.md`), run by run in the order of the files.
+
+    Args:
+        paths: folders of journals, or files of them; local, or URIs.
+        columns: names of `schemas.JOURNAL`.
+        mode: what becomes of a line that cannot be read. The last line of a file that is being written is not there
+            yet.
+
+    Raises:
+        DamagedError: mode `fail`.
+        FileNotFoundError: no journal lies there.
+    """
+    schema = JOURNAL if columns is None else pick(JOURNAL, columns)
+    for file in journal.find_files(paths):
+        yield from journal.read_lines(journal.JournalRange(file), schema, mode)

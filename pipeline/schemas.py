@@ -170,6 +170,34 @@ STATE_TOPICS: Final = {
 }
 
 
+JOURNAL: Final = pa.schema(
+    [
+        *(pa.field(name, pa.int64()) for name in ("v", "era", "id", "lost", "ts_us", "duration_us", "at_ms")),
+        pa.field("run", pa.string()),
+        pa.field("cluster_id", pa.string()),
+        pa.field("broker", pa.int32()),
+        pa.field("listener", pa.string()),
+        pa.field("connection", pa.int64()),
+        *(pa.field(name, pa.string()) for name in ("client", "principal", "client_id", "software", "software_version")),
+        pa.field("api_key", pa.int32()),
+        pa.field("api", pa.string()),
+        pa.field("version", pa.int32()),
+        pa.field("correlation_id", pa.int32()),
+        pa.field("outcome", pa.string()),
+        pa.field("error_codes", pa.list_(pa.int16())),
+        pa.field("error", pa.string()),
+        pa.field("faults", pa.list_(pa.string())),
+        pa.field("request_bytes", pa.int64()),
+        pa.field("response_bytes", pa.int64()),
+        pa.field("request", pa.string()),  # JSON; parse_json() makes a VARIANT of it
+        pa.field("response", pa.string()),
+        pa.field("file", pa.string()),
+        pa.field("damage", pa.string()),  # null for a line that can be read
+    ]
+)
+"""`wire_journal`: one row per request and its answer; what the columns mean is told in docs/journal.md."""
+
+
 def segments(
     *, headers: bool = False, extra: Iterable[str] = (), values: bool = True, damage: bool = False
 ) -> pa.Schema:

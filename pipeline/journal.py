@@ -1,0 +1,219 @@
+"""Wire journals -> rows of `schemas.JOURNAL`: files of JSON lines, as `understudy serve --journal` writes them.
+
+The bodies of requests and answers stay text: they are cut out of the line, not parsed, and Spark's `parse_json` makes a
+VARIANT of them. Format: docs/journal.md.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import json as arrow_json
+
+from pipeline.decoding.damage import Damage, DamagedError
+from pipeline.directory import Paths
+from pipeline.locations import Location, files_below, is_file, locate, open_file
+from pipeline.schemas import JOURNAL
+
+CHUNK_BYTES: Final = 8 * 1024 * 1024
+
+_NAME: Final = re.compile(r"wire-(.+)-(\d{6,})\.jsonl(\.open)?$")
+_HEAD: Final = pa.schema([field for field in JOURNAL if field.name not in {"request", "response", "file", "damage"}])
+_OPTIONS: Final = arrow_json.ParseOptions(explicit_schema=_HEAD, unexpected_field_behavior="ignore")
+_REQUEST: Final = ',"request":'
+_RESPONSE: Final = ',"response":'
+_DECODER: Final = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """A file of a journal, as it was listed."""
+
+    location: Location
+    run: str
+    number: int
+    size: int
+    is_open: bool
+    """Whether a server may still be writing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRange:
+    """Lines of a file: those that begin in a range of its bytes."""
+
+    file: JournalFile
+    start: int = 0
+    stop: int | None = None
+    """None: to the last whole line."""
+
+
+def find_files(paths: Paths) -> list[JournalFile]:
+    """The files of journals below some paths, those of a run in their order.
+
+    Raises:
+        FileNotFoundError: a path leads nowhere, or no journal lies there.
+    """
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    found: dict[tuple[str, int], JournalFile] = {}
+    for path in given:
+        location = locate(path)
+        folder = Location(location.root, location.path.rpartition("/")[0]) if is_file(location) else location
+        for entry in files_below(folder):
+            name = _NAME.search(entry.location.path)
+            if name is None or (folder is not location and entry.location.path != location.path):
+                continue
+            each = JournalFile(entry.location, name[1], int(name[2]), entry.size, name[3] is not None)
+            # Listed under both names while it is finished: the finished one is whole.
+            if (each.run, each.number) not in found or not each.is_open:
+                found[each.run, each.number] = each
+    if not found:
+        raise FileNotFoundError(f"{', '.join(map(str, given))}: no journal lies there (wire-*.jsonl)")
+    return [found[key] for key in sorted(found)]
+
+
+def cut(file: JournalFile, split_bytes: int) -> list[JournalRange]:
+    """A file in parts of about `split_bytes`."""
+    parts = max(1, round(file.size / split_bytes))
+    edges = [file.size * number // parts for number in range(parts)]
+    return [JournalRange(file, start, stop) for start, stop in zip(edges, [*edges[1:], None], strict=True)]
+
+
+def read_lines(span: JournalRange, schema: pa.Schema, mode: str = "fail") -> Iterator[pa.RecordBatch]:
+    """The rows of a range.
+
+    Args:
+        span: which lines.
+        schema: columns of `schemas.JOURNAL`.
+        mode: what becomes of a line that cannot be read: `fail`, `report`, `skip`.
+
+    Raises:
+        DamagedError: mode `fail`.
+    """
+    for position, lines in _chunks(span):
+        yield from _rows(lines, position, str(span.file.location), schema, mode)
+
+
+def _chunks(span: JournalRange) -> Iterator[tuple[int, list[bytes]]]:
+    """Position and lines, chunk after chunk."""
+    with _opened(span.file.location) as file:
+        size = file.size()
+        stop = size if span.stop is None else min(span.stop, size)
+        at = span.start
+        if at:  # the line that begins before this range is another's
+            at = _line_after(file, at - 1, size)
+        while at < stop:
+            file.seek(at)
+            data = file.read(CHUNK_BYTES)
+            end = data.rfind(b"\n") + 1
+            if not end:
+                after = _line_after(file, at + len(data), size)
+                if after >= size and not _ends_with_newline(file, size):
+                    return  # a line that is being written
+                file.seek(at)
+                data = file.read(after - at)
+                end = len(data)
+            if at + end > stop:
+                # Lines that begin in this range, the last of them goes on behind it.
+                end = data.find(b"\n", stop - at - 1, end) + 1
+            yield at, data[:end].splitlines()
+            at += end
+
+
+def _line_after(file: Any, at: int, size: int) -> int:
+    """Where the line after the one that holds byte `at` begins."""
+    while at < size:
+        file.seek(at)
+        data = file.read(65536)
+        if not data:
+            break
+        found = data.find(b"\n")
+        if found >= 0:
+            return int(at + found + 1)
+        at += len(data)
+    return size
+
+
+def _ends_with_newline(file: Any, size: int) -> bool:
+    file.seek(max(size - 1, 0))
+    return bool(file.read(1) == b"\n")
+
+
+def _opened(location: Location) -> Any:
+    """The file, also where its server has just finished it."""
+    try:
+        return open_file(location)
+    except FileNotFoundError:
+        if not location.path.endswith(".open"):
+            raise
+        return open_file(Location(location.root, location.path.removesuffix(".open")))
+
+
+def _rows(lines: Sequence[bytes], position: int, path: str, schema: pa.Schema, mode: str) -> Iterator[pa.RecordBatch]:
+    """All lines as one batch; or, where one of them cannot be read, what is before it, what it is, what follows."""
+    if not lines:
+        return
+    try:
+        heads, requests, responses = zip(*map(_take_apart, lines), strict=True)
+        options = arrow_json.ReadOptions(use_threads=False, block_size=sum(map(len, heads)) + len(heads) + 1)
+        text = io.BytesIO("\n".join(heads).encode())
+        table = arrow_json.read_json(text, read_options=options, parse_options=_OPTIONS)
+        if table.num_rows != len(lines):
+            raise ValueError("a line that is more or less than one object")
+    except ValueError as error:  # ArrowInvalid and UnicodeDecodeError are that too
+        if len(lines) == 1:
+            damage = Damage(position, len(lines[0]), f"not a line of a journal: {error}")
+            if mode == "fail":
+                raise DamagedError(path, damage) from error
+            if mode == "report":
+                row = {"file": path, "damage": f"byte {position}: {damage.reason}"}
+                yield pa.RecordBatch.from_pylist([row], schema=schema)
+            return
+        middle = len(lines) // 2
+        yield from _rows(lines[:middle], position, path, schema, mode)
+        behind = position + sum(len(line) + 1 for line in lines[:middle])
+        yield from _rows(lines[middle:], behind, path, schema, mode)
+        return
+    made = {
+        "request": pa.array(requests, pa.string()),
+        "response": pa.array(responses, pa.string()),
+        "file": pa.repeat(pa.scalar(path), len(lines)),
+        "damage": pa.nulls(len(lines), pa.string()),
+    }
+    arrays = [made[name] if name in made else table[name].combine_chunks() for name in schema.names]
+    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _take_apart(line: bytes) -> tuple[str, str | None, str | None]:
+    """All before the bodies, as an object of its own; the bodies, null where they are. Raises ValueError."""
+    text = line.decode()
+    at = text.find(_REQUEST)  # no text in a value reads so: its quotes would be escaped
+    if at < 0:
+        return _slowly(text)
+    start = at + len(_REQUEST)
+    _, end = _DECODER.raw_decode(text, start)
+    if not text.startswith(_RESPONSE, end):
+        return _slowly(text)
+    answer = end + len(_RESPONSE)
+    _, stop = _DECODER.raw_decode(text, answer)
+    if text[stop:] != "}":
+        return _slowly(text)
+    return text[:at] + "}", _body(text[start:end]), _body(text[answer:stop])
+
+
+def _body(text: str) -> str | None:
+    return None if text == "null" else text
+
+
+def _slowly(text: str) -> tuple[str, str | None, str | None]:
+    """The same for a line whose fields stand in another order."""
+    fields = json.loads(text)
+    if not isinstance(fields, dict) or "request" not in fields:
+        raise ValueError("no request in it")
+    bodies = [fields.pop(name, None) for name in ("request", "response")]
+    request, answer = (None if body is None else json.dumps(body, separators=(",", ":")) for body in bodies)
+    return json.dumps(fields), request, answer

@@ -1,0 +1,154 @@
+"""The coordinators' records as rows of `schemas.STATE`: committed offsets, groups, transactions, the metadata.
+
+Those logs are small beside the data, so their records are decoded one by one, with the codecs of the broker.
+"""
+
+import base64
+import dataclasses
+import json
+import struct
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+
+from pipeline.schemas import STATE
+from protocol.log_records import group, metadata, transaction
+from protocol.records.errors import RecordsError
+from protocol.types import uuid_text
+
+RECORD_COLUMNS: Final = (
+    "topic",
+    "partition",
+    "offset",
+    "timestamp_ms",
+    "producer_id",
+    "is_transactional",
+    "aborted",
+    "key",
+    "value",
+)
+"""What has to be read of the log."""
+
+_PLACE: Final = RECORD_COLUMNS[:-2]
+_SECRETS: Final = frozenset({"salt", "stored_key", "server_key", "hmac"})
+_INT16: Final = struct.Struct(">h")
+
+
+def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.RecordBatch | None:
+    """The rows of one kind that are among these records; None without any.
+
+    Args:
+        records: with the columns `RECORD_COLUMNS`, and `damage` where damage is reported.
+        kind: a key of `schemas.STATE`.
+        schema: columns of that table, and `damage`.
+    """
+    rows = []
+    for record in records.to_pylist():
+        if record.get("damage") is not None:
+            rows.append({**{name: record[name] for name in _PLACE}, "damage": record["damage"]})
+            continue
+        found, fields = read_record(record["topic"], record["key"], record["value"])
+        if found == kind:
+            place = {name: record[name] for name in _PLACE}
+            rows.append({**place, "is_tombstone": record["value"] is None, **fields})
+    return pa.RecordBatch.from_pylist(rows, schema=schema) if rows else None
+
+
+def read_record(topic: str, key: bytes | None, value: bytes | None) -> tuple[str, Mapping[str, Any]]:
+    """The kind of a record of an internal topic, and its fields; `unknown` with what there is to see."""
+    try:
+        if topic == "__consumer_offsets":
+            found = _of_a_group(group.decode(key, value))
+        elif topic == "__transaction_state":
+            found = _of_a_transaction(transaction.decode(key, value))
+        else:
+            found = _of_the_metadata(metadata.decode(key, value))
+    except (RecordsError, struct.error, IndexError, ValueError, OverflowError):
+        found = None
+    if found is not None:
+        return found
+    kind = _INT16.unpack_from(key)[0] if key is not None and len(key) >= _INT16.size else None
+    return "unknown", {"kind": kind, "key": key, "value": value}
+
+
+def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
+    if isinstance(record, group.OffsetCommit):
+        return "offsets", {
+            "group_id": record.group_id,
+            "committed_topic": record.topic,
+            "committed_partition": record.partition,
+            "committed_offset": record.offset,
+            "committed_leader_epoch": record.leader_epoch,
+            "metadata": record.metadata,
+            "commit_timestamp_ms": record.commit_timestamp_ms,
+            "expire_timestamp_ms": record.expire_timestamp_ms,
+            "topic_id": None if record.topic_id is None else uuid_text(record.topic_id),
+        }
+    if isinstance(record, group.OffsetCommitTombstone):
+        return "offsets", {
+            "group_id": record.group_id,
+            "committed_topic": record.topic,
+            "committed_partition": record.partition,
+        }
+    if isinstance(record, group.GroupMetadata):
+        return "groups", dataclasses.asdict(record)
+    if isinstance(record, group.GroupMetadataTombstone):
+        return "groups", {"group_id": record.group_id}
+    return None
+
+
+def _of_a_transaction(record: Any) -> tuple[str, Mapping[str, Any]] | None:
+    if isinstance(record, transaction.TransactionTombstone):
+        return "transactions", {"transactional_id": record.transactional_id}
+    if record is None:
+        return None
+    partitions = None if record.partitions is None else sorted(record.partitions)
+    return "transactions", {
+        "transactional_id": record.transactional_id,
+        "transaction_producer_id": record.producer_id,
+        "transaction_producer_epoch": record.producer_epoch,
+        "timeout_ms": record.timeout_ms,
+        "state": record.state.text,
+        "partitions": None if partitions is None else [{"topic": name, "partition": at} for name, at in partitions],
+        "last_update_ms": record.last_update_ms,
+        "start_ms": record.start_ms,
+        "previous_producer_id": record.previous_producer_id,
+        "next_producer_id": record.next_producer_id,
+        "client_transaction_version": record.client_transaction_version,
+    }
+
+
+def _of_the_metadata(record: Any) -> tuple[str, Mapping[str, Any]] | None:
+    if record is None:
+        return None
+    return "metadata", {"type": type(record).__name__, "record": json.dumps(_plain(record), separators=(",", ":"))}
+
+
+def _plain(value: Any) -> Any:
+    """A record as JSON can say it; of what authenticates, the size alone."""
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {
+            name: {"size_bytes": len(inner)} if name in _SECRETS and inner is not None else _plain(inner)
+            for name, inner in fields.items()
+        }
+    if isinstance(value, tuple | list | frozenset):
+        return [_plain(each) for each in value]
+    if isinstance(value, UUID):
+        return uuid_text(value)
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value
+
+
+def state_schema(kind: str, mode: str) -> pa.Schema:
+    """The columns of a kind, and `damage` where it is reported. Raises ValueError for another kind."""
+    if kind not in STATE:
+        raise ValueError(f"kind={kind}: there are {', '.join(STATE)}")
+    damage = [pa.field("damage", pa.string())] if mode == "report" else []
+    return pa.schema([*STATE[kind], *damage])
