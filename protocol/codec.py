@@ -112,7 +112,7 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
     client_id = str(frame[10:at], "utf-8", "replace")  # as Java reads it
     if is_flexible(key, version):
         try:
-            at = _skip_tags(frame, at)
+            at = _skip_tags(frame, at) if frame[at] else at + 1
         except (Unreadable, IndexError) as error:
             raise BadFrame(f"the header's tags: {error}") from error
     return RequestHeader(key, version, correlation_id, client_id, at)
@@ -126,7 +126,7 @@ def decode_request(frame: bytes | bytearray, header: RequestHeader) -> Any:
     """
     try:
         if header.api_key == ApiKey.PRODUCE:
-            return read_produce_request(memoryview(frame), header.body_at, header.api_version)
+            return read_produce_request(frame, header.body_at, header.api_version)
         request, _ = _request_reader(header.api_key, header.api_version)(frame, header.body_at)
     except (Unreadable, IndexError, ValueError, struct.error) as error:
         raise BadFrame(f"{ApiKey(header.api_key).title} v{header.api_version}: {error}") from error

@@ -35,10 +35,13 @@ def duration_ms(value: dt.timedelta) -> int:
     return value.days * _DAY_MS + value.seconds * 1000 + value.microseconds // 1000
 
 
+_ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+
+
 def uvarint(value: int) -> bytes:
     """An unsigned LEB128 number."""
     if value < 0x80:
-        return bytes((value,))
+        return _ONE_BYTE[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -162,8 +165,9 @@ def _tagged(source: _Source, field: Any, tag: int) -> None:
         source.scope[f"default_{field.name}"] = default
         source.scope[f"w_{field.name}"] = writer(shape.type_)
         names = [(python_name(f), f.name) for f in dataclasses.fields(shape.type_)]
-        same = " and ".join(f"{value}.{ours} == default_{field.name}.{kios}" for ours, kios in names)
-        source.line(f"if {value} is not None and not ({same}):" if default is not None else f"if {value} is not None:")
+        source.line(f"it = {value}")
+        same = " and ".join(f"it.{ours} == default_{field.name}.{kios}" for ours, kios in names)
+        source.line(f"if it is not None and not ({same}):" if default is not None else "if it is not None:")
         body = [f"w_{field.name}(tagged, {value})"]
     else:
         if kind.startswith("timedelta"):
@@ -195,7 +199,7 @@ def writer(entity: type) -> Callable[[Parts, Any], None]:
         source.line("tags = []")
         for number, field in sorted(tagged, key=lambda item: item[0]):
             _tagged(source, field, number)
-        source.line("put_tags(out, tags)")
+        source.line("put_tags(out, tags) if tags else out.append(b'\\0')")  # nearly always none
     elif source.flexible:
         source.line("out.append(b'\\0')")
     source.flush()

@@ -51,6 +51,11 @@ class Budget:
 _budget = Budget()
 
 
+def begin_message() -> None:
+    """A message is read from here on: it has a budget of its own."""
+    _budget.left = MOST_ELEMENTS
+
+
 def read_uvarint(frame: Buffer, at: int) -> tuple[int, int]:
     """An unsigned LEB128 number of at most 32 bits, and the position after it."""
     value = shift = 0
@@ -68,6 +73,9 @@ def read_uvarint(frame: Buffer, at: int) -> tuple[int, int]:
 def _size(frame: Buffer, at: int, flexible: bool, *, wide: bool) -> tuple[int, int]:
     """A length, -1 for null, and the position after it; ``wide`` lengths are int32 in older versions."""
     if flexible:
+        size = frame[at]
+        if size < 0x80:  # as nearly all are
+            return size - 1, at + 1
         size, at = read_uvarint(frame, at)
         return size - 1, at
     if wide:
@@ -111,6 +119,23 @@ def read_count(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[
     if count > 0:
         _budget.take(count)
     return count, at
+
+
+def skip_tags(frame: Buffer, at: int, flexible: bool) -> int:
+    """The position after a tag section that nobody reads; older versions have none."""
+    if not flexible:
+        return at
+    if not frame[at]:
+        return at + 1
+    tags, at = read_uvarint(frame, at)
+    _budget.take(tags)
+    for _ in range(tags):
+        _, at = read_uvarint(frame, at)
+        size, at = read_uvarint(frame, at)
+        at += size
+        if at > len(frame):
+            raise Unreadable("a tag ends outside the frame")
+    return at
 
 
 def uuid_or_none(raw: bytes) -> UUID | None:
@@ -172,11 +197,13 @@ def _value(source: _Source, field: Any, name: str, target: type, indent: int) ->
     if shape.is_array:
         optional = optional or field.default is None
         source.line(f"size, at = count(frame, at, {source.flexible}, {optional})", indent)
-        source.line(f"{name} = None if size < 0 else []", indent)
-        source.line("for _ in range(size):", indent)
+        source.line(f"{name} = () if size == 0 else None", indent)
+        source.line("if size > 0:", indent)
+        source.line("items = []", indent + 1)
+        source.line("for _ in range(size):", indent + 1)
         read = f"item, at = r_{field.name}(frame, at)" if struct_like else _one(source, kind, "item", False)
-        source.line(f"{read}; {name}.append(item)", indent + 1)
-        source.line(f"if {name} is not None: {name} = tuple({name})", indent)
+        source.line(f"{read}; items.append(item)", indent + 2)
+        source.line(f"{name} = tuple(items)", indent + 1)
     elif struct_like and optional:
         source.line("there = frame[at]; at += 1", indent)
         source.line(f"if there > 127: {name} = None", indent)
@@ -213,8 +240,9 @@ def _reader(entity: type, target: type) -> Callable[[Buffer, int], tuple[Any, in
 
 def _tags(source: _Source, tagged: list[tuple[Any, Any]], target: type) -> None:
     """The tag section: known tags fill the message, others are skipped."""
+    source.line("if not frame[at]: return m, at + 1")  # nearly always: no tags
     source.line("tags, at = uvarint(frame, at)")
-    source.line("if tags: take(tags)")
+    source.line("take(tags)")
     source.line("for _ in range(tags):")
     source.line("tag, at = uvarint(frame, at); size, at = uvarint(frame, at); end = at + size", 2)
     source.line("if end > len(frame): raise Unreadable('a tag ends outside the frame')", 2)
@@ -246,7 +274,7 @@ def reader(entity: type, target: type) -> Callable[[Buffer, int], tuple[Any, int
     read = _reader(entity, target)
 
     def read_within_budget(frame: Buffer, at: int) -> tuple[Any, int]:
-        _budget.left = MOST_ELEMENTS
+        begin_message()
         return read(frame, at)
 
     return read_within_budget

@@ -53,10 +53,15 @@ _TARGETS: Final = {
 }
 """compression.type; any other value is "producer"."""
 
-_PREFIX: Final = Struct(">8xi4xb")
+_PREFIX: Final = Struct(">8xi4xb").unpack_from
 """As far as the magic byte: the length field and the magic."""
-_LENGTH: Final = Struct(">i")
+_PREFIX_BYTES: Final = 17
+_MAGIC: Final = 16
+_ATTRIBUTES_LOW: Final = 22
+_LENGTH: Final = Struct(">i").unpack_from
 _SHORTEST_LENGTH: Final = 14  # of a magic-0 message
+_SMALL: Final = 16 * 1024
+_MOST_SCRATCH: Final = 4 * 1024 * 1024
 _MOST_COMPRESSED_RECORDS: Final = 1_000_000
 """In one compressed batch: librdkafka's largest `batch.num.messages`. A megabyte could hold many millions that take
 minutes to look at; Kafka would look at them all."""
@@ -75,7 +80,9 @@ def scan_first_batch(records: Buffer) -> bool:
         size = _next_batch_size(records, 0)
     except RecordsRejectedError as error:
         raise RequestRejectedError(error.code, error.reason) from error
-    return size > 0 and records[16] == MAGIC_V2 and RecordBatch(_padded(records)).is_transactional
+    if size <= _ATTRIBUTES_LOW or records[_MAGIC] != MAGIC_V2:
+        return False
+    return records[_ATTRIBUTES_LOW] & TRANSACTIONAL_BIT != 0
 
 
 def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> RecordBatch:
@@ -108,15 +115,15 @@ def _next_batch_size(records: Buffer, position: int) -> int:
     left = len(records) - position
     if left < LOG_OVERHEAD:
         return 0
-    (length,) = _LENGTH.unpack_from(records, position + 8)
+    # Where the magic is not there yet, the length counts all the same.
+    length, magic = _PREFIX(records, position) if left >= _PREFIX_BYTES else (*_LENGTH(records, position + 8), None)
     if length < _SHORTEST_LENGTH:
         raise RecordsRejectedError(
             ErrorCode.CORRUPT_MESSAGE,
             f"Record size {length} is less than the minimum record overhead ({_SHORTEST_LENGTH})",
         )
-    if left < _PREFIX.size:
+    if magic is None:
         return 0
-    _, magic = _PREFIX.unpack_from(records, position)
     if not 0 <= magic <= MAGIC_V2:
         raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     size: int = LOG_OVERHEAD + length
@@ -166,17 +173,19 @@ def validate_append(
     _check_header(batch, config, origin)
     source = batch.codec
     # A marker stays as it is, and so does what has no records.
-    rebuildable = batch.record_count > 0 and not batch.is_control
-    target = _TARGETS.get(config.compression_type, source) if rebuildable else source
+    target = _TARGETS.get(config.compression_type, source)
+    if target != source and (batch.record_count <= 0 or batch.is_control):
+        target = source
     data = _readable(batch, decompressed_limit)
     walked = _walk(data, batch)
     if may_have_bad_records(batch, walked, config, now_ms):
-        check_records(data, batch, config, now_ms, topic_partition, partly_read=0 < source == target)
-    _check_rewritable(batch, walked, source, target)
+        check_records(_own(data), batch, config, now_ms, topic_partition, partly_read=0 < source == target)
+    if source or target != source:
+        _check_rewritable(batch, walked, source, target)
     max_timestamp_ms = now_ms if config.log_append_time else _max_timestamp_ms(batch, walked)
     if target != source:
         codec = Codec(target)
-        batch = _rebuilt(batch, data, codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
+        batch = _rebuilt(batch, _own(data), codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
         if batch.size > config.max_message_bytes:
             raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {codec.name}")  # V14
     elif memoryview(batch.buffer).readonly:
@@ -244,7 +253,10 @@ def _check_crc(batch: RecordBatch) -> None:
         raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
 
 
-def _readable(batch: RecordBatch, limit: int) -> bytes | bytearray:
+def _readable(batch: RecordBatch, limit: int) -> Buffer:
+    """The records, decompressed; where there is nothing to decompress, as they lie in the request."""
+    if not batch.codec:
+        return batch.records_view
     try:
         return record_bytes(batch, limit)
     except UnreadableCompressionError as error:
@@ -253,10 +265,32 @@ def _readable(batch: RecordBatch, limit: int) -> bytes | bytearray:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
 
 
-def _walk(data: bytes | bytearray, batch: RecordBatch) -> Walked:
+def _own(data: Buffer) -> bytes | bytearray:
+    """The same bytes, fast to be looked at one by one."""
+    return bytes(data) if isinstance(data, memoryview) else data
+
+
+_scratch = bytearray()
+"""What uncompressed records are copied into to be walked over: walking over a view takes twice as long, and a buffer
+of its own for each batch took as long as all the rest of an append, for its pages are new to the process each time."""
+
+
+def _walk(data: Buffer, batch: RecordBatch) -> Walked:
     """V10."""
     try:
-        return walk(data, batch.record_count)
+        if not isinstance(data, memoryview):
+            return walk(data, batch.record_count)
+        size = len(data)
+        if not _SMALL < size <= _MOST_SCRATCH:
+            return walk(bytes(data), batch.record_count)
+        if len(_scratch) < size:
+            _scratch.extend(bytes(size - len(_scratch)))
+        with memoryview(_scratch) as room:  # the array itself would first make an array of what it is given
+            room[:size] = data
+        try:
+            return walk(_scratch, batch.record_count, size)
+        except MalformedRecordsError:
+            return walk(bytes(data), batch.record_count)  # it says what is wrong with these bytes alone
     except MalformedRecordsError as error:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
 

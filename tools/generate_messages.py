@@ -62,13 +62,13 @@ def columns(classes: list[type]) -> list[Column]:
 
 
 def default_of(column: Column, annotation: str) -> str:
-    """Kafka's default as source text; ``made X`` for a struct."""
+    """Kafka's default as source text."""
     field, shape = column.field, classify_field(column.field)
     if shape.is_array:
         return "None" if field.default is None else "()"
     if isinstance(shape, EntityField):
         optional = is_optional(field)
-        return "None" if optional else f"made {annotation}"
+        return "None" if optional else f"{annotation}()"
     if annotation.startswith(("UUID", "RecordData")):
         return "None"
     if field.default is None:
@@ -133,19 +133,15 @@ def emit(classes: list[type], names: dict[type, str], taken: dict[str, list[str]
 
 
 def constructor(table: list[Column], names: dict[type, str]) -> list[str]:
-    """``__init__`` with Kafka's defaults; a struct that is a default is made anew for each message."""
+    """``__init__`` with Kafka's defaults; a struct that is a default is one for all messages, never changed."""
     lines = ["    def __init__(", "        self,"]
     body = []
     for column in table:
         annotation = annotation_of(column, names)
         default = default_of(column, annotation)
         name = column.python_name
-        if default.startswith("made "):
-            lines.append(f"        {name}: {annotation} | None = None,")
-            body.append(f"        self.{name} = {annotation}() if {name} is None else {name}")
-        else:
-            lines.append(f"        {name}: {annotation} = {default},")
-            body.append(f"        self.{name} = {name}")
+        lines.append(f"        {name}: {annotation} = {default},")
+        body.append(f"        self.{name} = {name}")
     return [*lines, "    ) -> None:", *body]
 
 

@@ -10,7 +10,7 @@ from broker.context import RequestContext
 from broker.hints import endpoints_of
 from broker.producing.gate import Candidate, candidates_of
 from broker.producing.telling import tell, tell_refused_batches
-from broker.producing.wait import await_replication
+from broker.producing.wait import await_replication, unsettled
 from broker.verification import verify
 from protocol import features
 from protocol.apis import ApiKey
@@ -43,8 +43,8 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
     for candidate in candidates:
         if candidate.error is None:
             _append(candidate, request.acks, ctx)
-    if request.acks == ACKS_ALL:
-        await await_replication(candidates, ctx.now_ms + request.timeout_ms, ctx)
+    if request.acks == ACKS_ALL and (pending := unsettled(candidates, ctx)):
+        await await_replication(pending, ctx.now_ms + request.timeout_ms, ctx)
     if request.acks == ACKS_NONE:
         failed = next((c for c in candidates if c.error is not None), None)
         if failed is not None:

@@ -6,7 +6,7 @@ that asked. Events are kept for people, in memory only, a few hundred for each i
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -157,11 +157,14 @@ class Timelines:
         """The watch over each API that speaks of transactional ids."""
         return dict.fromkeys(_SAYS, self.watch)
 
-    async def watch(self, request: Any, ctx: RequestContext, handle: Handler) -> Any:
+    def watch(self, request: Any, ctx: RequestContext, handle: Handler) -> Awaitable[Any]:
         """Middleware, outermost: what is answered in the end counts, be it a fault's."""
         said = _SAYS[ctx.api.key](request)
         if said is None or not said.name:
-            return await handle(request, ctx)
+            return handle(request, ctx)
+        return self._watch(said, request, ctx, handle)
+
+    async def _watch(self, said: _Said, request: Any, ctx: RequestContext, handle: Handler) -> Any:
         mine = Asking(ctx, said)
         token = _ASKING.set(mine)
         try:

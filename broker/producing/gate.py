@@ -3,6 +3,7 @@
 Transactions D.1 G1 to G8, core D.1.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -73,8 +74,10 @@ def candidates_of(request: ProduceRequest, ctx: RequestContext) -> list[Candidat
     _scan(request, ctx)
     candidates = []
     for topic in request.topic_data:
-        last = {p.index: p for p in topic.partition_data}  # a later entry wins (core D.1 P5)
-        for data in last.values():
+        asked = topic.partition_data
+        if len(asked) > 1:
+            asked = list({p.index: p for p in asked}.values())  # a later entry wins (core D.1 P5)
+        for data in asked:
             candidate = Candidate(topic.name, topic.topic_id, topic.name, data.index)
             try:
                 _admit(candidate, topic, data, ctx)
@@ -83,12 +86,16 @@ def candidates_of(request: ProduceRequest, ctx: RequestContext) -> list[Candidat
                     raise
                 candidate.fail(error)
             candidates.append(candidate)
-    producers = {(c.batch.producer_id, c.batch.producer_epoch) for c in candidates if c.transactional and c.batch}
-    if len(producers) > 1:
+    if len(candidates) > 1 and len(_producers(candidates)) > 1:
         raise RequestRejectedError(
             ErrorCode.INVALID_PRODUCER_ID_MAPPING, "Transactional records contained more than one producer ID"
         )
     return candidates
+
+
+def _producers(candidates: Iterable[Candidate]) -> set[tuple[int, int]]:
+    """Ids and epochs of the transactional batches."""
+    return {(c.batch.producer_id, c.batch.producer_epoch) for c in candidates if c.transactional and c.batch}
 
 
 def _scan(request: ProduceRequest, ctx: RequestContext) -> None:
@@ -121,4 +128,5 @@ def _admit(candidate: Candidate, topic: TopicProduceData, data: PartitionProduce
     if not isinstance(records, memoryview):
         raise KafkaError(ErrorCode.INVALID_RECORD)
     candidate.batch = check_partition_records(records, zstd_allowed=features.produce_allows_zstd(ctx.version))
-    candidate.records = records[: candidate.batch.size]
+    size = candidate.batch.size
+    candidate.records = records if size == len(records) else records[:size]

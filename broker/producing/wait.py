@@ -9,15 +9,20 @@ from broker.producing.gate import Candidate
 from protocol.errors import ErrorCode, KafkaError
 
 
-async def await_replication(candidates: Sequence[Candidate], deadline_ms: int, ctx: RequestContext) -> None:
-    """Return when every successful append is below its high watermark, has lost its leader, or time is up.
+def unsettled(candidates: Sequence[Candidate], ctx: RequestContext) -> list[Candidate]:
+    """Those whose records are not replicated yet; most often none, and then nobody needs to wait.
 
-    What fails in the wait is noted on its candidate: REQUEST_TIMED_OUT, NOT_LEADER_OR_FOLLOWER, or
+    What has failed in the meantime is noted on its candidate: NOT_LEADER_OR_FOLLOWER, or
     NOT_ENOUGH_REPLICAS_AFTER_APPEND where the in-sync replicas have become too few. The records stay.
     """
-    pending = [each for each in candidates if each.info is not None and not _settled(each, ctx)]
-    if not pending:
-        return
+    return [each for each in candidates if each.info is not None and not _settled(each, ctx)]
+
+
+async def await_replication(pending: Sequence[Candidate], deadline_ms: int, ctx: RequestContext) -> None:
+    """Return when every pending append is below its high watermark, has lost its leader, or time is up.
+
+    What fails in the wait is noted on its candidate: REQUEST_TIMED_OUT, or as in :func:`unsettled`.
+    """
     connection, waiter = ctx.connection, Waiter()
     watched: list[Connection | ReplicatedPartition] = [connection]
     watched += [each.partition for each in pending if each.partition is not None]
@@ -26,7 +31,7 @@ async def await_replication(candidates: Sequence[Candidate], deadline_ms: int, c
     try:
         while pending and not connection.lost and await waiter.wait(ctx.cluster.clock, deadline_ms):
             waiter.again()
-            pending = [each for each in pending if not _settled(each, ctx)]
+            pending = unsettled(pending, ctx)
     finally:
         for one in watched:
             one.unwatch(waiter.wake)

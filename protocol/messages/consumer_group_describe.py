@@ -87,8 +87,8 @@ class Member(Message):
         client_host: str = "",
         subscribed_topic_names: Sequence[str] = (),
         subscribed_topic_regex: str | None = None,
-        assignment: Assignment | None = None,
-        target_assignment: Assignment | None = None,
+        assignment: Assignment = Assignment(),
+        target_assignment: Assignment = Assignment(),
         member_type: int = -1,
     ) -> None:
         self.member_id = member_id
@@ -99,8 +99,8 @@ class Member(Message):
         self.client_host = client_host
         self.subscribed_topic_names = subscribed_topic_names
         self.subscribed_topic_regex = subscribed_topic_regex
-        self.assignment = Assignment() if assignment is None else assignment
-        self.target_assignment = Assignment() if target_assignment is None else target_assignment
+        self.assignment = assignment
+        self.target_assignment = target_assignment
         self.member_type = member_type
 
 

@@ -132,7 +132,7 @@ class FetchRequest(Message):
         forgotten_topics_data: Sequence[ForgottenTopic] = (),
         rack_id: str = '',
         cluster_id: str | None = None,
-        replica_state: ReplicaState | None = None,
+        replica_state: ReplicaState = ReplicaState(),
     ) -> None:
         self.replica_id = replica_id
         self.max_wait_ms = max_wait_ms
@@ -145,7 +145,7 @@ class FetchRequest(Message):
         self.forgotten_topics_data = forgotten_topics_data
         self.rack_id = rack_id
         self.cluster_id = cluster_id
-        self.replica_state = ReplicaState() if replica_state is None else replica_state
+        self.replica_state = replica_state
 
 
 class AbortedTransaction(Message):
@@ -243,9 +243,9 @@ class PartitionData(Message):
         records: RecordData = None,
         log_start_offset: int = -1,
         preferred_read_replica: int = -1,
-        diverging_epoch: EpochEndOffset | None = None,
-        current_leader: LeaderIdAndEpoch | None = None,
-        snapshot_id: SnapshotId | None = None,
+        diverging_epoch: EpochEndOffset = EpochEndOffset(),
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
+        snapshot_id: SnapshotId = SnapshotId(),
     ) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
@@ -255,9 +255,9 @@ class PartitionData(Message):
         self.records = records
         self.log_start_offset = log_start_offset
         self.preferred_read_replica = preferred_read_replica
-        self.diverging_epoch = EpochEndOffset() if diverging_epoch is None else diverging_epoch
-        self.current_leader = LeaderIdAndEpoch() if current_leader is None else current_leader
-        self.snapshot_id = SnapshotId() if snapshot_id is None else snapshot_id
+        self.diverging_epoch = diverging_epoch
+        self.current_leader = current_leader
+        self.snapshot_id = snapshot_id
 
 
 class FetchableTopicResponse(Message):

@@ -126,7 +126,7 @@ class PartitionProduceResponse(Message):
         log_start_offset: int = -1,
         record_errors: Sequence[BatchIndexAndErrorMessage] = (),
         error_message: str | None = None,
-        current_leader: LeaderIdAndEpoch | None = None,
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
     ) -> None:
         self.index = index
         self.error_code = error_code
@@ -135,7 +135,7 @@ class PartitionProduceResponse(Message):
         self.log_start_offset = log_start_offset
         self.record_errors = record_errors
         self.error_message = error_message
-        self.current_leader = LeaderIdAndEpoch() if current_leader is None else current_leader
+        self.current_leader = current_leader
 
 
 class TopicProduceResponse(Message):

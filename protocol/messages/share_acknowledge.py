@@ -121,12 +121,12 @@ class PartitionData(Message):
         partition_index: int = 0,
         error_code: ErrorCode = ErrorCode.NONE,
         error_message: str | None = None,
-        current_leader: LeaderIdAndEpoch | None = None,
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
     ) -> None:
         self.partition_index = partition_index
         self.error_code = error_code
         self.error_message = error_message
-        self.current_leader = LeaderIdAndEpoch() if current_leader is None else current_leader
+        self.current_leader = current_leader
 
 
 class ShareAcknowledgeTopicResponse(Message):

@@ -185,7 +185,7 @@ class PartitionData(Message):
         error_message: str | None = None,
         acknowledge_error_code: int = 0,
         acknowledge_error_message: str | None = None,
-        current_leader: LeaderIdAndEpoch | None = None,
+        current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch(),
         records: RecordData = None,
         acquired_records: Sequence[AcquiredRecords] = (),
     ) -> None:
@@ -194,7 +194,7 @@ class PartitionData(Message):
         self.error_message = error_message
         self.acknowledge_error_code = acknowledge_error_code
         self.acknowledge_error_message = acknowledge_error_message
-        self.current_leader = LeaderIdAndEpoch() if current_leader is None else current_leader
+        self.current_leader = current_leader
         self.records = records
         self.acquired_records = acquired_records
 

@@ -81,7 +81,7 @@ class Member(Message):
         client_id: str = "",
         client_host: str = "",
         subscribed_topic_names: Sequence[str] = (),
-        assignment: Assignment | None = None,
+        assignment: Assignment = Assignment(),
     ) -> None:
         self.member_id = member_id
         self.rack_id = rack_id
@@ -89,7 +89,7 @@ class Member(Message):
         self.client_id = client_id
         self.client_host = client_host
         self.subscribed_topic_names = subscribed_topic_names
-        self.assignment = Assignment() if assignment is None else assignment
+        self.assignment = assignment
 
 
 class DescribedGroup(Message):

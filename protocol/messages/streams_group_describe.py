@@ -217,8 +217,8 @@ class Member(Message):
         client_tags: Sequence[KeyValue] = (),
         task_offsets: Sequence[TaskOffset] = (),
         task_end_offsets: Sequence[TaskOffset] = (),
-        assignment: Assignment | None = None,
-        target_assignment: Assignment | None = None,
+        assignment: Assignment = Assignment(),
+        target_assignment: Assignment = Assignment(),
         is_classic: bool = False,
     ) -> None:
         self.member_id = member_id
@@ -233,8 +233,8 @@ class Member(Message):
         self.client_tags = client_tags
         self.task_offsets = task_offsets
         self.task_end_offsets = task_end_offsets
-        self.assignment = Assignment() if assignment is None else assignment
-        self.target_assignment = Assignment() if target_assignment is None else target_assignment
+        self.assignment = assignment
+        self.target_assignment = target_assignment
         self.is_classic = is_classic
 
 

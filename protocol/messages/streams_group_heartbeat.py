@@ -278,11 +278,11 @@ class EndpointToPartitions(Message):
 
     def __init__(
         self,
-        user_endpoint: Endpoint | None = None,
+        user_endpoint: Endpoint = Endpoint(),
         active_partitions: Sequence[TopicPartition] = (),
         standby_partitions: Sequence[TopicPartition] = (),
     ) -> None:
-        self.user_endpoint = Endpoint() if user_endpoint is None else user_endpoint
+        self.user_endpoint = user_endpoint
         self.active_partitions = active_partitions
         self.standby_partitions = standby_partitions
 

@@ -205,7 +205,10 @@ class RecordBatch:
 
     def crc_ok(self) -> bool:
         """Whether the batch is complete and its CRC32C matches. Never raises."""
-        return self.is_complete and self.compute_crc() == self.crc
+        position, end = self.position, self.position + self.size
+        if self.size < BATCH_HEADER_SIZE or end > len(self.buffer):
+            return False
+        return crc32c(memoryview(self.buffer)[position + ATTRIBUTES_POSITION : end]) == self.crc
 
     def assign(self, base_offset: int, partition_leader_epoch: int) -> None:
         """Stamp offset and leader epoch in place: both lie before the bytes that the CRC covers (core D.3)."""

@@ -108,14 +108,20 @@ def _skip_headers(data: bytes | bytearray, position: int) -> int:
     return position
 
 
-def walk(data: bytes | bytearray, count: int) -> Walked:  # noqa: C901, PLR0915 - calls would double its time
+def walk(  # noqa: C901, PLR0915 - calls would double its time
+    data: bytes | bytearray, count: int, stop: int | None = None
+) -> Walked:
     """Check the structure of the `count` records that make up `data`. Raises MalformedRecordsError.
 
     Varints of one or two bytes are read in line, as written (zig-zag). What is wider, or wrong, goes to `read_span`.
+
+    `stop`: the records end there, whatever `data` has behind: bytes that are sound all the same, or wrong in another
+    way, are never taken for theirs, but what is wrong may be told in other words than without it.
     """
+    stop = len(data) if stop is None else stop
     position = index = previous_size = try_at = null_keys = 0
     pause, last_try, sequential, deltas = 1, count - _SHORTEST_RUN, True, set[int]()
-    while index < count:
+    while index < count and position < stop:
         start = position
         try:
             if (size := data[position]) > 0x7F:
@@ -154,7 +160,7 @@ def walk(data: bytes | bytearray, count: int) -> Walked:  # noqa: C901, PLR0915 
         sequential = sequential and offset == index + index
         position, size = end, end - start
         if bare and size == previous_size and try_at <= index <= last_try:
-            run = _run_alike(data, start, size, index, count)
+            run = _run_alike(data, start, size, index, min(count, index + (stop - start) // size))
             deltas |= run.timestamp_deltas
             sequential = sequential and run.is_sequential
             position = start + size * run.records
@@ -162,8 +168,14 @@ def walk(data: bytes | bytearray, count: int) -> Walked:  # noqa: C901, PLR0915 
             pause = 1 if run.records > 1 else min(2 * pause, _LONGEST_PAUSE)
             try_at = index + pause
         previous_size, index = size, index + 1
-    if position != len(data):
-        raise MalformedRecordsError(f"{len(data) - position} bytes after the last of {count} records")
+    if index < count:
+        read_span(b"", 0)  # it says that nothing is left
+    if position != stop:
+        raise MalformedRecordsError(f"{stop - position} bytes after the last of {count} records")
+    if len(deltas) == 1:
+        (delta,) = deltas
+        time = (delta >> 1) ^ -(delta & 1)
+        return Walked(time, time, sequential, null_keys != 0)
     times = [(delta >> 1) ^ -(delta & 1) for delta in deltas] or [0]
     return Walked(min(times), max(times), sequential, null_keys != 0)
 
@@ -181,9 +193,9 @@ _NO_RUN: Final = _Run(1, set(), is_sequential=True)
 
 
 def _run_alike(data: bytes | bytearray, start: int, size: int, index: int, count: int) -> _Run:
-    """How many records from `start` on (record `index` of `count`, `size` bytes, no headers) share its shape."""
+    """How many records from `start` on (record `index` of at most `count`, `size` bytes, no headers) share its shape."""
     same, deltas, offsets = _shape(data, start)
-    records = min(count - index, (len(data) - start) // size)
+    records = count - index
     for position in same + deltas + offsets:
         column = data[position : position + size * (records - 1) + 1 : size]
         alike = column[:1] if position in same else _HIGH if data[position] > 0x7F else _LOW

@@ -1,8 +1,14 @@
 """What operations cost does not grow with the log: counted in bytes and entries looked at, not in time."""
 
-import pytest
+import struct
+import tracemalloc
 
+import pytest
+from crc32c import crc32c
+
+from protocol.records.records import Record, build_batch
 from storage.partition_log import PartitionLog
+from storage.rejection import RecordsRejectedError
 from storage.segment import Segment
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, sized
 
@@ -62,3 +68,33 @@ def test_an_idle_log_is_not_touched_by_timers() -> None:
     assert (log.run_retention(NOW_MS), log.expire_producers(NOW_MS)) == (0, [])
     log.flush_if_due(NOW_MS)
     assert {name: files.read_file(f"foo-0/{name}") for name in files.list("foo-0")} == before
+
+
+def test_a_large_batch_is_appended_without_new_memory() -> None:
+    """Its buffer becomes the log's, and what is needed to check its records is there already from the batch before."""
+    log = Tree(None).log()
+    template = build_batch([Record(index, NOW_MS, None, bytes(1000)) for index in range(800)])
+    log.append_as_leader(bytearray(template), leader_epoch=0, now_ms=NOW_MS)
+    batch = bytearray(template)
+    tracemalloc.start()
+    try:
+        log.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert log.log_end_offset == 1600
+    assert most < len(batch) // 20
+
+
+def test_records_are_not_taken_from_behind_their_batch() -> None:
+    """A batch is looked at in a place where a longer one has been: it must not be completed by that one's records."""
+    log = Tree(None).log()
+    records = [Record(index, NOW_MS, None, bytes(1000)) for index in range(800)]
+    log.append_as_leader(bytearray(build_batch(records)), leader_epoch=0, now_ms=NOW_MS)
+    short = bytearray(build_batch(records[:400]))
+    struct.pack_into(">i", short, 57, 401)  # one record more than there are
+    struct.pack_into(">i", short, 23, 400)
+    struct.pack_into(">I", short, 17, crc32c(memoryview(short)[21:]))
+    with pytest.raises(RecordsRejectedError, match="where 0 are left|cut short"):
+        log.append_as_leader(short, leader_epoch=0, now_ms=NOW_MS)
+    assert log.log_end_offset == 800

@@ -1,0 +1,142 @@
+"""One broker inside this process, its peers made of frames: what an operation costs without sockets and without noise.
+
+A machine that others use spoils wall-clock figures of clients and servers. The cheapest of many rounds of the same
+operation in one process is steadier, and a profiler counts calls exactly. `python -m benchmarks.profiles` is built on
+this, and so are the tests that hold the counts.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, cast
+
+import anyio
+
+from broker.clock import PushedClock
+from broker.cluster import Cluster
+from broker.endpoints import Endpoint
+from broker.options import ServeOptions, topic_option
+from broker.server import ClientConnection
+from protocol.apis import ApiKey
+from protocol.codec import decode_response, encode_request
+from protocol.types import Buffer
+
+_PLACE = ("127.0.0.1", 9)
+
+
+class Wire(asyncio.Transport):
+    """A transport without a socket: what is written wakes whoever waits for the next answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[Buffer] = []
+        self.writes = 0
+        self.heard: asyncio.Future[None] | None = None
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Addresses; no socket."""
+        return _PLACE if name in ("peername", "sockname") else default
+
+    def is_closing(self) -> bool:
+        """Never."""
+        return False
+
+    def pause_reading(self) -> None:
+        """Nothing is read here."""
+
+    def resume_reading(self) -> None:
+        """Nothing is read here."""
+
+    def write(self, data: Buffer) -> None:
+        """One buffer of an answer."""
+        self.writelines([data])
+
+    def writelines(self, list_of_data: Any) -> None:
+        """All buffers of an answer."""
+        self.written.extend(list_of_data)
+        self.writes += 1
+        if self.heard is not None and not self.heard.done():
+            self.heard.set_result(None)
+
+    def abort(self) -> None:
+        """As close."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class Peer:
+    """A client of frames, on a connection of the broker's."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        server = cluster.nodes[1].server
+        assert server is not None
+        self.wire = Wire()
+        self.connection = ClientConnection(server, "PLAINTEXT")
+        self.connection.connection_made(self.wire)
+        self._numbers = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.connection.connection_lost(None)
+
+    def send(self, frame: Buffer) -> None:
+        """Bytes as a socket would bring them, in as many reads as the connection wants."""
+        view = memoryview(frame)
+        while view:
+            into = self.connection.get_buffer(-1)
+            count = min(len(into), len(view))
+            into[:count] = view[:count]
+            self.connection.buffer_updated(count)
+            view = view[count:]
+
+    async def ask(self, frame: Buffer) -> list[Buffer]:
+        """Send a request; the buffers of its answer as they were written."""
+        wire = self.wire
+        wire.written.clear()
+        wire.heard = asyncio.get_running_loop().create_future()
+        self.send(frame)
+        await wire.heard
+        return wire.written
+
+    async def call(self, key: ApiKey, version: int, request: Any) -> Any:
+        """Ask with a message and hear the answer's."""
+        self._numbers += 1
+        answer = b"".join(await self.ask(encode_request(key, version, self._numbers, "bench", request)))
+        number, response = decode_response(key, version, answer[4:])
+        assert number == self._numbers
+        return response
+
+
+@asynccontextmanager
+async def broker(*topics: str, brokers: int = 1, settings: dict[str, str] | None = None) -> AsyncIterator[Cluster]:
+    """A cluster in memory that listens on free ports, though nobody calls there."""
+    here = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    options = ServeOptions(
+        brokers=brokers,
+        listeners=((here,),) * brokers,
+        topics=tuple(map(topic_option, topics)),
+        settings=settings or {},
+        control_port=None,
+        seed=7,
+    )
+    async with anyio.create_task_group() as tasks:
+        cluster = Cluster(options, PushedClock(asyncio.get_running_loop()), tasks)
+        await cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+            tasks.cancel_scope.cancel()
+
+
+def run(body: Callable[[], Any]) -> Any:
+    """Run a coroutine function on the loop that the server has."""
+    import uvloop  # noqa: PLC0415 - not on every platform
+
+    return cast("Any", anyio.run(body, backend_options={"loop_factory": uvloop.new_event_loop}))
