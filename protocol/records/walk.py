@@ -193,7 +193,7 @@ _NO_RUN: Final = _Run(1, set(), is_sequential=True)
 
 
 def _run_alike(data: bytes | bytearray, start: int, size: int, index: int, count: int) -> _Run:
-    """How many records from `start` on (record `index` of at most `count`, `size` bytes, no headers) share its shape."""
+    """How many records from `start` on (record `index` of at most `count`, `size` bytes each) share its shape."""
     same, deltas, offsets = _shape(data, start)
     records = count - index
     for position in same + deltas + offsets:

@@ -95,6 +95,6 @@ def test_records_are_not_taken_from_behind_their_batch() -> None:
     struct.pack_into(">i", short, 57, 401)  # one record more than there are
     struct.pack_into(">i", short, 23, 400)
     struct.pack_into(">I", short, 17, crc32c(memoryview(short)[21:]))
-    with pytest.raises(RecordsRejectedError, match="where 0 are left|cut short"):
+    with pytest.raises(RecordsRejectedError, match=r"where 0 are left|cut short"):
         log.append_as_leader(short, leader_epoch=0, now_ms=NOW_MS)
     assert log.log_end_offset == 800
