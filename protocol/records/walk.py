@@ -108,15 +108,12 @@ def _skip_headers(data: bytes | bytearray, position: int) -> int:
     return position
 
 
-def walk(  # noqa: C901, PLR0915 - calls would double its time
-    data: bytes | bytearray, count: int, stop: int | None = None
-) -> Walked:
+def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked:  # noqa: C901, PLR0915 - calls cost
     """Check the structure of the `count` records that make up `data`. Raises MalformedRecordsError.
 
     Varints of one or two bytes are read in line, as written (zig-zag). What is wider, or wrong, goes to `read_span`.
-
-    `stop`: the records end there, whatever `data` has behind: bytes that are sound all the same, or wrong in another
-    way, are never taken for theirs, but what is wrong may be told in other words than without it.
+    `stop`: the records end there. What `data` has behind is never taken for theirs, but what is wrong with them may
+    then be told in other words.
     """
     stop = len(data) if stop is None else stop
     position = index = previous_size = try_at = null_keys = 0
@@ -172,10 +169,6 @@ def walk(  # noqa: C901, PLR0915 - calls would double its time
         read_span(b"", 0)  # it says that nothing is left
     if position != stop:
         raise MalformedRecordsError(f"{stop - position} bytes after the last of {count} records")
-    if len(deltas) == 1:
-        (delta,) = deltas
-        time = (delta >> 1) ^ -(delta & 1)
-        return Walked(time, time, sequential, null_keys != 0)
     times = [(delta >> 1) ^ -(delta & 1) for delta in deltas] or [0]
     return Walked(min(times), max(times), sequential, null_keys != 0)
 
