@@ -109,11 +109,10 @@ def _skip_headers(data: bytes | bytearray, position: int) -> int:
 
 
 def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked:  # noqa: C901, PLR0915 - calls cost
-    """Check the structure of the `count` records that make up `data`. Raises MalformedRecordsError.
+    """Check the structure of the `count` records that make up `data` up to `stop`. Raises MalformedRecordsError.
 
     Varints of one or two bytes are read in line, as written (zig-zag). What is wider, or wrong, goes to `read_span`.
-    `stop`: the records end there. What `data` has behind is never taken for theirs, but what is wrong with them may
-    then be told in other words.
+    What is wrong may be told in other words where `data` goes on behind `stop`.
     """
     stop = len(data) if stop is None else stop
     position = index = previous_size = try_at = null_keys = 0
@@ -165,12 +164,16 @@ def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked
             pause = 1 if run.records > 1 else min(2 * pause, _LONGEST_PAUSE)
             try_at = index + pause
         previous_size, index = size, index + 1
-    if index < count:
-        read_span(b"", 0)  # it says that nothing is left
-    if position != stop:
-        raise MalformedRecordsError(f"{stop - position} bytes after the last of {count} records")
+    _check_end(stop - position, count - index, count)
     times = [(delta >> 1) ^ -(delta & 1) for delta in deltas] or [0]
     return Walked(min(times), max(times), sequential, null_keys != 0)
+
+
+def _check_end(bytes_left: int, records_left: int, count: int) -> None:
+    if records_left:
+        read_span(b"", 0)  # it says that nothing is left
+    if bytes_left:
+        raise MalformedRecordsError(f"{bytes_left} bytes after the last of {count} records")
 
 
 class _Run(NamedTuple):
