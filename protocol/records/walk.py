@@ -108,7 +108,7 @@ def _skip_headers(data: bytes | bytearray, position: int) -> int:
     return position
 
 
-def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked:  # noqa: C901, PLR0915 - calls cost
+def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked:  # noqa: PLR0915 - calls cost
     """Check the structure of the `count` records that make up `data` up to `stop`. Raises MalformedRecordsError.
 
     Varints of one or two bytes are read in line, as written (zig-zag). What is wider, or wrong, goes to `read_span`.
