@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SERVER := $(VENV)/.server
 DEV := $(VENV)/.dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-ROOMS := broker pipeline protocol storage understudy
+ROOMS := broker comparison pipeline protocol storage understudy
 PORT ?= 9092
 CONTROL_PORT ?= 9099
 

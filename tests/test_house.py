@@ -16,7 +16,7 @@ from protocol.apis import ApiKey
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES_OF_A_FILE = 400
 MOST_LINES_OF_A_FUNCTION = 60
-ROOMS = ("broker", "protocol", "storage", "pipeline", "conformance", "understudy")
+ROOMS = ("broker", "comparison", "protocol", "storage", "pipeline", "conformance", "understudy")
 
 OF_CONTROLLERS = {
     ApiKey.VOTE,

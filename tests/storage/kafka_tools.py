@@ -48,9 +48,11 @@ class RealBroker:
         *,
         ports: tuple[int, int] | None = None,
         formatted: bool = False,
+        heap: str = "256m",
     ) -> None:
         self.port, controller = ports or free_ports(2)
         self.data = folder / "data"
+        self._heap = heap
         self._log = folder / "broker.log"
         self._properties = folder / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,7 +85,7 @@ class RealBroker:
 
     def start(self) -> None:
         """Start, and wait until it accepts connections."""
-        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command = ["java", f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         command += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{kafka_libs()}/*"]
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(

@@ -1,0 +1,44 @@
+"""Where two comparable values differ, field by field."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that one cluster fills otherwise than the other; ``path`` says where it lies in the answer."""
+
+    api: str
+    path: str
+    kafka: Any
+    understudy: Any
+
+    @property
+    def field(self) -> str:
+        """The path without the numbers of its items: ``topics[].partitions[].error_code``."""
+        return _INDEX.sub("[]", self.path)
+
+    def __str__(self) -> str:
+        return f"{self.api} {self.path}: Kafka {self.kafka!r}, Understudy {self.understudy!r}"
+
+
+MISSING = "(absent)"
+
+
+def differences(api: str, kafka: Any, understudy: Any, path: str = "") -> Iterator[Difference]:
+    """All differences between two comparable values."""
+    if isinstance(kafka, dict) and isinstance(understudy, dict):
+        for key in dict.fromkeys([*kafka, *understudy]):
+            inner = f"{path}.{key}" if path else key
+            yield from differences(api, kafka.get(key, MISSING), understudy.get(key, MISSING), inner)
+    elif isinstance(kafka, list) and isinstance(understudy, list):
+        if len(kafka) != len(understudy):
+            yield Difference(api, f"{path}.length", len(kafka), len(understudy))
+        for index, (theirs, ours) in enumerate(zip(kafka, understudy, strict=False)):
+            yield from differences(api, theirs, ours, f"{path}[{index}]")
+    elif kafka != understudy or type(kafka) is not type(understudy):
+        yield Difference(api, path, kafka, understudy)

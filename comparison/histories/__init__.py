@@ -1,0 +1,1 @@
+"""Histories: requests in a sequence, made up, played on both clusters, compared, and shortened where these differ."""

@@ -1,0 +1,182 @@
+"""Steps of classic groups: members that come, assign, beat and go; offsets; and the looks at them."""
+
+import struct
+from typing import Any
+
+from comparison.histories.asked import Asked, Builder, Settle, Step
+from comparison.side import UNKNOWN_MEMBER_ID, Member, Side
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.describe_groups import DescribeGroupsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+COMMIT_BY_ID = OFFSETS_BY_ID = 10
+LEAVE_BY_LIST = 3
+MANY_GROUPS = 8
+MANY_KEYS = 4
+SESSION_MS, REBALANCE_MS = 60_000, 120_000
+
+
+def _member(side: Side, step: Step) -> Member:
+    if "member" not in step:
+        return Member(step["group"], UNKNOWN_MEMBER_ID)
+    return side.member(step["member"], step["group"])
+
+
+def _subscription(topics: list[str], data: bytes) -> bytes:
+    """A consumer's subscription, version 0: its topics, and bytes of its assignor's own (ConsumerProtocol)."""
+    named = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
+    return struct.pack(">hi", 0, len(topics)) + named + struct.pack(">i", len(data)) + data
+
+
+def join(side: Side, step: Step) -> Asked:
+    """JoinGroup, on the member's own connection: its answer may wait for others."""
+    member = _member(side, step)
+    if "instance" in step:
+        member.instance_id = step["instance"]
+    protocols = [
+        JoinGroupRequestProtocol(name, _subscription([side.called(topic) for topic in topics], text.encode()))
+        for name, text, topics in step["protocols"]
+    ]
+    request = JoinGroupRequest(
+        side.called(step["group"]),
+        step.get("session_ms", SESSION_MS),
+        member.id,
+        step.get("type", "consumer"),
+        protocols,
+        REBALANCE_MS,
+        member.instance_id,
+    )
+
+    def after(answer: Any) -> None:
+        if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
+            member.id = answer.member_id
+        if answer.error_code is ErrorCode.NONE:
+            member.generation, member.leads = answer.generation_id, answer.leader == answer.member_id
+            member.members = [each.member_id for each in answer.members]
+
+    about = step["group"]
+    connection = f"member {step['member']}"
+    return Asked(ApiKey.JOIN_GROUP, step["v"], request, connection, after, Settle.GROUP, about, parks=True)
+
+
+def sync(side: Side, step: Step) -> Asked:
+    """SyncGroup; the leader gives each member its name, as bytes."""
+    member = _member(side, step)
+    given = [SyncGroupRequestAssignment(each, side.names.name("member", each).encode()) for each in member.members]
+    protocol = (step.get("type"), step.get("protocol"))
+    request = SyncGroupRequest(
+        side.called(step["group"]),
+        member.generation + step.get("generation_shift", 0),
+        member.id,
+        given if member.leads else [],
+        member.instance_id,
+        *protocol,
+    )
+    connection = f"member {step['member']}"
+    return Asked(ApiKey.SYNC_GROUP, step["v"], request, connection, None, Settle.GROUP, step["group"], parks=True)
+
+
+def heartbeat(side: Side, step: Step) -> Asked:
+    """Heartbeat."""
+    member = _member(side, step)
+    generation = member.generation + step.get("generation_shift", 0)
+    request = HeartbeatRequest(side.called(step["group"]), generation, member.id, member.instance_id)
+    return Asked(ApiKey.HEARTBEAT, step["v"], request, step["c"])
+
+
+def leave(side: Side, step: Step) -> Asked:
+    """LeaveGroup of one member."""
+    member = _member(side, step)
+    gone = member.id, member.instance_id
+    request = LeaveGroupRequest(side.called(step["group"]), gone[0], [MemberIdentity(*gone)])
+
+    def after(answer: Any) -> None:
+        if not answer.error_code and "member" in step:
+            side.members.pop(step["member"], None)
+
+    return Asked(ApiKey.LEAVE_GROUP, step["v"], request, step["c"], after, Settle.GROUP, step["group"])
+
+
+def commit(side: Side, step: Step) -> Asked:
+    """OffsetCommit of one partition: for a member, or from outside the group."""
+    partition = OffsetCommitRequestPartition(step["partition"], step["offset"], step.get("metadata", ""))
+    if step["v"] >= COMMIT_BY_ID:
+        topic = OffsetCommitRequestTopic("", [partition], side.topic_id(step["topic"]))
+    else:
+        topic = OffsetCommitRequestTopic(side.called(step["topic"]), [partition])
+    request = OffsetCommitRequest(side.called(step["group"]), topics=[topic])
+    if "member" in step:
+        member = _member(side, step)
+        request.generation_id_or_member_epoch = member.generation + step.get("generation_shift", 0)
+        request.member_id, request.group_instance_id = member.id, member.instance_id
+    return Asked(ApiKey.OFFSET_COMMIT, step["v"], request, step["c"])
+
+
+def fetch_offsets(side: Side, step: Step) -> Asked:
+    """OffsetFetch of one group: some partitions, or all of them."""
+    topics = None
+    if step.get("partitions") is not None:
+        by_id = step["v"] >= OFFSETS_BY_ID
+        topics = [
+            OffsetFetchRequestTopics(*(("", parts, side.topic_id(topic)) if by_id else (side.called(topic), parts)))
+            for topic, parts in step["partitions"].items()
+        ]
+    group = OffsetFetchRequestGroup(side.called(step["group"]), topics)
+    request = OffsetFetchRequest(require_stable=step.get("stable", False), groups=[group])
+    return Asked(ApiKey.OFFSET_FETCH, step["v"], request, step["c"], reads=True)
+
+
+def delete_offset(side: Side, step: Step) -> Asked:
+    """OffsetDelete of one partition."""
+    topic = OffsetDeleteRequestTopic(side.called(step["topic"]), [OffsetDeleteRequestPartition(step["partition"])])
+    request = OffsetDeleteRequest(side.called(step["group"]), [topic])
+    return Asked(ApiKey.OFFSET_DELETE, step["v"], request, step["c"])
+
+
+def delete_group(side: Side, step: Step) -> Asked:
+    """DeleteGroups of one group."""
+    return Asked(ApiKey.DELETE_GROUPS, step["v"], DeleteGroupsRequest([side.called(step["group"])]), step["c"])
+
+
+def describe_group(side: Side, step: Step) -> Asked:
+    """DescribeGroups of one group."""
+    request = DescribeGroupsRequest([side.called(step["group"])], step.get("operations", False))
+    return Asked(ApiKey.DESCRIBE_GROUPS, step["v"], request, step["c"], reads=True)
+
+
+def find_coordinator(side: Side, step: Step) -> Asked:
+    """FindCoordinator of a group (0) or a transactional id (1)."""
+    key = side.called(step["name"])
+    request = FindCoordinatorRequest(key, step["type"], [key])
+    return Asked(ApiKey.FIND_COORDINATOR, step["v"], request, step["c"], reads=True)
+
+
+STEPS: dict[str, Builder] = {
+    "join": join,
+    "sync": sync,
+    "heartbeat": heartbeat,
+    "leave": leave,
+    "commit": commit,
+    "fetch_offsets": fetch_offsets,
+    "delete_offset": delete_offset,
+    "delete_group": delete_group,
+    "describe_group": describe_group,
+    "find_coordinator": find_coordinator,
+}

@@ -1,0 +1,144 @@
+"""Waiting for what a step set going to come to rest: each wait watches the cluster itself, none is a length of time.
+
+Kafka answers CreateTopics when its controller has the record, and its broker follows a moment later; it answers EndTxn
+before the markers are written. A history that ran on at once would compare moments, not behaviour.
+"""
+
+import time
+from itertools import count
+
+from comparison.connection import Closed
+from comparison.side import Side
+from protocol.apis import ApiKey
+from protocol.codec import known_versions
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+BELL = "comparison-bell"
+"""A topic whose settings are rung: when the broker shows the new value, it has followed everything before."""
+TOPIC, SET = 2, 0
+PATIENCE_S = 8.0
+_ring = count(1_000_000)
+
+
+class Restless(Exception):
+    """Something did not come to rest in time."""
+
+
+def patiently(what: str) -> "Deadline":
+    """A deadline for a wait."""
+    return Deadline(what, time.monotonic() + PATIENCE_S)
+
+
+class Deadline:
+    """Ends a wait that takes too long."""
+
+    def __init__(self, what: str, at: float) -> None:
+        self._what, self._at, self._turns = what, at, 0
+
+    def check(self, seen: object = "") -> None:
+        """Let a moment pass. Raises Restless, with what was seen last, when the time is up."""
+        if time.monotonic() > self._at:
+            raise Restless(f"{self._what} {seen}".strip())
+        self._turns += 1
+        time.sleep(min(0.001 * self._turns, 0.05))
+
+
+def metadata_followed(side: Side) -> None:
+    """Return when the broker has done whatever the metadata told it before this call.
+
+    Two strokes: the first value may arrive together with the change that is waited for, the second comes after it.
+    """
+    for _ in range(2):
+        value = str(next(_ring))
+        resource = AlterConfigsResource(TOPIC, BELL, [AlterableConfig("retention.ms", SET, value)])
+        side.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
+        asked = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, BELL, ["retention.ms"])])
+        deadline = patiently("the broker follows its metadata")
+        while True:
+            (result,) = side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked).results
+            if result.configs and result.configs[0].value == value:
+                break
+            deadline.check()
+
+
+def transaction_ended(side: Side, name: str) -> None:
+    """Return when a transactional id is in no state that its coordinator leaves by itself."""
+    request = DescribeTransactionsRequest([side.called(name)])
+    deadline = patiently(f"the transaction of {name} ends")
+    while True:
+        (state,) = side.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, request).transaction_states
+        passing = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+        if state.error_code not in passing and not state.transaction_state.startswith("Prepare"):
+            return
+        deadline.check(state.transaction_state)
+
+
+def requests_done(side: Side, connection: str) -> bool:
+    """Wait until everything that was sent on a connection is served; whether it was, or the broker hung up instead."""
+    try:
+        side.connection(connection).call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    except Closed:
+        side.connections.pop(connection).close()
+        return False
+    return True
+
+
+def warmed_up(side: Side) -> None:
+    """Return when the cluster is ready: internal topics there, every coordinator loaded, the bell hung."""
+    deadline = patiently("the coordinators load")
+    side.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(BELL, 1, 1)], 15_000))
+    for kind in (0, 1):
+        while True:
+            request = FindCoordinatorRequest("any", kind, ["any"])
+            (found,) = side.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+            if not found.error_code:
+                break
+            deadline.check()
+    for number in range(40):  # so many names reach every partition of a few
+        _answers_without_loading(side, f"warm-{number}", deadline)
+    metadata_followed(side)
+    side.close()
+
+
+def _answers_without_loading(side: Side, name: str, deadline: Deadline) -> None:
+    waiting = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    while side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000)).error_code in waiting:
+        deadline.check()
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, None)])
+    while side.call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code in waiting:
+        deadline.check()
+
+
+def partitions_of(side: Side, topic: str) -> int:
+    """How many partitions a topic has, by its full name; 0 where it does not exist."""
+    request = MetadataRequest([MetadataRequestTopic(topic)], False)
+    (found,) = side.call(ApiKey.METADATA, 12, request).topics
+    return len(found.partitions)
+
+
+def common_versions(*sides: Side) -> dict[ApiKey, tuple[int, int]]:
+    """The versions of each API that both clusters serve and this library can write."""
+    common: dict[ApiKey, tuple[int, int]] = {}
+    ranges = []
+    for side in sides:
+        answer = side.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("comparison", "1"))
+        ranges.append({each.api_key: (each.min_version, each.max_version) for each in answer.api_keys})
+    for key in set.intersection(*(set(each) for each in ranges)):
+        known = known_versions(key)
+        if known is not None:
+            lows, highs = zip(*(each[key] for each in ranges), known, strict=True)
+            common[ApiKey(key)] = (max(lows), min(highs))
+    return common

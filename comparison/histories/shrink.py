@@ -1,0 +1,25 @@
+"""The shortest history that still shows a difference (delta debugging: Zeller and Hildebrandt's ddmin)."""
+
+from collections.abc import Callable, Sequence
+
+from comparison.histories.asked import Step
+
+
+def shrunk(steps: Sequence[Step], shows: Callable[[Sequence[Step]], bool]) -> list[Step]:
+    """The steps without which the difference would not show; none of them can be left out alone.
+
+    ``shows`` plays a history and says whether the same difference is there.
+    """
+    left, parts = list(steps), 2
+    while len(left) > 1:
+        size = max(len(left) // parts, 1)
+        for start in range(0, len(left), size):
+            without = left[:start] + left[start + size :]
+            if without and shows(without):
+                left, parts = without, max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(parts * 2, len(left))
+    return left

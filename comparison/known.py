@@ -1,0 +1,38 @@
+"""The ledger: every difference to Apache Kafka that has a reason. `docs/divergences.md` is made of it."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from comparison.difference import Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One difference: where it shows, what each says, why, and since which version of Understudy it is known."""
+
+    id: str
+    api: str
+    field: str  # a pattern of fnmatch; `[` and `]` are written as they are
+    kafka: str
+    understudy: str
+    why: str
+    since: str
+    kafka_says: frozenset[object] | None = None
+    understudy_says: frozenset[object] | None = None
+
+    def covers(self, difference: Difference) -> bool:
+        """Whether a difference is this one."""
+        return (
+            fnmatchcase(difference.api, self.api)
+            and fnmatchcase(difference.field.replace("[]", ""), self.field.replace("[]", ""))
+            and (self.kafka_says is None or difference.kafka in self.kafka_says)
+            and (self.understudy_says is None or difference.understudy in self.understudy_says)
+        )
+
+
+KNOWN: tuple[Known, ...] = ()
+
+
+def explained(difference: Difference) -> Known | None:
+    """The entry that explains a difference."""
+    return next((known for known in KNOWN if known.covers(difference)), None)

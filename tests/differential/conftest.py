@@ -1,0 +1,38 @@
+"""One real Kafka and one Understudy for the session, and histories to play on both."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from comparison.exchange import Pair
+from comparison.histories.run import Histories, Report
+from comparison.side import Side
+from tests.differential.targets import Kafka, Understudy
+from tests.storage.kafka_tools import need_kafka
+
+REPORTS = pytest.StashKey[list[Report]]()
+
+
+@pytest.fixture(scope="session")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
+    """Both clusters, warmed up."""
+    need_kafka()
+    folder = tmp_path_factory.mktemp("differential")
+    ours = Understudy(folder / "understudy")
+    try:
+        theirs = Kafka(folder / "kafka")
+        try:
+            theirs.start()
+            yield Histories(Pair(Side(theirs.bootstrap), Side(ours.bootstrap)))
+        finally:
+            theirs.stop()
+    finally:
+        ours.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What the histories asked and covered."""
+    for report in config.stash.get(REPORTS, []):
+        terminalreporter.section("histories on both")
+        for row in report.lines():
+            terminalreporter.write_line(row)

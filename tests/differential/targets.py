@@ -1,0 +1,85 @@
+"""The two clusters of the differential tests: Understudy by its command, and a real Apache Kafka, set up alike."""
+
+from pathlib import Path
+from typing import Protocol
+
+from tests.clients.targets import free_ports
+from tests.serving import start
+from tests.storage.kafka_tools import RealBroker
+
+SETTINGS = {
+    "offsets.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.retention.check.interval.ms": "3600000",
+    "group.coordinator.append.linger.ms": "0",
+}
+"""As short and few as both need them; nothing that happens by the clock shall happen between two looks."""
+KAFKA_SETTINGS = {**SETTINGS, "broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+
+class Target(Protocol):
+    """A cluster of one broker that can be started, stopped and started again where it was."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Where it listens: the same after a restart."""
+        ...
+
+    def start(self) -> None:
+        """Run it; its data are what they were."""
+        ...
+
+    def stop(self, *, clean: bool) -> None:
+        """End it in good order, or by SIGKILL."""
+        ...
+
+
+class Kafka:
+    """A real Apache Kafka."""
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._broker = RealBroker(folder, {**KAFKA_SETTINGS, **(settings or {})}, heap="512m")
+
+    @property
+    def bootstrap(self) -> str:
+        """Where it listens."""
+        return self._broker.bootstrap
+
+    def start(self) -> None:
+        """Run it."""
+        self._broker.start()
+
+    def stop(self, *, clean: bool = False) -> None:
+        """End it."""
+        self._broker.stop(clean=clean)
+
+
+class Understudy:
+    """Ours, with a data directory, as the real one has."""
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        (self._port,) = free_ports(1)
+        self._options = {"port": self._port, "data_dir": folder, "settings": {**SETTINGS, **(settings or {})}}
+        self._server = start(**self._options)
+
+    @property
+    def bootstrap(self) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Run it, if it does not run."""
+        if not self._server.alive:
+            self._server = start(**self._options)
+
+    def stop(self, *, clean: bool = False) -> None:
+        """End it."""
+        if not clean:
+            self._server.process.kill()
+            self._server.process.wait()
+        self._server.stop()

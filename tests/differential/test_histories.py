@@ -1,0 +1,47 @@
+"""Histories that chance made up, played on a real Kafka and on ours: no answer, no log, no record may differ."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from comparison.histories.run import Histories, save, saved
+from tests.clients.targets import CACHE
+from tests.differential.conftest import REPORTS
+
+SAVED = Path(__file__).parent / "histories"
+FOUND = CACHE / "differences"
+"""Where histories that show something new are put, shortened; those that are understood move to SAVED."""
+
+
+def check(histories: Histories, seeds: Iterable[object], config: pytest.Config) -> None:
+    """Fail with the shortened histories that show a difference each time they are played."""
+    report = histories.run(seeds)
+    config.stash.setdefault(REPORTS, []).append(report)
+    for found in report.steady:
+        save(FOUND / f"seed-{found.seed}.json", "; ".join(map(str, found.differences)), found.steps, {})
+    assert not report.steady, "\n".join(map(str, report.steady))
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+def test_two_hundred_histories(histories: Histories, pytestconfig: pytest.Config) -> None:
+    """The slice that every change has to pass."""
+    check(histories, range(200), pytestconfig)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
+def test_twenty_thousand_histories(histories: Histories, pytestconfig: pytest.Config) -> None:
+    """Seeds that the slice does not have."""
+    check(histories, range(1_000, 21_000), pytestconfig)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("file", sorted(SAVED.glob("*.json")), ids=lambda file: file.stem)
+def test_what_once_differed(histories: Histories, file: Path) -> None:
+    """Each history showed a defect, which its file tells; and Kafka still answers what was recorded of it."""
+    history = saved(file)
+    played = histories.player.play(history["steps"], file.stem)
+    assert not played.differences, "\n".join(map(str, played.differences))
+    assert histories.pair.answers == history["kafka"]
