@@ -94,7 +94,9 @@ class ReplicatedPartition:
         """A broker's replica is within reach. What it has beyond the leader's history was never committed, and goes."""
         self.logs[broker_id] = log
         leader = self.logs.get(self.state.leader)
-        if leader is not None and leader is not log and not leader.offline and not log.offline:
+        if leader is log and not log.offline:
+            log.assign_epoch(self.state.leader_epoch)  # from its first moment on, also while it is empty
+        elif leader is not None and not leader.offline and not log.offline:
             self._cut_to(leader, log)
 
     def _cut_to(self, leader: PartitionLog, follower: PartitionLog) -> None:
