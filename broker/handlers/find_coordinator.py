@@ -20,6 +20,7 @@ _GROUP, _TRANSACTION, _SHARE = range(3)
 
 _TEXTS = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
     ErrorCode.INVALID_REQUEST: (
@@ -31,6 +32,8 @@ _TEXTS = {
 
 async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
     """Core B.6, in the order of the keys."""
+    if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
     share = request.key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
     if share and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -90,9 +93,10 @@ def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, Brok
 
 
 def refuse(request: FindCoordinatorRequest, error: KafkaError, version: int) -> FindCoordinatorResponse:  # noqa: ARG001
-    """On every key."""
+    """On every key, with the text of the code in every version, unlike an error of one key."""
+    text = _TEXTS.get(error.code, "")
     return FindCoordinatorResponse(
-        coordinators=[Coordinator(key, -1, "", -1, error.code) for key in request.coordinator_keys]
+        coordinators=[Coordinator(key, -1, "", -1, error.code, text) for key in request.coordinator_keys]
     )
 
 
