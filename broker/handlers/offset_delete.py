@@ -24,14 +24,12 @@ async def handle(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDel
     """Transactions E.4."""
     require_group(AclOperation.DELETE, request.group_id, ctx)
     sifted = sift(request.topics, ctx)
-    answered: Sequence[OffsetDeleteResponseTopic] = ()
-    if sifted.passed:
-        wanted = request.changed(topics=sifted.passed)
-        response: OffsetDeleteResponse = await ask_coordinator(
-            request.group_id, ctx, lambda machine, now_ms, to: machine.delete_offsets(wanted, now_ms, to)
-        )
-        answered = response.topics
-    return OffsetDeleteResponse(topics=merged(sifted.failed, answered, _answer))
+    # Also with no topic left: a group that does not exist is refused before any topic is.
+    wanted = request.changed(topics=sifted.passed)
+    response: OffsetDeleteResponse = await ask_coordinator(
+        request.group_id, ctx, lambda machine, now_ms, to: machine.delete_offsets(wanted, now_ms, to)
+    )
+    return OffsetDeleteResponse(topics=merged(sifted.failed, response.topics, _answer))
 
 
 def _answer(
