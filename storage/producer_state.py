@@ -202,9 +202,10 @@ class ProducerStates:
 
     def _check_marker(self, batch: RecordBatch, transaction_version: int) -> Accept:
         marker = parse_marker(batch)
-        entry = self._producers.get(batch.producer_id)
-        if marker is None or entry is None:
+        if marker is None:
             return Accept(batch, marker, transaction_version)
+        # A producer that is not known here has no epoch yet; a marker's may lie below even that.
+        entry = self._producers.get(batch.producer_id) or ProducerEntry(batch.producer_id)
         epoch = batch.producer_epoch
         behind = epoch < entry.producer_epoch  # M1
         if transaction_version >= 2 and epoch == entry.producer_epoch:
@@ -230,8 +231,8 @@ class ProducerStates:
 
     def _check_epoch(self, producer_id: int, producer_epoch: int) -> None:
         """S2, S4: only a smaller epoch is refused."""
-        entry = self._producers.get(producer_id)
-        if entry is not None and producer_epoch < entry.producer_epoch:
+        entry = self._producers.get(producer_id) or ProducerEntry(producer_id)
+        if producer_epoch < entry.producer_epoch:
             raise RecordsRejectedError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"producer {producer_id} sent epoch {producer_epoch}, its epoch here is {entry.producer_epoch}",

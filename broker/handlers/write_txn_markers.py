@@ -20,6 +20,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse:
@@ -49,10 +50,17 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             asked.transaction_version,
         )
         for place in _places(asked):
+            if not _can_be_written(asked) and place in ctx.node.partitions:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
     if outstanding:
         await answered.wait()
     return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
+
+
+def _can_be_written(marker: WritableTxnMarker) -> bool:
+    """A batch without producer id or epoch is no marker: Kafka fails over the whole request where it builds one."""
+    return marker.producer_id != NO_PRODUCER_ID and marker.producer_epoch != NO_PRODUCER_EPOCH
 
 
 def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
