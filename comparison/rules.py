@@ -116,7 +116,7 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("DescribeGroups", "members"): ("member_id",),
     ("__consumer_offsets", "members"): ("member_id",),
 }
-"""(API, field) of lists without an order, and the fields by which they are sorted before they are compared; none: plain values."""
+"""(API, field) of lists without an order, and the fields that sort them; none where they hold plain values."""
 
 
 def _without_ids(item: Any) -> str:
