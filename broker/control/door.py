@@ -45,7 +45,7 @@ async def _serve(cluster: "Cluster", options: ServeOptions, listener: socket.soc
     config = uvicorn.Config(
         build_app(cluster, options.control_token),
         log_config=None,
-        log_level="warning",
+        log_level="error",  # its warnings are about the peer: a Java client offers HTTP/2 with every request
         lifespan="off",
         access_log=False,
         server_header=False,

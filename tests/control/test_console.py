@@ -1,4 +1,7 @@
-"""The console's files, and who may ask the verbs from a browser. What the page does: test_console_in_chromium.py."""
+"""The console's files, and who may ask the verbs, from a browser and otherwise.
+
+What the page does: test_console_in_chromium.py.
+"""
 
 import re
 from collections.abc import Mapping
@@ -90,6 +93,14 @@ def test_a_name_that_somebody_points_at_this_machine_is_none_of_its_own(doors: D
     port = urlsplit(doors.url).port
     for host, status in (("other.example", 403), ("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("::1", 200)):
         assert ask(doors.url, "GET", "/v1/cluster", {"Host": f"{host}:{port}"})[0] == status
+
+
+def test_an_offer_to_speak_http_2_is_not_taken_and_not_logged(doors: Doors) -> None:
+    """Java's client makes it with every first request."""
+    before = doors.server.process.log_file.stat().st_size
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAAAAIAAAAB"}
+    assert ask(doors.url, "GET", "/v1/health", offer)[0] == 200
+    assert doors.server.process.log_file.stat().st_size == before
 
 
 def test_the_cluster_tells_what_each_broker_is_doing(doors: Doors) -> None:
