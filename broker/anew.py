@@ -62,7 +62,8 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset()) -> None:
         node.telemetry = Telemetry()
         if node.server is not None:
             node.server.end_silence()
-    if _IN_LOGS & keep:
+    await cluster.lifecycle.recall(range(1, cluster.options.brokers + 1))
+    if _IN_LOGS & keep:  # brokers that were added stay: they may hold what is kept
         await _delete(cluster, keep)
     else:
         _throw_away(cluster, keep)
@@ -73,6 +74,8 @@ def _throw_away(cluster: "Cluster", keep: frozenset[str]) -> None:
     waiting = _put_down(cluster)
     for node in cluster.nodes.values():
         wipe(node)
+    cluster.lifecycle.dismiss(range(1, cluster.options.brokers + 1))
+    cluster.removed.clear()
     if "clock" not in keep:
         cluster.clock.reset()
     cluster.open_state()
@@ -123,10 +126,10 @@ async def _serve_again(cluster: "Cluster") -> None:
     for node in cluster.nodes.values():
         if node.server is None or not node.server.listening:
             await cluster.bind(node)
-            assert node.server is not None
-            await node.server.accept()
         elif node.server.paused:
             node.server.resume()
+        assert node.server is not None
+        await node.server.accept()
 
 
 # --- snapshots -------------------------------------------------------------------------------------------------------
@@ -161,8 +164,10 @@ class Snapshots:
             PortTaken: somebody took the port of a broker that was down.
         """
         cluster = self._cluster
+        await cluster.lifecycle.recall(snapshot.files)
         cluster.journal.era += 1
         waiting = _put_down(cluster)
+        cluster.lifecycle.dismiss(snapshot.files)
         cluster.timelines.clear()
         for node in cluster.nodes.values():
             node.files = snapshot.files[node.id].snapshot()

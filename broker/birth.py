@@ -14,12 +14,12 @@ from broker.coordination.metadata.machine import MetadataMachine, bootstrap_reco
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.outcome import Notify
 from broker.coordination.runtime import Runtime
-from broker.endpoints import protocol_map
+from broker.endpoints import Endpoint, protocol_map
 from broker.log_dirs import path_of
 from broker.metadata_log import MetadataLog, formatted, next_epoch
 from broker.middleware import read_only
 from broker.node import Node
-from broker.options import TopicOption
+from broker.options import ServeOptions, TopicOption
 from broker.partition import ReplicatedPartition
 from broker.playing import levels_of
 from broker.settings import BrokerSettings
@@ -43,6 +43,21 @@ METADATA_CONFIG = LogConfig(cleanup_policy=(), retention_ms=-1, max_message_byte
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
 
 
+def new_node(cluster: "Cluster", broker_id: int, rack: str | None = None) -> Node:
+    """A broker that nobody has heard of: no directory is open, no listener is bound.
+
+    Raises:
+        EndpointError: there are no ports for it.
+    """
+    settings = {**cluster.options.settings, **(read_only.SETTINGS if cluster.options.read_only else {})}
+    if rack is not None:
+        settings["broker.rack"] = rack
+    node = Node(broker_id, BrokerSettings(broker_id, settings), cluster.partitions)
+    node.endpoints = endpoints_of(cluster.options, broker_id)
+    node.settings.on_change(partial(_follow_settings, cluster, node))
+    return node
+
+
 def open_node(cluster: "Cluster", broker_id: int) -> Node:
     """A broker with its data directory open and locked; no log is loaded yet.
 
@@ -51,10 +66,7 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
     """
     node = cluster.nodes.get(broker_id)
     if node is None:
-        quiet = read_only.SETTINGS if cluster.options.read_only else {}
-        node = Node(broker_id, BrokerSettings(broker_id, {**cluster.options.settings, **quiet}), cluster.partitions)
-        cluster.nodes[broker_id] = node
-        node.settings.on_change(partial(_follow_settings, cluster, node))
+        node = cluster.nodes[broker_id] = new_node(cluster, broker_id)
     if node.files is None:
         node.files = _files(cluster, broker_id)
     environment = LogEnvironment(
@@ -78,6 +90,17 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
     if broker_id == 1:
         cluster.cluster_id = node.logs.cluster_id
     return node
+
+
+def endpoints_of(options: ServeOptions, broker_id: int) -> tuple[Endpoint, ...]:
+    """The listeners of a broker; of one beyond those of the command line, the first one's with ports counted up.
+
+    Raises:
+        EndpointError: there are no such ports.
+    """
+    if broker_id <= len(options.listeners):
+        return options.listeners[broker_id - 1]
+    return tuple(endpoint.of_broker(broker_id - 1) for endpoint in options.listeners[0])
 
 
 def _follow_settings(cluster: "Cluster", node: Node, _changed: frozenset[str]) -> None:
@@ -236,6 +259,13 @@ def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:
     ]
     if wanted:
         cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.create_topics(wanted))
+
+
+def fence_the_absent(cluster: "Cluster") -> None:
+    """Brokers that the metadata knows and that do not come are given up: theirs is an older cluster's directory."""
+    machine = cluster.metadata.machine
+    for broker_id in [each for each in cluster.image.brokers if each not in cluster.nodes]:
+        cluster.metadata.submit(lambda _now_ms, absent=broker_id: machine.fence_broker(absent))  # type: ignore[misc]
 
 
 def wipe(node: Node) -> None:

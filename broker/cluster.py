@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from broker import descriptors
 from broker.anew import Snapshots
-from broker.birth import create_topics, load_logs, open_metadata, open_node, places, register
+from broker.birth import create_topics, fence_the_absent, load_logs, open_metadata, open_node, places, register
 from broker.chain import Middleware
 from broker.chance import new_seed, seeded, uuid_from
 from broker.clock import PushedClock
@@ -31,7 +31,7 @@ from broker.playing import versions_of
 from broker.producer_ids import ProducerIds
 from broker.releases import NEWEST
 from broker.releases import release as release_named
-from broker.server import BrokerServer
+from broker.server import BrokerServer, PortTaken
 from broker.settings import BrokerSettings
 from broker.settings.model import ResourceType
 from broker.upkeep import Upkeep
@@ -48,6 +48,8 @@ class Cluster:
         self.options, self.clock, self._tasks = options, clock, tasks
         self.seed = new_seed() if options.seed is None else options.seed
         self.nodes: dict[int, Node] = {}
+        self.removed: dict[int, Node] = {}
+        """Brokers that steering took out; added again, they have their ports and their directories."""
         self.partitions: dict[tuple[str, int], ReplicatedPartition] = {}
         self.random = seeded(self.seed)
         self.cluster_id = ""
@@ -111,7 +113,7 @@ class Cluster:
         self.random.seed(self.seed)
         if self.options.seed is not None or not self.cluster_id:
             self.cluster_id = uuid_text(self.new_uuid())
-        for broker_id in range(1, self.options.brokers + 1):
+        for broker_id in list(self.nodes) or range(1, self.options.brokers + 1):
             open_node(self, broker_id)
         self.metadata = open_metadata(self)
 
@@ -125,6 +127,7 @@ class Cluster:
             self.hosting.follow(topic.name, index)
         for node in self.nodes.values():
             register(self, node, same_life=restored)
+        fence_the_absent(self)
         self.upkeep.start()
 
     async def bind(self, node: Node) -> None:
@@ -134,11 +137,15 @@ class Cluster:
             PortTaken: somebody listens there.
         """
         dispatcher = Dispatcher(node, self, APIS, self.middleware, self.journal, self.timelines.middleware)
-        most = descriptors.for_connections(self.options.brokers)
+        most = descriptors.for_connections(len(self.nodes))
         node.server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks, most=most)
-        for endpoint in self.options.listeners[node.id - 1]:
+        for endpoint in node.endpoints:
             _, known = node.bound.get(endpoint.name, (endpoint, None))
-            node.bound[endpoint.name] = (endpoint, await node.server.listen(endpoint, known))
+            try:
+                node.bound[endpoint.name] = (endpoint, await node.server.listen(endpoint, known))
+            except PortTaken:
+                node.server.close()
+                raise
         node.settings.locate(places(self, node))
 
     @property

@@ -5,16 +5,20 @@ notices after ``broker.session.timeout.ms``: leaders and coordinators move to ot
 hands over first. A paused one reads nothing more, as a process under SIGSTOP.
 """
 
+from collections.abc import Container, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.birth import CONTROLLER, load_logs, open_node, register
+from broker.birth import CONTROLLER, load_logs, new_node, open_node, register
 from broker.clock import Timer
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.node import Node
 from broker.producer_ids import ProducerIds
+from broker.settings.model import ResourceType
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -56,12 +60,12 @@ class Lifecycle:
         if node.up:
             raise WrongState(f"broker {node.id} is running")
         cluster = self._cluster
+        await cluster.bind(node)
         self._heard(node)
         open_node(cluster, node.id)
         assert node.logs is not None
         if node.id == CONTROLLER:
             node.logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
-        await cluster.bind(node)
         load_logs(cluster, node)
         for topic, index, state in list(cluster.image.all_partitions()):
             if node.id in state.replicas:
@@ -69,6 +73,86 @@ class Lifecycle:
         register(cluster, node)
         assert node.server is not None
         await node.server.accept()
+
+    async def add(self, broker_id: int | None = None, *, rack: str | None = None, port: int | None = None) -> Node:
+        """One more broker; one that was removed comes back with its ports and its logs.
+
+        By default its id follows the highest one. ``port`` is that of its first listener; by default fixed ports count
+        up with the ids, as those of the first brokers do. As in Kafka, no partition moves to it by itself.
+
+        Raises:
+            WrongState: the id is taken, or there is no place for its data. EndpointError: there are no such ports.
+            PortTaken: somebody else has one.
+        """
+        cluster = self._cluster
+        if broker_id is None:
+            broker_id = max(cluster.nodes) + 1
+        if broker_id in cluster.nodes:
+            raise WrongState(f"there is a broker {broker_id} already")
+        if cluster.options.read_only:
+            raise WrongState("a data directory that is only read has no place for another broker")
+        if cluster.options.data_dir is not None and cluster.options.brokers == 1:
+            raise WrongState("the data directory is laid out for one broker; start with --brokers 2, or without it")
+        node = cluster.removed.get(broker_id) or new_node(cluster, broker_id, rack)
+        if rack is not None:
+            node.rack = rack
+        if port is not None:
+            main, *others = node.endpoints
+            node.endpoints = (replace(main, port=port, advertised_port=None), *others)
+            node.bound.pop(main.name, None)
+        self._join(node)
+        try:
+            await self.start(node)
+        except OSError:
+            self._leave(node)
+            raise
+        cluster.hosting.reconfigure(ResourceType.BROKER, "")
+        return node
+
+    def remove(self, node: Node) -> None:
+        """Out of the cluster: controlled shutdown, if it is up, then unregistered (core B.13).
+
+        Its replicas stay listed, as in Kafka. Raises WrongState for the one that holds the cluster's metadata.
+        """
+        if node.id == CONTROLLER:
+            raise WrongState(f"broker {node.id} holds the cluster's metadata and cannot be removed; stop it or kill it")
+        self._heard(node)
+        if node.up:
+            self.stop(node)
+        machine = self._cluster.metadata.machine
+        with suppress(KafkaError):  # a client has unregistered it already
+            self._cluster.metadata.submit(lambda _now_ms: machine.unregister_broker(node.id))
+        self._leave(node)
+
+    async def recall(self, broker_ids: Iterable[int]) -> None:
+        """Have these brokers, for a cluster that is about to be put back: those that are not here come, not up yet.
+
+        Raises:
+            PortTaken: one that was never here finds no port.
+        """
+        for broker_id in broker_ids:
+            if broker_id not in self._cluster.nodes:
+                node = self._cluster.removed.get(broker_id) or new_node(self._cluster, broker_id)
+                self._join(node)
+                if not node.bound:
+                    await self._cluster.bind(node)
+
+    def dismiss(self, broker_ids: Container[int]) -> None:
+        """Have no others than these: of a cluster that is put down, and is put back without them."""
+        for node in [node for node in self._cluster.nodes.values() if node.id not in broker_ids]:
+            self._leave(node)
+
+    def _join(self, node: Node) -> None:
+        nodes = self._cluster.nodes
+        self._cluster.removed.pop(node.id, None)
+        ordered = sorted([*nodes.items(), (node.id, node)])
+        nodes.clear()
+        nodes.update(ordered)
+
+    def _leave(self, node: Node) -> None:
+        if node.server is not None:
+            node.server.close()
+        self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
 
     def pause(self, node: Node) -> None:
         """Read nothing more, from nobody. Raises WrongState if it is down."""

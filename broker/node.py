@@ -73,6 +73,8 @@ class Node:
         self.telemetry = Telemetry()
         self.internal_counts: dict[str, int] = {}
         """Internal topic -> its partitions when the broker started; a later change is not followed, as in Kafka."""
+        self.endpoints: tuple[Endpoint, ...] = ()
+        """The listeners that it is to open."""
         self.bound: dict[str, tuple[Endpoint, int]] = {}
         """Listener name -> the listener and the port that it got."""
         self.files: Files | None = None

@@ -165,6 +165,11 @@ VERBS = (
          "forget a producer's state, which is what KIP-360 recovers from"),
     Verb("retention run", "POST", "/v1/retention/run", "retention.run()", "apply retention now"),
     Verb("compaction run", "POST", "/v1/compaction/run", "compaction.run()", "compact now"),
+    Verb("brokers add", "POST", "/v1/brokers", "brokers.add(...)", "one more broker, empty",
+         body=(Param("id", "its id; by default the next one", "int"), Param("rack", "its rack"),
+               Param("port", "port of its first listener; 0: a free one", "int"))),
+    Verb("brokers remove", "DELETE", "/v1/brokers/{broker}", "brokers[broker].remove()",
+         "take it out of the cluster for good: leaders move, and it is unregistered"),
     *(Verb(f"brokers {word}", "POST", f"/v1/brokers/{{broker}}/{word}", f"brokers[broker].{word}()", text)
       for word, text in (("kill", "reset its connections, lose its memory"), ("stop", "stop it in good order"),
                          ("start", "start it again, recovering its log"), ("pause", "let it accept and read nothing"),

@@ -5,7 +5,7 @@ from typing import Any
 from broker.anew import KEPT
 from broker.anew import reset as reset_cluster
 from broker.control.asked import Asked
-from broker.control.brokers import state_of
+from broker.control.brokers import told
 from broker.control.problems import unprocessable
 
 RESET = {
@@ -25,25 +25,10 @@ async def health(asked: Asked) -> dict[str, Any]:  # noqa: ARG001
 async def describe(asked: Asked) -> dict[str, Any]:
     """Brokers, controller, features, the release that is emulated, the seed."""
     cluster = asked.cluster
-    brokers = []
-    for node, (host, port) in zip(cluster.nodes.values(), cluster.bootstrap, strict=True):
-        registration = cluster.image.brokers.get(node.id)
-        brokers.append(
-            {
-                "id": node.id,
-                "host": host,
-                "port": port,
-                "rack": node.rack,
-                "up": node.up,
-                "state": state_of(node),
-                "fenced": registration is None or registration.fenced,
-                "epoch": node.epoch,
-            }
-        )
     return {
         "cluster_id": cluster.cluster_id,
         "controller": 1,
-        "brokers": brokers,
+        "brokers": [told(cluster, node) for node in cluster.nodes.values()],
         "features": dict(cluster.image.features),
         "as_version": cluster.release.name,
         "seed": cluster.seed,

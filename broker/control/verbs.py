@@ -67,6 +67,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("POST", "/v1/topics/{topic}/records", records.write, records.WRITE),
     Verb("POST", "/v1/retention/run", cluster.run_retention),
     Verb("POST", "/v1/compaction/run", cluster.run_compaction),
+    Verb("POST", "/v1/brokers", brokers.add, brokers.ADD),
+    Verb("DELETE", "/v1/brokers/{broker}", brokers.remove),
     Verb("POST", "/v1/brokers/{broker}/kill", brokers.kill),
     Verb("POST", "/v1/brokers/{broker}/stop", brokers.stop),
     Verb("POST", "/v1/brokers/{broker}/start", brokers.start),

@@ -31,9 +31,19 @@ class AsyncBroker(AsyncPart):
         """End the pause."""
         await self._ask("brokers resume")
 
+    async def remove(self) -> None:
+        """Take it out of the cluster for good: it stops in good order and is unregistered."""
+        await self._ask("brokers remove")
+
 
 class AsyncBrokers(AsyncPart):
     """The brokers, by id."""
+
+    async def add(self, *, id: int | None = None, rack: str | None = None, port: int | None = None) -> results.Broker:
+        """One more broker, empty; by default with the next id, and its first listener's port counted up as well."""
+        said = {"id": id, "rack": rack, "port": port}
+        given = {name: value for name, value in said.items() if value is not None}
+        return build(results.Broker, await self._ask("brokers add", **given))
 
     def __getitem__(self, broker: int) -> AsyncBroker:
         """The broker with this id."""

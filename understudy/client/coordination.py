@@ -32,9 +32,19 @@ class Broker(Part):
         """End the pause."""
         self._ask("brokers resume")
 
+    def remove(self) -> None:
+        """Take it out of the cluster for good: it stops in good order and is unregistered."""
+        self._ask("brokers remove")
+
 
 class Brokers(Part):
     """The brokers, by id."""
+
+    def add(self, *, id: int | None = None, rack: str | None = None, port: int | None = None) -> results.Broker:
+        """One more broker, empty; by default with the next id, and its first listener's port counted up as well."""
+        said = {"id": id, "rack": rack, "port": port}
+        given = {name: value for name, value in said.items() if value is not None}
+        return build(results.Broker, self._ask("brokers add", **given))
 
     def __getitem__(self, broker: int) -> Broker:
         """The broker with this id."""
