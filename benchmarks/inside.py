@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import anyio
 
-from broker.clock import PushedClock
+from broker.clock import PushedClock, turns
 from broker.cluster import Cluster
 from broker.endpoints import Endpoint
 from broker.options import ServeOptions, topic_option
@@ -50,7 +50,7 @@ class Wire(asyncio.Transport):
 
     def write(self, data: Buffer) -> None:
         """One buffer of an answer."""
-        self.writelines([data])
+        self.writelines((data,))
 
     def writelines(self, list_of_data: Any) -> None:
         """All buffers of an answer."""
@@ -139,4 +139,12 @@ def run(body: Callable[[], Any]) -> Any:
     """Run a coroutine function on the loop that the server has."""
     import uvloop  # noqa: PLC0415 - not on every platform
 
-    return cast("Any", anyio.run(body, backend_options={"loop_factory": uvloop.new_event_loop}))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(body())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the others run until it is so."""
+    async with asyncio.timeout(20):
+        while not condition():
+            await turns(1)

@@ -50,6 +50,12 @@ class Slices:
             self._until_ns = stopwatch_ns() + self._slice_ns
 
 
+async def turns(count: int) -> None:
+    """Let the loop go round so often: what has arrived is read, and the others run."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 class Timer:
     """Something to be called at ``at_ms``; :meth:`cancel` makes it never happen."""
 

@@ -103,6 +103,10 @@ class Connections(Generic[C]):
         self.partial = Silence[C](PARTIAL_TIMEOUT, settings, clock, _too_slow)
         self._waiting: deque[C] = deque()
         self._by_host: Counter[str] = Counter()
+        self.budget_bytes = 0
+        """How many bytes requests may take that are not being served yet."""
+        settings.on_change(lambda _: self._set_budget())
+        self._set_budget()
 
     def join(self, connection: C, host: str) -> bool:
         """Take in a connection from that host; false where it is to be closed at once.
@@ -154,11 +158,9 @@ class Connections(Generic[C]):
             self.partial.forget(slowest)
             slowest.refuse(f"unfinished requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
 
-    @property
-    def budget_bytes(self) -> int:
-        """How many bytes requests may take that are not being served yet."""
+    def _set_budget(self) -> None:
         given = self._settings.long("queued.max.request.bytes")
-        return DEFAULT_HELD_BYTES if given < 0 else given
+        self.budget_bytes = DEFAULT_HELD_BYTES if given < 0 else given
 
     @property
     def roomy(self) -> bool:

@@ -122,7 +122,9 @@ class Dispatcher:
         limits = steered.get(header.api_key, ()) if steered else ()
         if limits is None:
             raise Disconnect(f"{api.key.title} is not served on this connection")
-        low, high = limits or api.range(unstable=self._node.settings.boolean("unstable.api.versions.enable"))
+        low, high = limits or api.versions
+        if not limits and api.unstable is not None:
+            low, high = api.range(unstable=self._node.settings.boolean("unstable.api.versions.enable"))
         if low <= header.api_version <= high:
             return api
         if header.api_key == ApiKey.API_VERSIONS:

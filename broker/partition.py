@@ -222,6 +222,11 @@ class ReplicatedPartition:
         """Call whenever offsets or leadership may have moved, until :meth:`unwatch`."""
         self._watchers.add(call)
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._watchers)
+
     def unwatch(self, call: Callable[[], None]) -> None:
         """Call no more."""
         self._watchers.discard(call)

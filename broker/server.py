@@ -14,7 +14,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from broker.chain import Disconnect, NeverAnswer
-from broker.clock import Clock, Slices, Waiter
+from broker.clock import Clock, Slices, Waiter, turns
 from broker.connections import Connections
 from broker.context import Connection
 from broker.dispatch import Dispatcher, named_in
@@ -22,6 +22,7 @@ from broker.endpoints import Endpoint
 from broker.refusals import Refusals
 from broker.settings import BrokerSettings
 from broker.wire import Sending
+from protocol.apis import ApiKey
 from protocol.compiled import Parts
 from protocol.connection import SCRATCH_BYTES, FrameReader
 
@@ -33,6 +34,8 @@ _TRUSTING_BYTES = 2 * 1024 * 1024  # and where it is not
 _PROGRESS_BYTES = 64 * 1024  # a frame under way that grows by this much has not stalled
 _TURN_US = 2000  # a peer that has sent many requests at once is served for so long, then the others are
 _JOIN_BELOW_BYTES = 64 * 1024
+_TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, until what was sent right behind has been read
+_METADATA = ApiKey.METADATA.to_bytes(2, "big")
 
 
 class PortTaken(OSError):
@@ -134,6 +137,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._queued_bytes = 0
         self._held_bytes = 0
         self._progress_bytes = 0  # of the frame under way when it was last seen to grow
+        self._held: Parts = []  # an answer that goes out with the next one
+        self._told = False  # metadata, once
         self._arrived: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._reading = True
@@ -165,7 +170,9 @@ class ClientConnection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Where the transport puts the next bytes."""
         reader = self._reader
-        reader.first_bytes = _TRUSTING_BYTES if self._server.connections.roomy else _CAUTIOUS_BYTES
+        connections = self._server.connections
+        trusting = not connections.held_bytes or connections.roomy
+        reader.first_bytes = _TRUSTING_BYTES if trusting else _CAUTIOUS_BYTES
         return reader.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -187,14 +194,16 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _account(self) -> None:
         """Tell what memory is held for this peer, and whether a frame under way makes progress."""
         reader, connections = self._reader, self._server.connections
-        pending = reader.pending_bytes
+        pending, held = reader.pending_bytes, self._queued_bytes
+        if pending:
+            held += reader.held_bytes
         if not pending:
-            connections.partial.forget(self)
-            self._progress_bytes = 0
+            if self._progress_bytes:
+                connections.partial.forget(self)
+                self._progress_bytes = 0
         elif not self._progress_bytes or not 0 <= pending - self._progress_bytes < _PROGRESS_BYTES:
             connections.partial.heard(self)
             self._progress_bytes = pending
-        held = self._queued_bytes + reader.held_bytes
         if held != self._held_bytes:
             more, self._held_bytes = held - self._held_bytes, held
             connections.hold(more)
@@ -238,6 +247,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def hang_up(self, *, reset: bool = False) -> None:
         """Close; what is already written still goes out, unless it is a reset or the peer does not read."""
+        if self._held and not reset:
+            self._flush()
         self._closed = True
         self._server.connections.leave(self)
         self._release()
@@ -300,9 +311,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._lost:
             return frame
         self._account()
-        few = len(self._frames) < _READ_AHEAD_FRAMES // 2 and self._queued_bytes <= _READ_AHEAD_BYTES
-        if few and not self._reader.complaint:
-            self.go_on_reading()
+        if not self._reading and not self._reader.complaint:
+            few = len(self._frames) < _READ_AHEAD_FRAMES // 2 and self._queued_bytes <= _READ_AHEAD_BYTES
+            if few:
+                self.go_on_reading()
         return frame
 
     async def _answer(self, frame: bytearray) -> None:
@@ -318,13 +330,35 @@ class ClientConnection(asyncio.BufferedProtocol):
             return
         if isinstance(parts, Sending):
             await self._send(parts)
-        elif parts is not None and not self._closed and not self._lost:
+        elif parts is not None and not await self._may_wait(frame, parts) and not self._closed and not self._lost:
             self._write(parts)
         if self._writable is not None:
             await self._writable
         if self.info.throttled_until_ms:
             until_ms, self.info.throttled_until_ms = self.info.throttled_until_ms, 0
             await Waiter().wait(self._server.clock, until_ms)
+
+    async def _may_wait(self, frame: bytearray, parts: Parts) -> bool:
+        """Whether an answer is held back until the next request, which is here already, is answered or waits.
+
+        With the first metadata librdkafka gives up the connection that it asked on, and with it the FindCoordinator
+        that it sent right behind; then it pauses for 50 ms. It never does where both answers come together.
+        """
+        if frame[:2] != _METADATA:
+            return False
+        if not self._frames and not self._told:
+            await turns(_TURNS_FOR_THE_NEXT)
+        self._told = True
+        if not self._frames or self._closed or self._lost:
+            return False
+        self._held += parts
+        asyncio.get_running_loop().call_soon(self._flush)
+        return True
+
+    def _flush(self) -> None:
+        """Write what was held back."""
+        if self._held and not self._closed and not self._lost:
+            self._write([])
 
     async def _send(self, sending: Sending) -> None:
         """Write what a fault has made of an answer."""
@@ -340,6 +374,8 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _write(self, parts: Parts) -> None:
         self._server.connections.idle.heard(self)
+        if self._held:
+            parts, self._held = self._held + parts, []
         if sum(map(len, parts)) < _JOIN_BELOW_BYTES:
             self.transport.write(b"".join(parts))
         else:

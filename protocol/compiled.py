@@ -56,7 +56,11 @@ def uvarint(value: int) -> bytes:
 def put_string(out: Parts, text: str | bytes | None, flexible: bool) -> None:
     """A string with its length; ``None`` becomes "" where this version knows no null (JoinGroup's protocol name)."""
     raw = text.encode() if isinstance(text, str) else text or b""
-    out.append((uvarint(len(raw) + 1) if flexible else struct.pack(">h", len(raw))) + raw)
+    if flexible:
+        size = len(raw) + 1
+        out.append((_ONE_BYTE[size] if size < 0x80 else uvarint(size)) + raw)
+    else:
+        out.append(struct.pack(">h", len(raw)) + raw)
 
 
 def put_data(out: Parts, data: Any, flexible: bool) -> None:

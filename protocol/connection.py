@@ -78,7 +78,8 @@ class FrameReader:
             if end - start < size:
                 if size >= _LARGE_BYTES:
                     self._frame = bytearray(min(size, max(self.first_bytes, 2 * (end - start))))
-                    self._frame[: end - start] = source[start:end]
+                    with memoryview(self._frame) as room, memoryview(source) as read:
+                        room[: end - start] = read[start:end]
                     self._frame_size, self._filled = size, end - start
                     return frames
                 break

@@ -48,8 +48,9 @@ def read_produce_request(frame: bytes | bytearray, at: int, version: int) -> Pro
             name = text or ""
         partitions, at = _partitions(frame, view, at, flexible)
         topics.append(TopicProduceData(name, partitions, topic_id))
-        at = skip_tags(frame, at, flexible)
-    skip_tags(frame, at, flexible)
+        at = skip_tags(frame, at) if flexible else at
+    if flexible:
+        skip_tags(frame, at)
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
 
 
@@ -71,7 +72,7 @@ def _partitions(
             records = _slice(view, at, size)
             at += size
         partitions.append(PartitionProduceData(index, records))
-        at = skip_tags(frame, at, flexible)
+        at = skip_tags(frame, at) if flexible else at
     return partitions, at
 
 

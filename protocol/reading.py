@@ -8,7 +8,7 @@ is made of it. A test holds every reader equal to kio's.
 import dataclasses
 import struct
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -85,7 +85,10 @@ def _size(frame: Buffer, at: int, flexible: bool, *, wide: bool) -> tuple[int, i
 
 def read_string(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[str | None, int]:
     """A string. What is no UTF-8 is read as Java reads it: with replacement characters."""
-    size, at = _size(frame, at, flexible, wide=False)
+    if flexible and 0 < frame[at] < 0x80:
+        size, at = frame[at] - 1, at + 1
+    else:
+        size, at = _size(frame, at, flexible, wide=False)
     if size < 0:
         if nullable:
             return None, at
@@ -111,7 +114,10 @@ def read_bytes(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[
 
 def read_count(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[int, int]:
     """An array's length, -1 for null; every element takes at least one byte."""
-    count, at = _size(frame, at, flexible, wide=True)
+    if flexible and 0 < frame[at] < 0x80:
+        count, at = frame[at] - 1, at + 1
+    else:
+        count, at = _size(frame, at, flexible, wide=True)
     if count < 0 and not nullable:
         raise Unreadable("null where an array is required")
     if count > len(frame) - at:
@@ -121,10 +127,8 @@ def read_count(frame: Buffer, at: int, flexible: bool, nullable: bool) -> tuple[
     return count, at
 
 
-def skip_tags(frame: Buffer, at: int, flexible: bool) -> int:
-    """The position after a tag section that nobody reads; older versions have none."""
-    if not flexible:
-        return at
+def skip_tags(frame: Buffer, at: int) -> int:
+    """The position after a tag section that nobody reads."""
     if not frame[at]:
         return at + 1
     tags, at = read_uvarint(frame, at)
@@ -138,6 +142,7 @@ def skip_tags(frame: Buffer, at: int, flexible: bool) -> int:
     return at
 
 
+@lru_cache(4096)
 def uuid_or_none(raw: bytes) -> UUID | None:
     """The zero UUID is none."""
     return None if raw == _ZERO else UUID(bytes=raw)

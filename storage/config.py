@@ -5,7 +5,7 @@ entered. Table: core appendix 2 (Kafka: LogConfig).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 MAX_LONG: Final = 2**63 - 1
@@ -45,25 +45,23 @@ class LogConfig:
     segment_jitter_ms: int = 0
     segment_ms: int = 604_800_000
 
-    @property
-    def compact(self) -> bool:
-        """Whether the cleaner works on the log."""
-        return "compact" in self.cleanup_policy
+    compact: bool = field(init=False, default=False)
+    """Whether the cleaner works on the log."""
+    log_append_time: bool = field(init=False, default=False)
+    """Whether the broker's time replaces the producers'."""
+    segment_size: int = field(init=False, default=0)
+    """The size in bytes at which a segment is rolled."""
+
+    def __post_init__(self) -> None:
+        """What every append asks is worked out once."""
+        object.__setattr__(self, "compact", "compact" in self.cleanup_policy)
+        object.__setattr__(self, "log_append_time", self.message_timestamp_type == "LogAppendTime")
+        object.__setattr__(self, "segment_size", self.internal_segment_bytes or self.segment_bytes)
 
     @property
     def delete(self) -> bool:
         """Whether time and size retention apply."""
         return "delete" in self.cleanup_policy
-
-    @property
-    def segment_size(self) -> int:
-        """The size in bytes at which a segment is rolled."""
-        return self.internal_segment_bytes or self.segment_bytes
-
-    @property
-    def log_append_time(self) -> bool:
-        """Whether the broker's time replaces the producers'."""
-        return self.message_timestamp_type == "LogAppendTime"
 
     @property
     def max_segment_ms(self) -> int:
@@ -95,7 +93,7 @@ def _parse(text: str, kind: object) -> object:
     return float(text) if kind is float else text
 
 
-_KINDS: Final = {field.name.replace("_", "."): type(field.default) for field in fields(LogConfig)}
+_KINDS: Final = {each.name.replace("_", "."): type(each.default) for each in fields(LogConfig) if each.init}
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()
 """Kafka's defaults; logs without settings of their own share it."""

@@ -151,8 +151,10 @@ def upper_bound_of(log: "PartitionLog", piece: LogSlice, bound: int) -> int:
 
 def aborted_transactions(log: "PartitionLog", fetch_offset: int, upper_offset: int) -> list[tuple[int, int]]:
     """See `PartitionLog.aborted_transactions`."""
-    found = []
+    found: list[tuple[int, int]] = []
     for segment in log.segments.from_offset(fetch_offset):
+        if not segment.txn_index.entries:
+            continue
         transactions, is_complete = segment.txn_index.search(fetch_offset, upper_offset)
         found += [(transaction.producer_id, transaction.first_offset) for transaction in transactions]
         if is_complete:

@@ -7,7 +7,7 @@ Kafka: LogValidator.
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.records.batch import NO_TIMESTAMP, RecordBatch
+from protocol.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, RecordBatch
 from protocol.records.records import spans
 from protocol.records.walk import Span, Walked
 from storage.config import LogConfig
@@ -21,7 +21,7 @@ def may_have_bad_records(batch: RecordBatch, walked: Walked, config: LogConfig, 
     """Whether some record can fail, told by the earliest and the latest timestamp and by whether a key is missing."""
     if config.compact and walked.has_null_key:
         return True
-    if batch.is_log_append_time:
+    if batch.attributes & TIMESTAMP_TYPE_BIT:
         return True
     if config.log_append_time:
         return False

@@ -12,6 +12,8 @@ from typing import Final
 from protocol.errors import ErrorCode
 from protocol.records.batch import (
     BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CONTROL_BIT,
     LOG_OVERHEAD,
     MAGIC_V2,
     NO_TIMESTAMP,
@@ -171,7 +173,7 @@ def validate_append(
         _check_crc(batch)
         return batch
     _check_header(batch, config, origin)
-    source = batch.codec
+    source = batch.attributes & CODEC_MASK
     # A marker stays as it is, and so does what has no records.
     target = _TARGETS.get(config.compression_type, source)
     if target != source and (batch.record_count <= 0 or batch.is_control):
@@ -228,8 +230,9 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
             ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
         )
     _check_crc(batch)
-    if batch.codec > Codec.ZSTD:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression code {batch.codec}")
+    codec = batch.attributes & CODEC_MASK
+    if codec > Codec.ZSTD:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression code {codec}")
     if not is_client:
         return
     count = batch.record_count
@@ -237,9 +240,9 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
         raise RecordsRejectedError(
             ErrorCode.INVALID_RECORD, f"{count} records with a last offset delta of {batch.last_offset_delta}"
         )
-    if count > _MOST_COMPRESSED_RECORDS and batch.codec:
+    if count > _MOST_COMPRESSED_RECORDS and codec:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"{count} records in a compressed batch")
-    if batch.is_control:
+    if batch.attributes & CONTROL_BIT:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a client sent a control batch")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise RecordsRejectedError(
@@ -255,7 +258,7 @@ def _check_crc(batch: RecordBatch) -> None:
 
 def _readable(batch: RecordBatch, limit: int) -> Buffer:
     """The records, decompressed; where there is nothing to decompress, as they lie in the request."""
-    if not batch.codec:
+    if not batch.attributes & CODEC_MASK:
         return batch.records_view
     try:
         return record_bytes(batch, limit)

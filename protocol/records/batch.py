@@ -222,7 +222,8 @@ class RecordBatch:
 
         Bits that Kafka does not know stay as sent, unless the header is stamped anyway: then it loses them.
         """
-        if log_append_time == self.is_log_append_time and max_timestamp_ms == self.max_timestamp_ms:
+        is_log_append_time = self.attributes & TIMESTAMP_TYPE_BIT != 0
+        if log_append_time == is_log_append_time and max_timestamp_ms == self.max_timestamp_ms:
             return
         attributes = self.attributes & (CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT)
         if log_append_time:

@@ -1,0 +1,149 @@
+"""What a request costs, in counts that do not depend on the machine: copies, writes, encodings, wake-ups, calls."""
+
+import sys
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from benchmarks import frames, inside
+from benchmarks.inside import Peer
+from broker import dispatch
+from broker.clock import Waiter
+from broker.cluster import Cluster
+from protocol import codec
+
+Body = Callable[[Cluster, Peer], Awaitable[None]]
+
+
+def with_peer(body: Body) -> None:
+    """Run with a broker that has one topic, and a connection to it."""
+
+    async def run() -> None:
+        async with inside.broker("t:1") as cluster:
+            with Peer(cluster) as peer:
+                await body(cluster, peer)
+
+    inside.run(run)
+
+
+def test_a_produce_request_is_copied_nowhere() -> None:
+    """The transport fills the frame, and the log keeps it."""
+    frame = frames.produce("t", records=800, size=1000)
+
+    async def body(_cluster: Cluster, peer: Peer) -> None:
+        await peer.ask(frame)
+        tracemalloc.start()
+        try:
+            await peer.ask(frame)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(frame) <= most < len(frame) * 1.05
+
+    with_peer(body)
+
+
+def test_a_fetch_answer_is_made_of_slices_of_the_log() -> None:
+    """A megabyte goes out without being copied."""
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        await peer.ask(frames.produce("t", records=800, size=1000))
+        frame = frames.fetch(cluster.partitions["t", 0].topic_id, offset=0)
+        await peer.ask(frame)
+        tracemalloc.start()
+        try:
+            parts = await peer.ask(frame)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert sum(map(len, parts)) > 800_000
+        assert most < 40_000
+
+    with_peer(body)
+
+
+def test_a_response_is_encoded_once_and_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stands around the handler: journal, faults, timelines."""
+    encoded: list[int] = []
+    encode = codec.encode_response
+
+    def counting(key: int, *rest: Any) -> Any:
+        encoded.append(key)
+        return encode(key, *rest)
+
+    monkeypatch.setattr(dispatch, "encode_response", counting)
+
+    async def body(_cluster: Cluster, peer: Peer) -> None:
+        before = peer.wire.writes
+        await peer.ask(frames.produce("t", records=1, size=100))
+        assert encoded == [0]
+        assert peer.wire.writes - before == 1
+
+    with_peer(body)
+
+
+def test_metadata_and_what_was_sent_right_behind_go_out_together() -> None:
+    """librdkafka gives up the connection with the metadata that it gets there, and what it still waits for with it."""
+
+    async def body(_cluster: Cluster, peer: Peer) -> None:
+        for frame in (frames.metadata("t"), frames.find_coordinator("g")):
+            await peer.ask(frame)  # what is compiled on first use takes more than a turn
+        before = peer.wire.writes
+        answer = b"".join(await peer.ask(frames.metadata("t") + frames.find_coordinator("g")))
+        first = int.from_bytes(answer[:4]) + 4
+        assert first < len(answer)
+        assert int.from_bytes(answer[first : first + 4]) + 4 == len(answer) - first
+        assert peer.wire.writes - before == 1
+
+    with_peer(body)
+
+
+def test_an_append_wakes_a_fetch_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits is answered by the first batch that comes."""
+    woken: list[Waiter] = []
+    wake = Waiter.wake
+
+    def counting(waiter: Waiter) -> None:
+        woken.append(waiter)
+        wake(waiter)
+
+    monkeypatch.setattr(Waiter, "wake", counting)
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        with Peer(cluster) as reader:
+            reader.send(frames.fetch(cluster.partitions["t", 0].topic_id, offset=0, max_wait_ms=60_000))
+            await inside.until(lambda: bool(cluster.partitions["t", 0].watched))
+            await peer.ask(frames.produce("t", records=1, size=100))
+            await inside.until(lambda: reader.wire.writes == 1)
+            assert len(woken) == 1
+
+    with_peer(body)
+
+
+@pytest.mark.parametrize(("name", "most"), [("produce", 165), ("fetch", 150)])
+def test_a_small_request_takes_few_calls(name: str, most: int) -> None:
+    """Of Python functions, from the bytes to the bytes: at half a microsecond each they are what a request costs."""
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        produce = frames.produce("t", records=1, size=100)
+        frame = produce if name == "produce" else frames.fetch(cluster.partitions["t", 0].topic_id, offset=9)
+        for _ in range(10):
+            await peer.ask(produce)
+        await peer.ask(frame)
+        calls = 0
+
+        def count(_frame: FrameType, event: str, _argument: Any) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        sys.setprofile(count)
+        try:
+            await peer.ask(frame)
+        finally:
+            sys.setprofile(None)
+        assert calls <= most
+
+    with_peer(body)
