@@ -17,6 +17,7 @@ from broker.coordination.runtime import Runtime
 from broker.endpoints import Endpoint, protocol_map
 from broker.log_dirs import path_of
 from broker.metadata_log import MetadataLog, formatted, next_epoch
+from broker.metadata_snapshots import MetadataSnapshots
 from broker.middleware import read_only
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 CONTROLLER = 1
 """The broker whose directory holds the metadata log."""
-METADATA_CONFIG = LogConfig(cleanup_policy=(), retention_ms=-1, max_message_bytes=2**31 - 1)
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
 
 
@@ -148,10 +148,11 @@ def open_metadata(cluster: "Cluster") -> "Runtime[MetadataMachine]":
     logs = cluster.nodes[1].logs
     assert logs is not None
     now_ms = cluster.clock.now_ms()
-    log = logs.load_log(METADATA_TOPIC, 0, config=METADATA_CONFIG, now_ms=now_ms)
+    config = _metadata_config(cluster.settings)
+    log = logs.load_log(METADATA_TOPIC, 0, config=config, now_ms=now_ms)
     if log is None:
         _check_no_partitions(logs)
-        log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=METADATA_CONFIG, now_ms=now_ms)
+        log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.environment.files
     bootstrap = formatted(files, bootstrap_records(levels_of(cluster.release, cluster.options.features)), now_ms)
     state = Partition((1,), (1,), 1, leader_epoch=next_epoch(files, log.latest_epoch))
@@ -170,9 +171,22 @@ def open_metadata(cluster: "Cluster") -> "Runtime[MetadataMachine]":
         next_offset=lambda: log.log_end_offset,
         bootstrap=bootstrap,
     )
-    own = MetadataLog(partition, 1, files)
+    cluster.metadata_snapshots = MetadataSnapshots(log, cluster.settings, cluster.clock, lambda: machine.image)
+    own = MetadataLog(partition, 1, files, cluster.metadata_snapshots.written)
     own.begin(now_ms)
     return Runtime(machine, codec, own, cluster.clock, noticed, epoch=state.leader_epoch)
+
+
+def _metadata_config(settings: BrokerSettings) -> LogConfig:
+    """The metadata log's own settings; what may go of it, its snapshots decide (KafkaMetadataLog.createInternalLog)."""
+    return LogConfig(
+        cleanup_policy=(),
+        retention_ms=-1,
+        max_message_bytes=2**31 - 1,
+        segment_bytes=settings.int("metadata.log.segment.bytes"),
+        segment_ms=settings.long("metadata.log.segment.ms"),
+        internal_segment_bytes=settings.optional_int("internal.metadata.log.segment.bytes") or 0,
+    )
 
 
 def _check_no_partitions(logs: LogDir) -> None:

@@ -20,6 +20,7 @@ from broker.handlers import APIS
 from broker.hosting import Hosting
 from broker.lifecycle import Lifecycle
 from broker.markers import Markers
+from broker.metadata_snapshots import MetadataSnapshots
 from broker.middleware.journal import journal_of
 from broker.middleware.read_only import refuse_changes
 from broker.middleware.script import Script
@@ -68,6 +69,7 @@ class Cluster:
         """Every request passes these, outermost first, before it reaches its handler."""
         self.metadata: Runtime[MetadataMachine]
         self.metadata_log: PartitionLog
+        self.metadata_snapshots: MetadataSnapshots
 
     # --- what handlers see (ClusterView) -----------------------------------------------------------------------------
 
@@ -169,6 +171,7 @@ class Cluster:
         for node in self.nodes.values():
             node.resign()
         self.metadata.close()
+        self.metadata_snapshots.close()
         self.partitions.clear()
         for node in self.nodes.values():
             if node.logs is not None:

@@ -1,12 +1,13 @@
 """The log of the metadata machine: ``__cluster_metadata-0`` as a KRaft controller keeps it.
 
-Each start of the cluster is a new leader epoch, begun with a LeaderChange record and noted in ``quorum-state``. A
-snapshot stands for what is no longer in the log. A real broker can go on with the directory, and we with a real one's.
+Each start of the cluster is a new leader epoch, begun with a LeaderChange record and noted in ``quorum-state``. The
+newest snapshot stands for the log before it. A real broker can go on with the directory, and we with a real one's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from broker.coordination.outcome import TransactionalAppend
 from broker.partition import ReplicatedPartition
 from broker.shards import LoggedBatch, ShardLog
 from protocol.log_records.metadata import decode, encode
@@ -52,19 +53,37 @@ class SnapshotBatch:
 class MetadataLog(ShardLog):
     """The controller's side of the metadata log."""
 
-    def __init__(self, partition: ReplicatedPartition, broker_id: int, files: Files) -> None:
+    def __init__(
+        self,
+        partition: ReplicatedPartition,
+        broker_id: int,
+        files: Files,
+        written: Callable[[int], None] = lambda _size_bytes: None,
+    ) -> None:
+        """``written`` hears how many bytes of records came that no snapshot has."""
         super().__init__(partition, broker_id)
-        self._files = files
+        self._files, self._written = files, written
+
+    def append(
+        self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
+    ) -> int:
+        """See :meth:`ShardLog.append`."""
+        base_offset = super().append(records, now_ms, transaction)
+        self._written(sum(len(value or b"") for _, value in records))
+        return base_offset
 
     def replay(self) -> Iterator[Any]:
-        """The snapshot, if the log begins after it was cut, then the log."""
+        """The newest snapshot, then the log from there on."""
         log = self._partition.led_by(self._broker_id)
-        start, cut = log.log_start_offset, latest_snapshot(self._files) if log.log_start_offset else None
-        if cut is not None:
+        start, cut = log.log_start_offset, latest_snapshot(self._files)
+        if cut is not None and start <= cut.end_offset <= log.log_end_offset:
             yield SnapshotBatch(self._files.read_file(cut.path), cut.end_offset)
             start = cut.end_offset
+        size_bytes = 0
         for batch in log.replay_from(start):
+            size_bytes += 0 if batch.is_control else batch.size
             yield LoggedBatch(batch)
+        self._written(size_bytes)
 
     def begin(self, now_ms: int) -> None:
         """Begin the partition's leader epoch: one control record, and the file that says who leads."""

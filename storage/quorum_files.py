@@ -26,13 +26,22 @@ class Snapshot(NamedTuple):
     path: str
 
 
+def snapshot_path(end_offset: int, epoch: int) -> str:
+    """Where the snapshot of everything before ``end_offset`` stands."""
+    return f"{METADATA_DIRECTORY}/{end_offset:020d}-{epoch:010d}.checkpoint"
+
+
+def snapshots(files: Files) -> list[Snapshot]:
+    """The snapshots of the metadata log, oldest first."""
+    if not files.is_directory(METADATA_DIRECTORY):
+        return []
+    matches = (_SNAPSHOT.fullmatch(name) for name in files.list(METADATA_DIRECTORY))
+    return sorted(Snapshot(int(m[1]), int(m[2]), f"{METADATA_DIRECTORY}/{m[0]}") for m in matches if m is not None)
+
+
 def latest_snapshot(files: Files) -> Snapshot | None:
     """The newest snapshot of the metadata log, if there is one."""
-    if not files.is_directory(METADATA_DIRECTORY):
-        return None
-    matches = (_SNAPSHOT.fullmatch(name) for name in files.list(METADATA_DIRECTORY))
-    found = [Snapshot(int(m[1]), int(m[2]), f"{METADATA_DIRECTORY}/{m[0]}") for m in matches if m is not None]
-    return max(found, default=None)
+    return max(snapshots(files), default=None)
 
 
 def seen_epoch(files: Files) -> int:

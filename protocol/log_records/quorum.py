@@ -13,6 +13,7 @@ from protocol.records.control import ControlType, control_key
 from protocol.records.records import Record, build_batch, read_records
 
 _VALUES_PER_BATCH = 1000
+_KEY = struct.Struct(">hh")  # version and type of a control record
 
 
 def leader_change_batch(leader_id: int, epoch: int, now_ms: int, *, base_offset: int = 0) -> bytearray:
@@ -22,26 +23,60 @@ def leader_change_batch(leader_id: int, epoch: int, now_ms: int, *, base_offset:
     return _control(ControlType.LEADER_CHANGE, value, now_ms, base_offset, epoch)
 
 
-def snapshot(values: Sequence[bytes], now_ms: int, *, last_contained_ms: int = 0) -> bytes:
+def snapshot(
+    values: Sequence[bytes],
+    now_ms: int,
+    *,
+    last_contained_ms: int = 0,
+    epoch: int = 0,
+    quorum: Sequence[tuple[int, bytes]] = (),
+) -> bytes:
     """A whole snapshot of metadata values (see :mod:`protocol.log_records.metadata`).
 
-    ``last_contained_ms`` is the time of the last record that it stands for; 0 in a bootstrap snapshot.
+    ``last_contained_ms`` is the time of the last record that it stands for, ``epoch`` the leader epoch in which it is
+    written; both are 0 in a bootstrap snapshot. ``quorum`` is what :func:`quorum_records` found.
     """
     header = struct.pack(">hq", 0, last_contained_ms) + b"\0"
-    out = bytearray(_control(ControlType.SNAPSHOT_HEADER, header, now_ms, 0, 0))
+    out = bytearray(_control(ControlType.SNAPSHOT_HEADER, header, now_ms, 0, epoch))
     offset = 1
+    for kind, value in quorum:
+        out += _control(ControlType(kind), value, now_ms, offset, epoch)
+        offset += 1
     for start in range(0, len(values), _VALUES_PER_BATCH):
         part = values[start : start + _VALUES_PER_BATCH]
         records = [Record(offset + index, now_ms, None, value) for index, value in enumerate(part)]
-        out += build_batch(records, base_offset=offset, partition_leader_epoch=0)
+        out += build_batch(records, base_offset=offset, partition_leader_epoch=epoch)
         offset += len(part)
-    out += _control(ControlType.SNAPSHOT_FOOTER, struct.pack(">h", 0) + b"\0", now_ms, offset, 0)
+    out += _control(ControlType.SNAPSHOT_FOOTER, struct.pack(">h", 0) + b"\0", now_ms, offset, epoch)
     return bytes(out)
 
 
 def _control(kind: ControlType, value: bytes, now_ms: int, base_offset: int, epoch: int) -> bytearray:
     record = Record(base_offset, now_ms, control_key(kind), value)
     return build_batch([record], base_offset=base_offset, partition_leader_epoch=epoch, control=True)
+
+
+def snapshot_time_ms(contents: bytes) -> int:
+    """When the last record was written that a snapshot stands for; 0 where it does not say."""
+    for kind, value in _control_records(contents):
+        if kind == ControlType.SNAPSHOT_HEADER:
+            return int(struct.unpack_from(">q", value, 2)[0])
+    return 0
+
+
+def quorum_records(contents: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and value of the control records, in a log or a snapshot, that say who votes (KIP-853)."""
+    for kind, value in _control_records(contents):
+        if kind in {ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS}:
+            yield kind, value
+
+
+def _control_records(contents: bytes) -> Iterator[tuple[int, bytes]]:
+    for batch in batches(contents):
+        if batch.is_control:
+            for record in read_records(batch):
+                if record.key is not None and record.value is not None and len(record.key) >= _KEY.size:
+                    yield _KEY.unpack_from(record.key)[1], bytes(record.value)
 
 
 def snapshot_values(contents: bytes) -> Iterator[bytes]:

@@ -6,13 +6,15 @@ from uuid import UUID
 from broker.clock import ManualClock
 from broker.coordination.metadata.image import METADATA_TOPIC, ClusterImage, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
+from broker.coordination.metadata.snapshot import records_of
 from broker.coordination.runtime import Runtime
 from broker.metadata_log import MetadataLog, formatted, next_epoch
+from broker.metadata_snapshots import MetadataSnapshots
 from broker.partition import ReplicatedPartition
 from broker.settings import BrokerSettings
-from protocol.log_records.metadata import FeatureLevelRecord, MetadataCodec, TopicRecord, decode, encode
+from protocol.log_records.metadata import ConfigRecord, FeatureLevelRecord, MetadataCodec, TopicRecord, decode, encode
 from protocol.log_records.metadata_security import UserScramCredentialRecord
-from protocol.log_records.quorum import snapshot, snapshot_values
+from protocol.log_records.quorum import quorum_records, snapshot, snapshot_values
 from protocol.records.batch import RecordBatch
 from storage.config import LogConfig
 from storage.environment import LogEnvironment
@@ -28,7 +30,7 @@ TOPIC_ID = UUID(int=7)
 class Life:
     """One life of a controller over a directory, from opening it to closing it."""
 
-    def __init__(self, files: MemoryFiles) -> None:
+    def __init__(self, files: MemoryFiles, **settings: int) -> None:
         self.files = files
         environment = LogEnvironment(files)
         self.directory = LogDir.open(environment, node_id=1, cluster_id="c", now_ms=NOW_MS)
@@ -39,8 +41,11 @@ class Life:
         state = Partition((1,), (1,), 1, leader_epoch=self.epoch)
         partition = ReplicatedPartition(METADATA_TOPIC, 0, UUID(int=1), state, clock)
         partition.logs[1] = self.log
+        static = {f"metadata.{name.replace('_', '.')}": str(value) for name, value in settings.items()}
         machine = MetadataMachine(BrokerSettings(1), new_uuid=lambda: TOPIC_ID, below=lambda _n: 0)
-        own = MetadataLog(partition, 1, files)
+        self.clock = clock
+        self.snapshots = MetadataSnapshots(self.log, BrokerSettings(1, static), clock, lambda: machine.image)
+        own = MetadataLog(partition, 1, files, self.snapshots.written)
         own.begin(NOW_MS)
         codec = cast("Any", MetadataCodec())
         self.runtime = Runtime(machine, codec, own, clock, lambda _runtime, _effect: None, epoch=self.epoch)
@@ -62,6 +67,7 @@ class Life:
     def end(self) -> None:
         """Close the directory."""
         self.runtime.close()
+        self.snapshots.close()
         self.directory.close(now_ms=NOW_MS)
 
 
@@ -107,14 +113,76 @@ def test_a_snapshot_stands_for_the_beginning_of_the_log() -> None:
     first.remember(TopicRecord("u", UUID(int=8)))
     first.end()
     second = Life(files)
-    assert list(second.image.topics) == ["t", "u"]
-    second.log.delete_records_before(cut)
-    machine = MetadataMachine(BrokerSettings(1), new_uuid=lambda: TOPIC_ID, below=lambda _n: 0)
-    for batch in second.runtime._log.replay():
-        for offset, key, value in batch.records():
-            machine.replay(decode(key, value), offset)
-    assert list(machine.image.topics) == ["s", "u"]
-    assert machine.image.features["metadata.version"] == 29
+    assert list(second.image.topics) == ["s", "u"]
+    assert second.image.features["metadata.version"] == 29
+
+
+def names(files: MemoryFiles) -> list[str]:
+    """The snapshots and segments that there are."""
+    return [name for name in files.list(METADATA_DIRECTORY) if name.endswith((".checkpoint", ".log"))]
+
+
+def test_a_snapshot_is_written_after_so_many_bytes() -> None:
+    """metadata.log.max.record.bytes.between.snapshots: of all that the log says; a later life begins with it."""
+    files = MemoryFiles()
+    life = Life(files, log_max_record_bytes_between_snapshots=5000)
+    for number in range(40):
+        life.remember(TopicRecord(f"t{number}", UUID(int=100 + number)))
+        life.clock.advance(1)
+    assert names(files) == [f"{0:020}.log"]
+    life.remember(TopicRecord("u" * 249, UUID(int=2)), *(ConfigRecord(2, "t1", f"k{n}", "v" * 200) for n in range(20)))
+    life.clock.advance(1)
+    end, image = life.log.log_end_offset, life.image
+    assert names(files)[1:] == [f"{end:020}-{1:010}.checkpoint"]
+    life.remember(TopicRecord("later", UUID(int=3)))
+    life.end()
+    following = Life(files)
+    assert [len(list(batch.records())) for batch in following.runtime._log.replay()] == [69, 1, 0]
+    assert (following.image.topics, following.image.configs) == (image.topics, image.configs)
+
+
+def test_a_snapshot_is_written_after_so_long() -> None:
+    """metadata.log.max.snapshot.interval.ms after the first record that the last one lacks, and not without one."""
+    files = MemoryFiles()
+    life = Life(files)
+    life.clock.advance(3_600_000)
+    assert len(names(files)) == 2
+    life.clock.advance(7_200_000)
+    assert len(names(files)) == 2
+    life.remember(TopicRecord("t", TOPIC_ID))
+    life.clock.advance(3_599_999)
+    assert len(names(files)) == 2
+    life.clock.advance(1)
+    assert len(names(files)) == 3
+
+
+def test_what_lies_before_an_older_snapshot_goes() -> None:
+    """metadata.max.retention.bytes: the newest snapshot stays, and the log that it does not stand for."""
+    files = MemoryFiles()
+    sizes = {"log_max_record_bytes_between_snapshots": 1, "max_retention_bytes": 3000}
+    life = Life(files, **sizes)
+    life.log.update_config(LogConfig(cleanup_policy=(), retention_ms=-1, internal_segment_bytes=500))
+    for number in range(60):
+        life.remember(ConfigRecord(2, "t", "k", "v" * number))
+        life.clock.advance(1)
+    kept = [name for name in names(files) if name.endswith(".checkpoint")]
+    assert 1 <= len(kept) < 10
+    assert life.log.log_start_offset == int(kept[0][:20]) > 0
+    assert life.log.size_bytes < 3000
+    life.end()
+    assert Life(files, **sizes).image.config(2, "t") == {"k": "v" * 59}
+
+
+def test_who_votes_goes_from_snapshot_to_snapshot() -> None:
+    """kraft.version and voters of a quorum that has them in its log (KIP-853) are not lost with it."""
+    files = MemoryFiles()
+    voters = [(5, b"\0\0\0\1\0"), (6, b"\0\0\2 the voters")]
+    life = Life(files)
+    files.replace(f"{METADATA_DIRECTORY}/{1:020}-{1:010}.checkpoint", snapshot([], NOW_MS, quorum=voters))
+    assert life.snapshots.take()
+    newest = files.read_file(f"{METADATA_DIRECTORY}/{names(files)[-1]}")
+    assert list(quorum_records(newest)) == voters
+    assert [decode(None, value) for value in snapshot_values(newest)] == list(records_of(life.image))
 
 
 def test_formatting_leaves_the_features_once() -> None:

@@ -91,8 +91,11 @@ def test_the_logs_of_the_coordinators(directory: Path) -> None:
 
 
 def test_the_metadata(directory: Path) -> None:
-    """Each record decodes to JSON; the bootstrap snapshot as well."""
+    """Each record decodes to JSON; those of snapshots as well."""
     text = dumped(directory, "__cluster_metadata-0/*.log", "--cluster-metadata-decoder")
+    text += dumped(directory, "__cluster_metadata-0/*.checkpoint", "--cluster-metadata-decoder")
+    for word in ("SnapshotHeader", "SnapshotFooter"):
+        assert word in text
     records = [json.loads(line.partition("payload: ")[2]) for line in text.splitlines() if "payload: {" in line]
     assert {record["data"]["name"] for record in records if record["type"] == "TOPIC_RECORD"} >= set(TOPICS)
     assert {record["type"] for record in records} >= {

@@ -45,6 +45,7 @@ def test_we_go_on_with_what_kafka_wrote(node: Node, clean: bool) -> None:
     told = look(node.bootstrap, LOOKED_AT)
     assert len(told.records["compacted", 0, UNCOMMITTED]) < told.bounds["compacted", 0, UNCOMMITTED][1] / 2
     node.stop(clean=clean)
+    assert list(node.data.glob("__cluster_metadata-0/*.checkpoint"))
     before = fingerprint(node.data)
     node.start_ours(read_only=True)
     assert look(node.bootstrap, LOOKED_AT) == told

@@ -27,6 +27,7 @@ def test_kafka_goes_on_with_what_we_wrote(node: Node, clean: bool) -> None:
     assert len(told.records["compacted", 0, UNCOMMITTED]) < told.bounds["compacted", 0, UNCOMMITTED][1] / 2
     node.stop(clean=clean)
     assert len(list(node.data.glob("codecs-0/*.log"))) > 2
+    assert node.metadata_begins_with_a_snapshot()
     node.start_kafka()
     assert look(node.bootstrap, GROUPS) == told
     go_on(clients)

@@ -1,8 +1,11 @@
 """A machine over the old log knows what the old one knew, from any prefix; metadata transactions count as a whole."""
 
+from uuid import UUID
+
 import pytest
 
 from broker.coordination.metadata.machine import MetadataMachine
+from broker.coordination.metadata.snapshot import records_of
 from protocol.log_records.metadata import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -12,6 +15,15 @@ from protocol.log_records.metadata import (
     NoOpRecord,
     RegisterControllerRecord,
     UnfenceBrokerRecord,
+    decode,
+    encode,
+)
+from protocol.log_records.metadata_security import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
+    DelegationTokenRecord,
+    QuotaEntity,
+    UserScramCredentialRecord,
 )
 from tests.coordination.metadata.bench import Bench
 
@@ -35,6 +47,24 @@ def test_a_reloaded_machine_knows_the_same() -> None:
     """Through the bytes of the log."""
     bench = eventful()
     assert bench.reloaded().image == bench.image
+
+
+def test_a_snapshot_knows_the_same() -> None:
+    """Through the bytes of its records, of every kind; and so does one of a cluster that says less."""
+    bench = eventful()
+    entry = QuotaEntity("user", None)
+    for record in (
+        AccessControlEntryRecord(UUID(int=1), 2, "t", 3, "User:a", "*", 3, 3),
+        ClientQuotaRecord((entry, QuotaEntity("client-id", "c")), "producer_byte_rate", 1000.0),
+        UserScramCredentialRecord("a", 1, b"salt", b"stored", b"server", 4096),
+        DelegationTokenRecord("User:a", "User:b", ("User:c",), 1, 2, 3, "id"),
+    ):
+        bench.machine.replay(record, bench.image.offset + 1)
+    for image in (bench.image, Bench(1, racks=["r"]).image):
+        machine: MetadataMachine = Bench(0).new_machine()
+        for value in [encode(each)[1] for each in records_of(image)]:
+            machine.replay(decode(None, value), image.offset)
+        assert machine.image == image
 
 
 def test_every_prefix_of_the_log_can_be_loaded() -> None:
