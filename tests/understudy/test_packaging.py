@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = {".html", ".css", ".js", ".svg"}
+DATA = {".json", ".sql"}  # the table of releases, the queries of the audits
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_the_wheel_installs_one_name(wheel: Path) -> None:
     present = {name for name in ("broker", "protocol", "storage", "pipeline") if (ROOT / name / "__init__.py").exists()}
     assert rooms == present
     ours = [Path(name) for name in names if name.startswith("understudy/")]
-    assert [path for path in ours if path.suffix not in {".py", ".typed", ".sql", *PAGE}] == []
+    assert [path for path in ours if path.suffix not in {".py", ".typed", *DATA, *PAGE}] == []
     console = {path.name for path in ours if path.suffix in PAGE}
     assert console == {path.name for path in (ROOT / "broker/control/console").iterdir() if path.suffix in PAGE}
     assert "index.html" in console
