@@ -155,7 +155,10 @@ def open_metadata(cluster: "Cluster") -> "Runtime[MetadataMachine]":
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.environment.files
     bootstrap = formatted(files, bootstrap_records(levels_of(cluster.release, cluster.options.features)), now_ms)
-    state = Partition((1,), (1,), 1, leader_epoch=next_epoch(files, log.latest_epoch))
+    epoch = next_epoch(files, log.latest_epoch)
+    if log.log_end_offset:
+        cluster.random.seed(f"{cluster.seed} {epoch}")  # another life: what the first one drew is on the disk
+    state = Partition((1,), (1,), 1, leader_epoch=epoch)
     partition = ReplicatedPartition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock)
     partition.logs[1] = cluster.metadata_log = log
     codec = metadata_codec.MetadataCodec()
