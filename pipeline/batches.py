@@ -52,6 +52,7 @@ class BatchTable:
         stop_offset: batches that begin there or behind are left out.
         start_ms: batches whose latest record is earlier are left out.
         stop_ms: those whose latest record is not earlier.
+        by_base: whether batches that begin before `start_offset` are left out too, and damage that lies before it.
     """
 
     topic: str
@@ -62,11 +63,14 @@ class BatchTable:
     stop_offset: int = 2**63 - 1
     start_ms: int | None = None
     stop_ms: int | None = None
+    by_base: bool = False
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch | Damage]:
         """The rows of a piece; damage as it is."""
         if isinstance(chunk.piece, Damage):
-            yield chunk.piece
+            due = self.start_offset if chunk.piece.base_offset is None else chunk.piece.base_offset
+            if not self.by_base or self.start_offset <= due < self.stop_offset:
+                yield chunk.piece
         elif isinstance(chunk.piece, Messages):
             yield from self._messages(chunk, chunk.piece)
         else:
@@ -94,12 +98,15 @@ class BatchTable:
     def _select(self, framed: Framed) -> Framed:
         heads = framed.headers
         keep = heads["base_offset"] < self.stop_offset
-        keep &= heads["base_offset"] + heads["last_offset_delta"].astype(np.int64) >= self.start_offset
+        keep &= heads["base_offset"] + self._reach(heads) >= self.start_offset
         if self.start_ms is not None:
             keep &= heads["max_timestamp"] >= self.start_ms
         if self.stop_ms is not None:
             keep &= heads["max_timestamp"] < self.stop_ms
         return framed if keep.all() else Framed(framed.positions[keep], heads[keep])
+
+    def _reach(self, heads: NDArray[Any]) -> NDArray[np.int64] | int:
+        return 0 if self.by_base else heads["last_offset_delta"].astype(np.int64)
 
     def _framed(self, data: Bytes, framed: Framed, origin: int) -> pa.RecordBatch:
         heads = framed.headers

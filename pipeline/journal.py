@@ -217,3 +217,50 @@ def _slowly(text: str) -> tuple[str, str | None, str | None]:
     bodies = [fields.pop(name, None) for name in ("request", "response")]
     request, answer = (None if body is None else json.dumps(body, separators=(",", ":")) for body in bodies)
     return json.dumps(fields), request, answer
+
+
+def whole_lines(file: JournalFile) -> int:
+    """Bytes of a file up to its last newline."""
+    with _opened(file.location) as opened:
+        size = int(opened.size())
+        at = size
+        while at > 0:
+            start = max(0, at - 65536)
+            opened.seek(start)
+            found = opened.read(at - start).rfind(b"\n")
+            if found >= 0:
+                return int(start + found + 1)
+            at = start
+    return 0
+
+
+def some_lines(file: JournalFile, start: int, stop: int, most: int, *, count: bool) -> tuple[int, int]:
+    """How far `most` lines, or the lines of `most` bytes, lead from `start`; one line at least.
+
+    Args:
+        file: which.
+        start: where a line begins.
+        stop: where a later one ends.
+        most: lines or bytes.
+        count: whether lines are counted.
+
+    Returns:
+        How many lines or bytes were taken, and where they end.
+    """
+    with _opened(file.location) as opened:
+        if not count:
+            end = min(stop, _line_after(opened, min(start + most, stop) - 1, stop))
+            return end - start, end
+        taken, at = 0, start
+        while at < stop:
+            opened.seek(at)
+            data = opened.read(min(CHUNK_BYTES, stop - at))
+            lines = data.count(b"\n")
+            if taken + lines >= most:
+                place = 0
+                for _ in range(most - taken):
+                    place = data.index(b"\n", place) + 1
+                return most, at + place
+            taken += lines
+            at += len(data)
+        return taken, stop

@@ -120,6 +120,7 @@ def read_batches(split: Split, query: Query) -> Iterator[pa.RecordBatch]:
             split.start_offset,
             split.stop_offset,
             *query.times,
+            query.by_base,
         )
         for chunk in read_pieces(span, crc=query.crc):
             for part in table.rows(chunk):

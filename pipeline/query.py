@@ -33,6 +33,8 @@ class Query:
     mode: str = "fail"
     crc: bool = True
     broker: int | None = None
+    by_base: bool = False
+    """Whether a batch belongs to these offsets by its first one alone, so that neighbouring bounds share none."""
 
     def __post_init__(self) -> None:
         for name, kind in (("isolation", Isolation), ("mode", Mode)):

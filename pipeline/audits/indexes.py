@@ -36,9 +36,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """A few hundred files a task: a task costs as much as reading them."""
-        wanted = [
-            (path, file) for path in self._paths for each in Tree(path).partitions() for file in each.index_files
-        ]
+        wanted = [(path, file) for path in self._paths for each in Tree(path).partitions() for file in each.index_files]
         return [
             InputPartition(wanted[at : at + _FILES_OF_A_TASK]) for at in range(0, len(wanted), _FILES_OF_A_TASK)
         ] or [InputPartition([])]

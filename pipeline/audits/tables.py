@@ -26,9 +26,7 @@ SETTLED: Final = ("partitions", "transactions", "coordinator", "committed", *(f"
 LOG_VIEWS: Final = ("ordered", "produced", "transactions", "coordinator", "committed")
 NEEDED_OF_BATCHES: Final = tuple(name for name in BATCHES.names if name != "base_timestamp_ms")
 
-_NOW: Final = (
-    "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
-)
+_NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
 _DAMAGE_KIND: Final = """
   CASE WHEN damage IS NULL THEN NULL
        WHEN lower(damage) LIKE '%checksum%' OR lower(damage) LIKE '%crc%' THEN 'crc'
@@ -86,10 +84,7 @@ class Tables:
     def _each(self, source: str, **options: str) -> DataFrame:
         """A data source read from every directory, with the column `directory` in front."""
         frames = [
-            self.spark.read.format(source)
-            .options(**options)
-            .load(directory)
-            .withColumn("directory", F.lit(directory))
+            self.spark.read.format(source).options(**options).load(directory).withColumn("directory", F.lit(directory))
             for directory in self.directories
         ]
         whole = frames[0]

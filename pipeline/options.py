@@ -1,0 +1,237 @@
+"""The options of the data sources: words -> values. A word that nobody knows is refused, since it would do nothing."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline import schemas
+from pipeline.query import Bounds, Query, pick
+from pipeline.splits import SPLIT_BYTES
+from pipeline.state import state_schema
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("a number from 1 on")
+    return int(text)
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(" or ".join(words))
+        return text
+
+    return read
+
+
+def _paths(text: str) -> list[str]:
+    return [str(path) for path in json.loads(text)]
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(map(int, _names(text)))
+
+
+EARLIEST: Final = -2
+LATEST: Final = -1
+
+
+def _offsets(text: str) -> Any:
+    """`earliest`, `latest`, a number, or Spark's own JSON: {"topic": {"0": 23, "1": -2}}, -2 earliest, -1 latest."""
+    if text in {"earliest", "latest"}:
+        return EARLIEST if text == "earliest" else LATEST
+    try:
+        given = json.loads(text)
+        if type(given) is int:
+            return given
+        return {(topic, int(number)): int(at) for topic, each in given.items() for number, at in each.items()}
+    except (ValueError, AttributeError):
+        raise ValueError('earliest, latest, a number, or {"topic": {"0": 23}}') from None
+
+
+def _milliseconds(text: str) -> int:
+    """Milliseconds since 1970, or an instant as ISO 8601 writes it."""
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    instant = datetime.fromisoformat(text)
+    instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+_COMMON: Final[dict[str, Callable[[str], Any]]] = {
+    "path": str,
+    "paths": _paths,  # how Spark hands over load([...])
+    "mode": _one_of("fail", "report", "skip"),
+    "splitBytes": _count,
+    "maxOffsetsPerTrigger": _count,
+    "maxBytesPerTrigger": _count,
+    "startingOffsets": _offsets,
+    "failOnDataLoss": _boolean,
+    "pushFilters": _boolean,
+}
+_LOGS: Final[dict[str, Callable[[str], Any]]] = {
+    **_COMMON,
+    "topics": _names,
+    "topicPattern": re.compile,
+    "partitions": _numbers,
+    "endingOffsets": _offsets,
+    "startingTimestamp": _milliseconds,
+    "endingTimestamp": _milliseconds,
+    "crc": _one_of("check", "skip"),
+    "broker": int,
+}
+OPTIONS: Final[dict[str, dict[str, Callable[[str], Any]]]] = {
+    "kafka_segments": {
+        **_LOGS,
+        "isolation": _one_of("read_uncommitted", "read_committed"),
+        "includeHeaders": _boolean,
+        "columns": _names,
+        "values": _boolean,
+        "control": _boolean,
+    },
+    "kafka_batches": _LOGS,
+    "kafka_state": {**_LOGS, "kind": _one_of(*schemas.STATE)},
+    "wire_journal": {name: read for name, read in _COMMON.items() if name != "failOnDataLoss"},
+}
+"""Data source -> option -> how its text is read."""
+
+
+_LAST: Final = 2**63 - 1
+
+
+def _open_end(stop: int) -> int | None:
+    return None if stop == LATEST else 0 if stop == EARLIEST else stop
+
+
+class Options:
+    """The options of one read.
+
+    Args:
+        source: name of the data source.
+        given: as Spark hands them over, in any case.
+
+    Raises:
+        ValueError: an option that is not known, or a value that says nothing; one sentence.
+    """
+
+    def __init__(self, source: str, given: Mapping[str, str]) -> None:
+        self.source = source
+        known = {name.lower(): (name, read) for name, read in OPTIONS[source].items()}
+        self._values: dict[str, Any] = {}
+        for word, text in given.items():
+            if word.lower() not in known:
+                near = get_close_matches(word.lower(), known, 1)
+                hint = f"; did you mean {known[near[0]][0]}?" if near else f"; there are {', '.join(OPTIONS[source])}"
+                raise ValueError(f"{source}: no option {word!r}{hint}")
+            name, read = known[word.lower()]
+            try:
+                self._values[name] = read(text)
+            except (ValueError, re.error) as error:
+                raise ValueError(f"{source}: option {name}={text!r}: {error}") from None
+        if "path" not in self._values and "paths" not in self._values:
+            raise ValueError(f"{source}: where? Say .load(PATH) or .option('path', PATH)")
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of an option; None where it was not given."""
+        return self._values.get(name)
+
+    def on(self, name: str, *, default: bool) -> bool:
+        """The value of a switch."""
+        return bool(self._values.get(name, default))
+
+    @property
+    def paths(self) -> list[str]:
+        """What to read."""
+        return self["paths"] or [self["path"]]
+
+    @property
+    def split_bytes(self) -> int:
+        """How much a task reads."""
+        return self["splitBytes"] or SPLIT_BYTES
+
+    @property
+    def mode(self) -> str:
+        """What becomes of damage."""
+        return self["mode"] or ("report" if self.source == "kafka_batches" else "fail")
+
+    def wants(self, topic: str, partition: int) -> bool:
+        """Whether `topicPattern` and `partitions` say so."""
+        pattern, partitions = self["topicPattern"], self["partitions"]
+        is_named = pattern is None or pattern.fullmatch(topic) is not None
+        return is_named and (partitions is None or partition in partitions)
+
+    def offset(self, name: str, topic: str, partition: int, default: int) -> int:
+        """What `startingOffsets` or `endingOffsets` says of a partition; `EARLIEST` and `LATEST` as they are."""
+        said = self[name]
+        return int(
+            said.get((topic, partition), default) if isinstance(said, dict) else default if said is None else said
+        )
+
+    def bounds(self, topic: str, partition: int) -> Bounds:
+        """The offsets of a partition that a batch reads; what lies at either end is open."""
+        start = self.offset("startingOffsets", topic, partition, EARLIEST)
+        stop = self.offset("endingOffsets", topic, partition, LATEST)
+        return None if start == EARLIEST else _LAST if start == LATEST else start, _open_end(stop)
+
+    def schema(self) -> pa.Schema:
+        """The columns that these options ask for."""
+        if self.source == "kafka_batches":
+            return schemas.BATCHES
+        if self.source == "kafka_state":
+            return state_schema(self.kind, self.mode)
+        if self.source == "wire_journal":
+            return schemas.JOURNAL
+        return schemas.segments(
+            headers=self.on("includeHeaders", default=False),
+            extra=self["columns"] or (),
+            values=self.on("values", default=True),
+            damage=self.mode == "report",
+        )
+
+    def available(self) -> pa.Schema:
+        """All columns that a schema of the user's own may name."""
+        return pa.schema([*schemas.KAFKA, *schemas.EXTRA]) if self.source == "kafka_segments" else self.schema()
+
+    @property
+    def kind(self) -> str:
+        """Of the coordinators' records."""
+        if self["kind"] is None:
+            raise ValueError(f"kafka_state: option kind is missing: {' or '.join(schemas.STATE)}")
+        return str(self["kind"])
+
+    @property
+    def topics(self) -> tuple[str, ...] | None:
+        """Names and patterns of topics; None: all."""
+        if self.source == "kafka_state":
+            return schemas.STATE_TOPICS[self.kind]
+        found: tuple[str, ...] | None = self["topics"]
+        return found
+
+    def query(self, names: tuple[str, ...]) -> Query:
+        """What these columns need to be read."""
+        return Query(
+            pick(self.available(), names),
+            self.topics,
+            times=(self["startingTimestamp"], self["endingTimestamp"]),
+            isolation=self["isolation"] or "read_uncommitted",
+            control=self.on("control", default=False),
+            mode=self.mode,
+            crc=self["crc"] != "skip",
+            broker=self["broker"],
+        )

@@ -1,0 +1,113 @@
+"""The data sources, without Spark: options and conditions -> pickled tasks on a driver, a task -> rows on a worker.
+
+What goes to a worker is bytes: only this code, wherever it runs, knows the classes in them.
+"""
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline import journal, plan
+from pipeline.bounds import Condition, both, limits
+from pipeline.directory import Partition, find_partitions
+from pipeline.options import Options
+from pipeline.query import Query, pick, record_schema
+from pipeline.schemas import JOURNAL, ddl
+from pipeline.splits import Split, join, pack
+from pipeline.state import RECORD_COLUMNS, decode_state, state_schema
+
+
+def columns(source: str, given: Mapping[str, str]) -> str:
+    """The columns of a source with these options, in Spark's words. Raises ValueError."""
+    return ddl(Options(source, given).schema())
+
+
+def tasks(
+    source: str, given: Mapping[str, str], names: Sequence[str], conditions: Sequence[tuple[str, str, Any]] = ()
+) -> list[bytes]:
+    """What workers have to read, each a task of its own.
+
+    Args:
+        source: name of the data source.
+        given: its options.
+        names: columns that are wanted.
+        conditions: (column, operator, value), as in `bounds.Condition`; rows that they exclude may come all the same.
+
+    Raises:
+        ValueError: an option or a column that is not known.
+        FileNotFoundError: nothing lies there.
+    """
+    options = Options(source, given)
+    wanted = tuple(names)
+    limit = limits(Condition(*each) for each in conditions)
+    if source == "wire_journal":
+        pick(options.available(), wanted)
+        ranges = [each for file in journal.find_files(options.paths) for each in journal.cut(file, options.split_bytes)]
+        return journal_tasks(options, wanted, ranges)
+    query = log_query(options, wanted)
+    query = replace(query, times=both(query.times, limit.times))
+    splits = []
+    for each in partitions_of(options):
+        if limit.wants(*each.key):
+            offsets = both(options.bounds(*each.key), limit.offsets)
+            splits += plan_logs(options, [each], replace(query, offsets=offsets))
+    return log_tasks(options, wanted, query, splits)
+
+
+def partitions_of(options: Options) -> list[Partition]:
+    """The partitions that these options name."""
+    found = find_partitions(options.paths, topics=options.topics, broker=options["broker"])
+    return [each for each in found if options.wants(*each.key)]
+
+
+def log_query(options: Options, names: tuple[str, ...]) -> Query:
+    """What has to be read of the log for these columns."""
+    query = options.query(names)
+    if options.source == "kafka_state":
+        return replace(query, schema=record_schema(RECORD_COLUMNS, query.mode))
+    return query
+
+
+def plan_logs(options: Options, partitions: Sequence[Partition], query: Query) -> list[Split]:
+    """The splits of some partitions."""
+    make = plan.plan_batches if options.source == "kafka_batches" else plan.plan_records
+    return make(partitions, query, options.split_bytes)
+
+
+def log_tasks(options: Options, names: tuple[str, ...], query: Query, splits: Sequence[Split]) -> list[bytes]:
+    """Splits, put together where they are small."""
+    kind = options.kind if options.source == "kafka_state" else ""
+    groups = [join(group) for group in pack(splits, options.split_bytes)]
+    return [pickle.dumps((options.source, names, (query, kind), group)) for group in groups]
+
+
+def journal_tasks(options: Options, names: tuple[str, ...], ranges: Sequence[journal.JournalRange]) -> list[bytes]:
+    """A task for each range of a journal."""
+    return [pickle.dumps((options.source, names, options.mode, each)) for each in ranges]
+
+
+def read(task: bytes) -> Iterator[pa.RecordBatch]:
+    """The rows of a task.
+
+    Raises:
+        DamagedError: mode `fail`.
+        OSError: a file cannot be read.
+    """
+    source, names, how, what = pickle.loads(task)  # noqa: S301 - it comes from `tasks`, over Spark's own channel
+    return _read(source, list(names), how, what)
+
+
+def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.RecordBatch]:
+    if source == "wire_journal":
+        yield from journal.read_lines(what, pick(JOURNAL, names), how)
+        return
+    query, kind = how
+    read_split = plan.read_batches if source == "kafka_batches" else plan.read_records
+    for split in what:
+        for rows in read_split(split, query):
+            found = decode_state(rows, kind, pick(state_schema(kind, query.mode), names)) if kind else rows
+            if found is not None:
+                yield found

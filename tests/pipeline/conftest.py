@@ -1,0 +1,44 @@
+"""One Spark session for all tests of a worker: it costs seconds and half a gigabyte."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from understudy.java import find_java
+from understudy.spark import register
+
+ROOT = Path(__file__).resolve().parents[2]
+FRUGAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""A small driver that is there soon."""
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session that knows the data sources. Ask for it in files marked `xdist_group("spark")` only."""
+    folder = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(find_java()))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.master("local[2]").appName("tests")
+        for name, value in {**FRUGAL, "spark.sql.warehouse.dir": str(folder)}.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        assert sys.executable
+        register(session)
+        yield session
+        session.stop()

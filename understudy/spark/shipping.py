@@ -1,0 +1,74 @@
+"""The code on its way to the executors: the package, its rooms, and the compiled packages that they need.
+
+All of it goes as one archive that Spark unpacks in each executor's folder under the name `understudy`, where Python
+finds it as the package of that name.
+"""
+
+import re
+import tempfile
+import zipfile
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from understudy import rooms
+from understudy.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+SHIPPED = ("cramjam", "crc32c", "kio")
+"""What the rooms import that no executor has by itself; what those need goes with them."""
+
+
+def ship(spark: "SparkSession") -> None:
+    """Give a cluster's executors what the data sources need."""
+    archive = build(Path(tempfile.mkdtemp(prefix="understudy-")))
+    target = f"{archive}#understudy"
+    context: Any = getattr(spark, "_sc", None)
+    if context is None:
+        spark.addArtifacts(target, archive=True)
+    else:
+        context.addArchive(target)
+
+
+def build(folder: Path) -> Path:
+    """Write the archive. Its root is what lies in the package `understudy`."""
+    path = folder / f"understudy-{__version__}.zip"
+    package = Path(__file__).resolve().parent.parent
+    home = rooms.folder()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(package.rglob("*")):
+            if _is_code(file) and "_server" not in file.relative_to(package).parts:
+                archive.write(file, file.relative_to(package).as_posix())
+        for room in ("pipeline", "protocol", "storage"):
+            for file in sorted((home / room).rglob("*")):
+                if _is_code(file):
+                    archive.write(file, f"_server/{file.relative_to(home).as_posix()}")
+        for name in _with_needs(SHIPPED):
+            for part in metadata.files(name) or ():
+                if ".." not in part.parts and "__pycache__" not in part.parts:
+                    archive.write(str(part.locate()), f"{rooms.SHIPPED}/{part.as_posix()}")
+    return path
+
+
+def _is_code(file: Path) -> bool:
+    return file.is_file() and "__pycache__" not in file.parts
+
+
+def _with_needs(names: tuple[str, ...]) -> list[str]:
+    """These distributions and those that they require, as far as they are installed."""
+    found: list[str] = []
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            needs = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        found.append(name)
+        waiting += [match[0] for need in needs if "extra ==" not in need and (match := _NAME.match(need))]
+    return sorted(found)

@@ -1,0 +1,207 @@
+"""Spark's side of the data sources: what it calls, handed on to `pipeline`.
+
+These classes live in the user's driver and in workers that run the user's code too. So they hold plain values only, and
+borrow the rooms for as long as a call takes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxFiles,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from understudy import rooms
+
+OPERATORS: dict[type[Filter], str] = {
+    EqualTo: "=",
+    EqualNullSafe: "=",
+    In: "in",
+    LessThan: "<",
+    LessThanOrEqual: "<=",
+    GreaterThan: ">",
+    GreaterThanOrEqual: ">=",
+}
+
+
+def _read(task: bytes) -> Iterator[Any]:
+    """The Arrow batches of a task."""
+    with rooms.entered():
+        rows = rooms.borrow("pipeline.sources").read(task)
+    yield from rows
+
+
+class Reader(DataSourceReader):
+    """Reads a source once."""
+
+    def __init__(self, source: str, options: Mapping[str, str], names: Sequence[str]) -> None:
+        self._source, self._options, self._names = source, dict(options), list(names)
+        self._conditions: list[tuple[str, str, Any]] = []
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One per task."""
+        with rooms.entered():
+            made = rooms.borrow("pipeline.sources").tasks(self._source, self._options, self._names, self._conditions)
+        return [InputPartition(task) for task in made] or [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a task, as Arrow batches."""
+        if partition.value is not None:
+            yield from _read(partition.value)
+
+
+class FilteringReader(Reader):
+    """Reads what filters leave. Only where the option `pushFilters` asks for it.
+
+    Spark (4.1 to 4.3) keeps what a Python source has planned for the filters of one query and takes it for the next
+    query on the same DataFrame or view, where that one pushes no filters: it would miss rows.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Note what spares reading; Spark applies all of them again."""
+        for each in filters:
+            operator = OPERATORS.get(type(each))
+            if operator is not None and len(each.attribute) == 1:  # type: ignore[attr-defined] # these have both
+                self._conditions.append((each.attribute[0], operator, each.value))  # type: ignore[attr-defined]
+            yield each
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows a source."""
+
+    def __init__(self, source: str, options: Mapping[str, str], names: Sequence[str]) -> None:
+        self._source, self._options, self._names = source, dict(options), list(names)
+        self._target: dict[str, Any] | None = None
+
+    def _stream(self) -> Any:
+        return rooms.borrow("pipeline.streams").open_stream(self._source, self._options)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a stream without a checkpoint begins."""
+        with rooms.entered():
+            place: dict[str, Any] = self._stream().first()
+        return place
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Remember how far there is something to read now."""
+        with rooms.entered():
+            self._target = self._stream().last()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """As the options say."""
+        given = {name.lower(): value for name, value in self._options.items()}
+        if most := given.get("maxoffsetspertrigger"):
+            return ReadMaxRows(int(most))
+        if most := given.get("maxbytespertrigger"):
+            return ReadMaxBytes(int(most))
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """How far the next batch goes."""
+        with rooms.entered():
+            limit_class = rooms.borrow("pipeline.streams").Limit
+            bound = limit_class("all")
+            if isinstance(limit, ReadMaxRows):
+                bound = limit_class("rows", limit.max_rows)
+            elif isinstance(limit, ReadMaxBytes):
+                bound = limit_class("bytes", limit.max_bytes)
+            elif isinstance(limit, ReadMaxFiles):
+                bound = limit_class("files", limit.max_files)
+            place: dict[str, Any] = self._stream().next(start, bound, self._target)
+        return place
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """How far there is something to read, for the progress report."""
+        with rooms.entered():
+            place: dict[str, Any] = self._stream().last()
+        return place
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks between two places."""
+        with rooms.entered():
+            made = self._stream().tasks(start, end, self._names)
+        return [InputPartition(task) for task in made] or [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a task, as Arrow batches."""
+        if partition.value is not None:
+            yield from _read(partition.value)
+
+
+class _Source(DataSource):
+    """What the four have in common."""
+
+    def schema(self) -> str:
+        """The columns that the options ask for."""
+        with rooms.entered():
+            columns: str = rooms.borrow("pipeline.sources").columns(self.name(), dict(self.options))
+        return columns
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For `spark.read`."""
+        given = {name.lower(): value.lower() for name, value in self.options.items()}
+        kind = FilteringReader if given.get("pushfilters") == "true" else Reader
+        return kind(self.name(), dict(self.options), schema.names)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """For `spark.readStream`."""
+        return StreamReader(self.name(), dict(self.options), schema.names)
+
+
+class KafkaSegments(_Source):
+    """One row per record, in the columns of Spark's own Kafka source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As `format()` calls it."""
+        return "kafka_segments"
+
+
+class KafkaBatches(_Source):
+    """One row per record batch."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As `format()` calls it."""
+        return "kafka_batches"
+
+
+class KafkaState(_Source):
+    """One row per coordinator's record."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As `format()` calls it."""
+        return "kafka_state"
+
+
+class WireJournal(_Source):
+    """One row per request and its answer."""
+
+    @classmethod
+    def name(cls) -> str:
+        """As `format()` calls it."""
+        return "wire_journal"
+
+
+SOURCES: tuple[type[DataSource], ...] = (KafkaSegments, KafkaBatches, KafkaState, WireJournal)
