@@ -120,7 +120,7 @@ def _files(cluster: "Cluster", broker_id: int) -> Files:
     directory = cluster.options.data_dir
     if directory is None:
         return MemoryFiles()
-    own = directory if cluster.options.brokers == 1 else directory / f"broker-{broker_id}"
+    own = data_root(cluster.options, broker_id)
     _check_shape(directory, cluster.options.brokers)
     if cluster.options.read_only:
         if not (own / META_PROPERTIES).exists():
@@ -128,6 +128,12 @@ def _files(cluster: "Cluster", broker_id: int) -> Files:
         return OverlayFiles(DiskFiles(own, read_only=True))
     own.mkdir(parents=True, exist_ok=True)
     return DiskFiles(own)
+
+
+def data_root(options: ServeOptions, broker_id: int) -> Path:
+    """A broker's directory: that of the command line, or one in it where there are several (contract 2)."""
+    assert options.data_dir is not None
+    return options.data_dir if options.brokers == 1 else options.data_dir / f"broker-{broker_id}"
 
 
 def _check_shape(directory: Path, brokers: int) -> None:

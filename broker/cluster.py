@@ -6,7 +6,6 @@ import structlog
 from anyio.abc import TaskGroup
 
 from broker import descriptors
-from broker.anew import Snapshots
 from broker.birth import create_topics, fence_the_absent, load_logs, open_metadata, open_node, places, register
 from broker.chain import Middleware
 from broker.chance import new_seed, seeded, uuid_from
@@ -35,6 +34,7 @@ from broker.releases import release as release_named
 from broker.server import BrokerServer, PortTaken
 from broker.settings import BrokerSettings
 from broker.settings.model import ResourceType
+from broker.snapshots import Snapshots
 from broker.upkeep import Upkeep
 from protocol.types import uuid_text
 from storage.partition_log import PartitionLog
@@ -164,6 +164,7 @@ class Cluster:
             if node.server is not None:
                 node.server.close()
         self.close_state(clean=True)
+        self.snapshots.discard()
         self.clock.close()
 
     def close_state(self, *, clean: bool) -> None:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from broker.anew import CannotKeep
 from broker.control.asked import Asked
 from broker.control.problems import conflict, not_found
+from broker.server import PortTaken
+from broker.snapshots import CannotKeep
 
 
 async def take(asked: Asked) -> dict[str, Any]:
@@ -23,5 +24,8 @@ async def restore(asked: Asked) -> dict[str, Any]:
     if name not in kept:
         known = ", ".join(kept) or "none"
         raise not_found(f"there is no snapshot {name}; there are {known}")
-    await asked.cluster.snapshots.restore(kept[name])
+    try:
+        await asked.cluster.snapshots.restore(kept[name])
+    except (CannotKeep, PortTaken) as error:
+        raise conflict(str(error)) from error
     return {"id": name, "status": "ok"}

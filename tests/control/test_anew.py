@@ -9,10 +9,10 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataRequest
-from tests.control.conftest import DoorsOf
+from tests.control.conftest import QUICK, DoorsOf
 from tests.control.doors import Doors
 from tests.control.test_transactions import RawProducer
-from tests.serving import until
+from tests.serving import Server, start, until
 
 
 def written(doors: Doors, topic: str = "t") -> list[bytes | None]:
@@ -217,14 +217,87 @@ def test_several_brokers_are_restored(doors_of: DoorsOf) -> None:
 
 
 def test_a_state_that_cannot_be_kept_is_refused(doors_of: DoorsOf, tmp_path: Path) -> None:
-    """409 with a broker down, 409 for a data directory, 404 for an id that is none."""
+    """409 with a broker down, 409 for a directory that is only read, 404 for an id that is none."""
     doors = doors_of(brokers=2)
     doors.kafka.brokers[2].kill()
     status, problem = doors.refused("POST", "/v1/snapshots")
     assert (status, "start it first" in problem["detail"]) == (409, True)
     assert doors.refused("POST", "/v1/snapshots/99/restore")[0] == 404
-    on_disk = doors_of(data_dir=str(tmp_path / "data"))
-    status, problem = on_disk.refused("POST", "/v1/snapshots")
-    assert (status, "data directory" in problem["detail"]) == (409, True)
-    on_disk.kafka.reset()
-    assert names(on_disk) == []
+    start(data_dir=tmp_path).stop()
+    only_read = doors_of(data_dir=str(tmp_path), read_only=True)
+    status, problem = only_read.refused("POST", "/v1/snapshots")
+    assert (status, "only read" in problem["detail"]) == (409, True)
+
+
+def test_a_data_directory_is_gone_back_to(tmp_path: Path) -> None:
+    """As often as one likes, by real clients that go on; the copies are gone when the server stops."""
+    process = start(data_dir=tmp_path / "data", topics=["t:2"], settings=QUICK)
+    doors = Doors(Server(process))
+    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    assert send(producer, b"1") is None
+    raw = busy(doors)
+    snapshot = doors.kafka.snapshots.take()
+    for value in (b"2", b"3"):
+        assert send(producer, value) is None
+        assert written(doors) == [b"1", b"before", value]
+        doors.kafka.reset()
+        assert written(doors) == []
+        snapshot.restore()
+        assert written(doors) == [b"1", b"before"]
+        assert doors.kafka.transactions["x"].show().state == "Ongoing"
+        assert doors.kafka.groups["g"].show().offsets[0].offset == 1
+    assert raw.end().name == "NONE"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".data.snapshots", "data"]
+    doors.server.finish_test()
+    process.stop()
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_the_directories_of_several_brokers_are_gone_back_to(tmp_path: Path) -> None:
+    """And a server that is started on them later finds what was restored."""
+    process = start(data_dir=tmp_path / "data", brokers=2, topics=["t:2"])
+    doors = Doors(Server(process))
+    write(doors, "1")
+    before = doors.kafka.topics["t"].show()
+    snapshot = doors.kafka.snapshots.take()
+    write(doors, "2")
+    doors.kafka.brokers[2].kill()
+    snapshot.restore()
+    assert written(doors) == [b"1"]
+    after = doors.kafka.topics["t"].show()
+    assert [each.leader for each in after.partitions] == [each.leader for each in before.partitions]
+    process.stop()
+    again = start(data_dir=tmp_path / "data", brokers=2)
+    assert written(Doors(Server(again))) == [b"1"]
+    again.stop()
+
+
+def test_a_snapshot_that_finds_no_room_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    """Neither when it is taken, nor when it is put back."""
+    folder = tmp_path / "data"
+    process = start(data_dir=folder, topics=["t:2"])
+    doors = Doors(Server(process))
+    write(doors, "1")
+    (tmp_path / ".data.snapshots").touch()
+    status, problem = doors.refused("POST", "/v1/snapshots")
+    assert (status, "cannot be copied" in problem["detail"]) == (409, True)
+    (tmp_path / ".data.snapshots").unlink()
+    snapshot = doors.kafka.snapshots.take()
+    write(doors, "2")
+    (folder / ".restoring").touch()
+    status, problem = doors.refused("POST", "/v1/snapshots/2/restore")
+    assert (status, "cannot be copied" in problem["detail"]) == (409, True)
+    assert written(doors) == [b"1", b"2"]
+    (folder / ".restoring").unlink()
+    snapshot.restore()
+    assert written(doors) == [b"1"]
+    process.stop()
+
+
+def test_what_a_killed_server_kept_is_not_kept_for_ever(tmp_path: Path) -> None:
+    """The next server's first snapshot clears it away."""
+    (tmp_path / ".data.snapshots" / "7" / "1").mkdir(parents=True)
+    process = start(data_dir=tmp_path / "data")
+    Doors(Server(process)).kafka.snapshots.take()
+    assert [path.name for path in (tmp_path / ".data.snapshots").iterdir()] == ["1"]
+    process.stop()
