@@ -29,11 +29,16 @@ NEEDED_OF_BATCHES: Final = tuple(name for name in BATCHES.names if name != "base
 _NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
 _DAMAGE_KIND: Final = """
   CASE WHEN damage IS NULL THEN NULL
-       WHEN lower(damage) LIKE '%checksum%' OR lower(damage) LIKE '%crc%' THEN 'crc'
-       WHEN lower(damage) LIKE '%records%' AND lower(damage) LIKE '%count%' THEN 'count'
-       WHEN lower(damage) LIKE '%present%' OR lower(damage) LIKE '%fewer than a header%' THEN 'torn'
+       WHEN damage = 'checksum mismatch' THEN 'crc'
+       WHEN damage = 'more records than offsets' OR damage LIKE '%records%count%' THEN 'count'
+       WHEN damage LIKE 'offsets % out of order%' THEN 'offsets'
+       WHEN damage LIKE 'leader epoch % out of order%' THEN 'epoch'
+       WHEN damage LIKE '% bytes are there' OR damage LIKE '% bytes of zeros'
+         OR damage LIKE '%fewer than a header' THEN 'torn'
        ELSE 'damaged' END
 """
+"""What the decoder's reasons mean to the checks."""
+_STATED: Final = r"^offsets (-?[0-9]+)-(-?[0-9]+), out of order"
 
 
 class Tables:
@@ -95,7 +100,12 @@ class Tables:
     def _batches(self) -> DataFrame:
         found = self._each("kafka_batches", mode="report").select("directory", *NEEDED_OF_BATCHES)
         base = F.regexp_extract("segment", r"(\d{20})\.log$", 1).cast("bigint")
-        return found.withColumn("segment_base", base).withColumn("damage_kind", F.expr(_DAMAGE_KIND))
+        parts = {"stated_offset": 1, "stated_last": 2}
+        stated = {name: F.regexp_extract("damage", _STATED, at) for name, at in parts.items()}
+        return found.withColumns(
+            {"segment_base": base, "damage_kind": F.expr(_DAMAGE_KIND)}
+            | {name: F.when(text != "", text.cast("bigint")) for name, text in stated.items()}
+        )
 
     def _records(self) -> DataFrame:
         columns = "timestamp_ms,batch_base_offset,damage"
@@ -128,9 +138,10 @@ class Tables:
                  CASE WHEN topic = '__cluster_metadata' THEN {EVERYTHING}
                       WHEN cleaner_offset IS NOT NULL THEN cleaner_offset
                       WHEN coalesce(is_compacted, topic LIKE '\\_\\_%') THEN {EVERYTHING} ELSE 0 END AS cleaned_to,
-                 coalesce(log_end, last_segment_base) AS log_end
+                 coalesce(log_end, last_segment_base) AS log_end, coalesce(is_damaged, false) AS is_damaged
           FROM partition_files
-          LEFT JOIN (SELECT directory, topic, partition, greatest(max(last_offset) + 1, max(segment_base)) AS log_end
+          LEFT JOIN (SELECT directory, topic, partition, greatest(max(last_offset) + 1, max(segment_base)) AS log_end,
+                            max(damage_kind <> 'torn') AS is_damaged
                      FROM batches GROUP BY ALL) ends USING (directory, topic, partition)
           LEFT JOIN (SELECT get_json_object(record, '$.resource_name') AS topic,
                             max_by(get_json_object(record, '$.value'), offset) LIKE '%compact%' AS is_compacted

@@ -91,7 +91,7 @@ def tail_torn(where: Planting, topic: str) -> Places:
     log = where.shelf(topic)
     log.data(3)
     records = [Record(3, where.tick(), b"k", b"a value that is cut off")]
-    log.segment.log.append(bytes(build_batch(records))[:-9])
+    log.segment.log.append(bytes(build_batch(records, partition_leader_epoch=0))[:-9])
     return {"tail-torn": {(0, 3)}}
 
 
@@ -118,7 +118,8 @@ def record_count(where: Planting, topic: str) -> Places:
     log = where.shelf(topic)
     log.data(3)
     at = log.next_offset
-    batch = build_batch([Record(at + index, where.tick(), b"k", b"v") for index in range(3)])
+    records = [Record(at + index, where.tick(), b"k", b"v") for index in range(3)]
+    batch = build_batch(records, partition_leader_epoch=0)
     log.raw(restamped(batch, record_count=5))
     return {"record-count": {(0, at)}}
 
@@ -164,6 +165,7 @@ def leader_epoch_regress(where: Planting, topic: str) -> Places:
     log = where.shelf(topic)
     log.data(3, leader_epoch=0)
     log.epochs.append(EpochEntry(2, 3))
+    log.data(3, leader_epoch=2)
     log.data(3, leader_epoch=2)
     return {"leader-epoch-regress": {(0, log.data(3, leader_epoch=1))}}
 

@@ -136,5 +136,8 @@ def marker_malformed(where: Planting, topic: str) -> Places:
     at = log.next_offset
     key, value = control_key(ControlType.COMMIT), b"\0\0\0\0\0\0"
     records = [Record(at + index, where.tick(), key, value) for index in range(2)]
-    log.raw(build_batch(records, producer_id=42, producer_epoch=0, transactional=True, control=True))
+    batch = build_batch(
+        records, producer_id=42, producer_epoch=0, transactional=True, control=True, partition_leader_epoch=0
+    )
+    log.raw(batch)
     return {"marker-malformed": {(0, at)}}

@@ -7,6 +7,6 @@ SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, inde
 FROM (SELECT *, lag(offset) OVER (PARTITION BY file ORDER BY entry) AS previous_offset FROM indexes WHERE kind = 'offset') indexes
 LEFT JOIN batches USING (directory, topic, partition, segment_base, position)
 LEFT JOIN (SELECT directory, topic, partition, segment_base, min(position) AS damaged_from
-           FROM batches WHERE damage_kind IN ('torn', 'damaged') GROUP BY ALL) USING (directory, topic, partition, segment_base)
+           FROM batches WHERE damage_kind <> 'crc' GROUP BY ALL) USING (directory, topic, partition, segment_base)
 WHERE (damaged_from IS NULL OR indexes.position < damaged_from)
   AND (batches.topic IS NULL OR base_offset > indexes.offset OR indexes.offset <= previous_offset)

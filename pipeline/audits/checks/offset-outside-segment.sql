@@ -2,7 +2,8 @@
 -- severity: error
 -- A segment is named after the first offset that it may hold, and ends where the next one begins. What lies outside is not
 -- found by anybody who asks for it.
-SELECT directory, topic, partition, base_offset AS offset, segment_base, next_segment_base, segment, position
+SELECT directory, topic, partition, place AS offset, segment_base, next_segment_base, damage, segment, position
 FROM ordered
-WHERE damage IS NULL
-  AND (base_offset < segment_base OR (next_segment_base > segment_base AND last_offset >= next_segment_base))
+WHERE (damage IS NULL OR damage_kind = 'offsets')
+  AND (place < segment_base
+    OR (next_segment_base > segment_base AND coalesce(last_offset, stated_last) >= next_segment_base))

@@ -1,6 +1,6 @@
 -- Every batch, and every stretch of bytes that is none, in the order of the log, beside what stands before it.
 SELECT *,
-       coalesce(base_offset, previous_last_offset + 1, segment_base) AS place
+       coalesce(base_offset, stated_offset, previous_last_offset + 1, segment_base) AS place
 FROM (
   SELECT batches.*,
          lag(last_offset)        OVER log AS previous_last_offset,

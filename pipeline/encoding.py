@@ -1,0 +1,170 @@
+"""Arrow -> record batches (format v2): the decoder's way back, by columns.
+
+The bytes of all records are made together: each field becomes a column of its bytes, the columns are joined row by row
+in Arrow, and the records of a batch are then one slice of the result. Layout: `protocol.records.records`.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.records.batch import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
+from protocol.records.compression import Codec
+from protocol.records.records import frame_batch
+
+LOG_APPEND_TIME: Final = 1
+BATCH_BYTES: Final = 500_000
+"""Of the records of a batch that is made anew, before compression: below every default limit."""
+_FARTHEST: Final = 1000
+"""Offsets that are missing between two records of a batch: a record's delta is 32 bits."""
+_EMPTY: Final = pa.scalar(b"", pa.large_binary())
+
+Ints = npt.NDArray[np.int64]
+
+
+class Batching(NamedTuple):
+    """How batches are made: `codec` as a number; `producers`: as they were, by `batch_base_offset`."""
+
+    codec: int = Codec.NONE
+    level: int | None = None
+    producers: bool = False
+    leader_epoch: int = 0
+
+
+def varints(values: Ints) -> pa.Array:
+    """Signed numbers as zig-zag varints, one binary value each."""
+    left = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    columns = []
+    sizes = np.ones(len(values), np.int64)
+    for place in range(10):
+        more = left > 0x7F
+        columns.append(((left & 0x7F) | (more.astype(np.uint64) << 7)).astype(np.uint8))
+        left >>= np.uint64(7)
+        if not more.any():
+            break
+        sizes += more & (sizes == place + 1)
+    digits = np.stack(columns, axis=1)
+    data = digits[np.arange(digits.shape[1]) < sizes[:, None]]
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    return pa.Array.from_buffers(pa.large_binary(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _field(column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Size and bytes of a nullable field; null is size -1."""
+    column = column.cast(pa.large_binary())
+    sizes = pc.fill_null(pc.binary_length(column), -1)
+    return varints(_ints(sizes)), pc.fill_null(column, _EMPTY)
+
+
+def _ints(column: Any) -> Ints:
+    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _headers(column: pa.Array) -> pa.Array:
+    """Count and headers of each record; null is none."""
+    counts = pc.fill_null(pc.list_value_length(column), 0)
+    flat = pc.list_flatten(column)
+    if len(flat) == 0:
+        return varints(_ints(counts))
+    key_size, key = _field(pc.struct_field(flat, "key").cast(pa.binary()))
+    value_size, value = _field(pc.struct_field(flat, "value"))
+    joined = pc.binary_join_element_wise(key_size, key, value_size, value, _EMPTY)
+    bounds = _bounds(joined)[np.concatenate(([0], np.cumsum(_ints(counts))))]
+    each = pa.Array.from_buffers(
+        pa.large_binary(), len(column), [None, pa.py_buffer(bounds), joined.buffers()[2]]
+    )
+    return pc.binary_join_element_wise(varints(_ints(counts)), each, _EMPTY)
+
+
+def _bounds(column: pa.Array) -> Ints:
+    """The positions in its data buffer between which the values of a large binary array lie."""
+    return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
+
+
+def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
+    """The batches that hold records of one partition, in the order of their offsets.
+
+    Args:
+        records: columns `offset`, `timestamp_ms`, `timestampType`, `key`, `value`, `headers`; with `how.producers` also
+            `producer_id`, `producer_epoch`, `sequence`, `is_transactional`, `is_control`, `batch_base_offset`.
+        how: the rest.
+    """
+    table = records.combine_chunks()
+    if not table.num_rows:
+        return
+    columns = {name: table.column(name).chunk(0) for name in table.column_names}
+    offsets, times = _ints(columns["offset"]), _ints(columns["timestamp_ms"])
+    kinds = _ints(columns["timestampType"])
+    sizes = _ints(pc.fill_null(pc.binary_length(columns["key"]), 0)) + 40
+    sizes += _ints(pc.fill_null(pc.binary_length(columns["value"]), 0))
+    starts = _as_they_were(columns) if how.producers else _anew(offsets, times, kinds, sizes)
+    stops = np.append(starts[1:], len(offsets))
+    bases = np.repeat(offsets[starts], stops - starts)
+    if how.producers:
+        bases = _ints(columns["batch_base_offset"])
+    first_times = np.repeat(times[starts], stops - starts)
+    data, bounds = _records(columns, times - first_times, offsets - bases)
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        told = {name: columns[name][start].as_py() for name in _PRODUCER} if how.producers else {}
+        latest = int(times[start:stop].max())
+        attributes = TIMESTAMP_TYPE_BIT if kinds[start] == LOG_APPEND_TIME else 0
+        attributes |= (TRANSACTIONAL_BIT if told.get("is_transactional") else 0) | (
+            CONTROL_BIT if told.get("is_control") else 0
+        )
+        base = int(bases[start])
+        yield frame_batch(
+            memoryview(data)[bounds[start] : bounds[stop]],
+            stop - start,
+            base_offset=base,
+            last_offset_delta=int(offsets[stop - 1]) - base,
+            base_timestamp_ms=int(times[start]),
+            max_timestamp_ms=latest,
+            attributes=attributes,
+            codec=Codec.NONE if told.get("is_control") else how.codec,
+            level=how.level,
+            producer_id=told.get("producer_id", -1),
+            producer_epoch=told.get("producer_epoch", -1),
+            base_sequence=_base_sequence(told, int(offsets[start]) - base),
+            partition_leader_epoch=how.leader_epoch,
+        )
+
+
+_PRODUCER: Final = ("producer_id", "producer_epoch", "sequence", "is_transactional", "is_control")
+
+
+def _base_sequence(told: dict[str, Any], skipped: int) -> int:
+    """The batch's first sequence, also where compaction has taken its first records; markers have none."""
+    sequence: int = told.get("sequence", -1)
+    return sequence if sequence < 0 else (sequence - skipped) & 0x7FFFFFFF
+
+
+def _records(columns: dict[str, pa.Array], time_deltas: Ints, offset_deltas: Ints) -> tuple[pa.Buffer, Ints]:
+    """The bytes of all records one after the other, and where each of them begins and ends."""
+    key_size, key = _field(columns["key"])
+    value_size, value = _field(columns["value"])
+    attributes = pa.repeat(pa.scalar(b"\0", pa.large_binary()), len(time_deltas))
+    body = [attributes, varints(time_deltas), varints(offset_deltas), key_size, key, value_size, value]
+    body.append(_headers(columns["headers"]))
+    total = sum(_ints(pc.binary_length(part)) for part in body)
+    joined = pc.binary_join_element_wise(varints(np.asarray(total)), *body, _EMPTY)
+    return joined.buffers()[2], _bounds(joined)
+
+
+def _as_they_were(columns: dict[str, pa.Array]) -> Ints:
+    bases = _ints(columns["batch_base_offset"])
+    return np.flatnonzero(np.concatenate(([True], bases[1:] != bases[:-1])))
+
+
+def _anew(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints) -> Ints:
+    """Where a batch begins: after so many bytes, where the kind of time changes, where offsets are too far apart.
+
+    A batch has one log append time: another one begins another batch.
+    """
+    filled = (np.cumsum(sizes) - 1) // BATCH_BYTES
+    changed = (kinds[1:] != kinds[:-1]) | (filled[1:] != filled[:-1]) | (np.diff(offsets) > _FARTHEST)
+    changed |= (kinds[1:] == LOG_APPEND_TIME) & (times[1:] != times[:-1])
+    return np.flatnonzero(np.concatenate(([True], changed)))

@@ -1,0 +1,167 @@
+"""`_manifest.json`: what an export holds, so that it can be verified, and done again without doubling anything.
+
+```
+{"version": 1, "source": "...", "producers": false, "isolation": "read_committed",
+ "topics": {"orders": {"configs": {"cleanup.policy": "compact"}, "partitions": {"0": {
+     "log_start": 0, "log_end": 120, "records": 117, "first_offset": 0, "last_offset": 118}}}},
+ "files": [{"path": "topic=orders/part-00000-000.parquet", "records": 117, "bytes": 4711, "sha256": "...",
+            "parts": [{"partition": 0, "first_offset": 0, "last_offset": 118, "records": 117}]}]}
+```
+Paths are relative to the manifest. Within a file records stand by partition and offset.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from pyarrow import fs
+
+NAME: Final = "_manifest.json"
+VERSION: Final = 1
+_PIECE: Final = 1 << 20
+
+
+class ManifestError(ValueError):
+    """An export that cannot be believed; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The records of one partition in one file, or in the whole export."""
+
+    partition: int
+    first_offset: int
+    last_offset: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A Parquet file; `path` is relative to the manifest."""
+
+    path: str
+    topic: str
+    records: int
+    bytes: int
+    sha256: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a partition's log began and ended when it was exported, and what of it was."""
+
+    log_start: int
+    log_end: int
+    records: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an export holds. `topics`: name -> partition -> bounds; `configs`: the topics' own settings."""
+
+    source: str
+    producers: bool
+    isolation: str
+    topics: Mapping[str, Mapping[int, Bounds]]
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    files: tuple[ExportedFile, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return sum(each.records for each in self.files)
+
+    def encode(self) -> str:
+        """As JSON."""
+        topics = {
+            name: {
+                "configs": dict(self.configs.get(name, {})),
+                "partitions": {str(number): asdict(bounds) for number, bounds in sorted(partitions.items())},
+            }
+            for name, partitions in sorted(self.topics.items())
+        }
+        told = {"version": VERSION, "source": self.source, "producers": self.producers, "isolation": self.isolation}
+        return json.dumps(told | {"topics": topics, "files": [asdict(each) for each in self.files]}, indent=1) + "\n"
+
+
+def decode(text: str) -> Manifest:
+    """A manifest from JSON.
+
+    Raises:
+        ManifestError: it is none, or of a later version.
+    """
+    try:
+        told = json.loads(text)
+        if told["version"] != VERSION:
+            raise ManifestError(f"the export is of version {told['version']}; this is version {VERSION}")
+        return Manifest(
+            told["source"],
+            told["producers"],
+            told["isolation"],
+            {
+                name: {int(number): Bounds(**bounds) for number, bounds in topic["partitions"].items()}
+                for name, topic in told["topics"].items()
+            },
+            {name: topic["configs"] for name, topic in told["topics"].items()},
+            tuple(file_of(each) for each in told["files"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ManifestError(f"{NAME} is not one of an export: {error!r}") from None
+    except json.JSONDecodeError as error:
+        raise ManifestError(f"{NAME} is not JSON: {error}") from None
+
+
+def file_of(told: Mapping[str, Any]) -> ExportedFile:
+    """A file from its JSON."""
+    return ExportedFile(**{**told, "parts": tuple(Part(**part) for part in told["parts"])})
+
+
+class Store:
+    """A folder, local or behind a URI that `pyarrow.fs` knows, as exports and loads use it."""
+
+    def __init__(self, path: str) -> None:
+        """Name the folder; it need not be there."""
+        self.path = path.rstrip("/")
+        if "://" in path:
+            self.files, self.root = fs.FileSystem.from_uri(self.path)
+        else:
+            self.files, self.root = fs.LocalFileSystem(), fs.LocalFileSystem().normalize_path(self.path)
+
+    def full(self, name: str) -> str:
+        """The path of a file in the folder, as the file system wants it."""
+        return f"{self.root}/{name}"
+
+    def exists(self, name: str = "") -> bool:
+        """Whether there is a file or folder of this name."""
+        return bool(self.files.get_file_info(self.full(name).rstrip("/")).type != fs.FileType.NotFound)
+
+    def read_manifest(self) -> Manifest:
+        """The export's manifest. Raises ManifestError: there is none, or it cannot be read."""
+        if not self.exists(NAME):
+            raise ManifestError(f"{self.path} holds no {NAME}: is it an export?")
+        with self.files.open_input_stream(self.full(NAME)) as stream:
+            return decode(stream.read().decode("utf-8", "replace"))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, and the folders that it needs."""
+        self.files.create_dir(self.full(name).rpartition("/")[0], recursive=True)
+        with self.files.open_output_stream(self.full(name)) as stream:
+            stream.write(content)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        if self.exists(name):
+            self.files.delete_file(self.full(name))
+
+    def sha256(self, name: str) -> str:
+        """The checksum of a file."""
+        total = hashlib.sha256()
+        with self.files.open_input_stream(self.full(name)) as stream:
+            while piece := stream.read(_PIECE):
+                total.update(piece)
+        return total.hexdigest()

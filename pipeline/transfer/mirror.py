@@ -1,0 +1,47 @@
+"""A running cluster -> a folder like a data directory: every batch as it was fetched, to be read like any log."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+from pipeline.transfer.choosing import Choice
+from pipeline.transfer.wire import EARLIEST, Cluster, batches_of
+from protocol.records.batch import batches
+from storage.checkpoints import HIGH_WATERMARK, LOG_START, encode_offsets
+from storage.segment import LOG_SUFFIX, offset_name
+
+SEGMENT_BYTES = 1 << 30
+
+
+def mirror(cluster: Cluster, folder: Path, choice: Choice) -> dict[str, dict[str, str]]:
+    """Fetch the wanted topics into `folder`; answers the topics' own settings. Raises WireError."""
+    starts: dict[tuple[str, int], int] = {}
+    ends: dict[tuple[str, int], int] = {}
+    wanted = [topic for topic in cluster.topics.values() if choice.wants(topic.name)]
+    for topic in wanted:
+        for partition in topic.leaders:
+            place = folder / f"{topic.name}-{partition}"
+            place.mkdir(parents=True)
+            starts[topic.name, partition] = start = cluster.offset(topic.name, partition, EARLIEST)
+            ends[topic.name, partition] = _copy(cluster, topic.name, partition, place, start)
+    (folder / LOG_START).write_bytes(encode_offsets(starts))
+    (folder / HIGH_WATERMARK).write_bytes(encode_offsets(ends))
+    return cluster.configs([topic.name for topic in wanted]) if wanted else {}
+
+
+def _copy(cluster: Cluster, topic: str, partition: int, place: Path, start: int) -> int:
+    """One partition's batches; the offset after the last one. The first batch may begin before the log's start."""
+    end = start
+    file: BinaryIO | None = None
+    try:
+        for piece in batches_of(cluster, topic, partition):
+            if file is None or file.tell() + len(piece) > SEGMENT_BYTES:
+                if file is not None:
+                    file.close()
+                file = (place / offset_name(int.from_bytes(piece[:8]), LOG_SUFFIX)).open("wb")
+            file.write(piece)
+            end = max(batch.next_offset for batch in batches(piece))
+    finally:
+        if file is None:
+            file = (place / offset_name(start, LOG_SUFFIX)).open("wb")
+        file.close()
+    return end

@@ -1,0 +1,106 @@
+"""Records -> Parquet files, within a task: one topic a file, in order, with what the manifest has to say of each."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.schemas import EXTRA, KAFKA
+from pipeline.transfer.manifest import ExportedFile, Part, Store
+
+RECORDS: Final = ("timestamp_ms", "headers")
+PRODUCERS: Final = (
+    "producer_id", "producer_epoch", "sequence", "is_transactional", "is_control", "batch_base_offset",
+)  # fmt: skip
+FILE_BYTES: Final = 256 << 20
+"""Of Arrow data that go into a file: 50 to 250 MB once they are compressed."""
+ROW_GROUP_ROWS: Final = 128 * 1024
+TOLD: Final = pa.schema([pa.field("told", pa.string())])
+"""What `write_files` answers: one JSON text for each file."""
+
+
+def schema(*, producers: bool) -> pa.Schema:
+    """The columns of an export: Spark's own, the exact time, headers, and the producers' side if asked for."""
+    extra = RECORDS + (PRODUCERS if producers else ())
+    return pa.schema([*KAFKA, *(EXTRA.field(name) for name in extra)])
+
+
+class _OpenFile:
+    """A file that is being written."""
+
+    def __init__(self, store: Store, topic: str, name: str, columns: pa.Schema) -> None:
+        self.store, self.topic = store, topic
+        self.path = f"topic={quote(topic, safe='')}/{name}"
+        self.bytes = self.records = 0
+        self.parts: list[list[int]] = []
+        store.files.create_dir(store.full(self.path).rpartition("/")[0], recursive=True)
+        self._stream = store.files.open_output_stream(store.full(self.path))
+        self._writer = pq.ParquetWriter(
+            self._stream, columns, compression="zstd", compression_level=3, use_dictionary=["topic", "partition"],
+            write_statistics=["partition", "offset", "timestamp", "timestamp_ms"], coerce_timestamps=None,
+        )  # fmt: skip
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Add rows of the topic."""
+        self._writer.write_batch(rows, row_group_size=ROW_GROUP_ROWS)
+        self.bytes += rows.nbytes
+        self.records += rows.num_rows
+        offsets = rows.column("offset")
+        for partition, piece in _runs(rows.column("partition")):
+            first, last = offsets[piece.start].as_py(), offsets[piece.stop - 1].as_py()
+            count = piece.stop - piece.start
+            if self.parts and self.parts[-1][0] == partition and self.parts[-1][2] < first:
+                self.parts[-1][2] = last
+                self.parts[-1][3] += count
+            else:
+                self.parts.append([partition, first, last, count])
+
+    def close(self) -> ExportedFile:
+        """Finish the file, and tell of it."""
+        self._writer.close()
+        self._stream.close()
+        size = self.store.files.get_file_info(self.store.full(self.path)).size
+        parts = tuple(Part(*each) for each in self.parts)
+        return ExportedFile(self.path, self.topic, self.records, size, self.store.sha256(self.path), parts)
+
+
+def _runs(column: pa.Array) -> Iterator[tuple[Any, slice]]:
+    """Equal values that stand together, and where."""
+    encoded = pc.run_end_encode(column)
+    start = 0
+    for value, stop in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
+        yield value, slice(start, stop)
+        start = stop
+
+
+def write_files(
+    batches: Iterable[pa.RecordBatch], out: str, columns: pa.Schema, task: int, prefix: str = "part"
+) -> Iterator[ExportedFile]:
+    """Write the batches of a task in their order; a new file for another topic and after `FILE_BYTES`."""
+    store = Store(out)
+    current: _OpenFile | None = None
+    number = 0
+    for batch in batches:
+        for topic, piece in _runs(batch.column("topic")):
+            if current is not None and (current.topic != topic or current.bytes >= FILE_BYTES):
+                yield current.close()
+                current = None
+            if current is None:
+                current = _OpenFile(store, topic, f"{prefix}-{task:05d}-{number:04d}.parquet", columns)
+                number += 1
+            rows = batch.slice(piece.start, piece.stop - piece.start).select(columns.names).cast(columns)
+            current.write(rows)
+    if current is not None:
+        yield current.close()
+
+
+def told(files: Iterable[ExportedFile]) -> Iterator[pa.RecordBatch]:
+    """Files as rows of `TOLD`."""
+    from dataclasses import asdict  # noqa: PLC0415 - workers import as little as they can
+
+    for each in files:
+        yield pa.RecordBatch.from_pydict({"told": [json.dumps(asdict(each))]}, schema=TOLD)
