@@ -18,6 +18,7 @@ from understudy.errors import UnderstudyError
 
 if TYPE_CHECKING:  # a session that asks for no cluster shall not pay for the client
     from understudy.client import Cluster
+    from understudy.results import JournalEntry
     from understudy.wishes import StartOptions
 
 IDLE_LIMIT = 4
@@ -170,15 +171,17 @@ def unmet_faults(cluster: "Cluster") -> list[str]:
 
 def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
     """Titles and texts for the report; what cannot be asked any more is left out."""
+    from understudy.table import plain
+
     try:
-        entries = cluster.journal.find(limit=LAST_REQUESTS)
-        yield "last requests", "\n".join(map(request_line, entries)) or "none"
+        entries = [entry for entry in cluster.journal.find(limit=10 * LAST_REQUESTS) if not is_routine(entry)]
+        yield "last requests", "\n".join(map(request_line, entries[-LAST_REQUESTS:])) or "none"
         unmet = unmet_faults(cluster)
         if unmet:
             yield "unmet faults", "\n".join(unmet)
         names = [row.transactional_id for row in cluster.transactions.list()]
         whys = [(name, cluster.transactions[name].why()) for name in names]
-        told = [f"{name}: {refusal.why}" for name, refusal in whys if refusal.error]
+        told = [plain(f"{name}: {refusal.why}") for name, refusal in whys if refusal.error]
         if told:
             yield "why it refused", "\n".join(told)
     except (UnderstudyError, TypeError) as error:
@@ -188,15 +191,24 @@ def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
         yield "the server's log", log
 
 
-def request_line(entry: Any) -> str:
+def is_routine(entry: "JournalEntry") -> bool:
+    """What connected consumers send all the time, and which went well."""
+    return entry.api in {"Fetch", "Heartbeat"} and entry.error is None and entry.fault is None
+
+
+def request_line(entry: "JournalEntry") -> str:
     """A request in one line."""
+    from understudy.table import plain
+
+    told = entry.error or ("ok" if entry.outcome == "answered" else entry.outcome)
     parts = [
         f"{entry.at_ms % 86_400_000 / 1000:9.3f}",
         f"broker {entry.broker} connection {entry.connection} {entry.client_id or '-'}:",
         f"{entry.api} v{entry.version}",
-        f"-> {entry.error or 'ok'} ({entry.duration_ms:.1f} ms)",
+        f"-> {told}" + ("" if entry.duration_ms is None else f" ({entry.duration_ms:.1f} ms)"),
+        *([f"[fault {entry.fault}]"] if entry.fault else []),
     ]
-    return " ".join(parts) + (f" [fault {entry.fault}]" if entry.fault else "")
+    return plain(" ".join(parts))
 
 
 def keep_journal(item: pytest.Item, cluster: "Cluster", number: int) -> None:

@@ -259,7 +259,10 @@ class FaultState:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One request with its answer. `error` is the first error code in the answer, None without one."""
+    """One request with its answer. `error` is the first error code in the answer, None without one.
+
+    `outcome` says what became of it: "answered", "is being served" (`duration_ms` is None then), or why it was not.
+    """
 
     id: int
     at_ms: int
@@ -271,7 +274,8 @@ class JournalEntry:
     correlation_id: int = -1
     client_id: str | None = None
     software: str | None = None
-    duration_ms: float = 0.0
+    duration_ms: float | None = None
+    outcome: str = "answered"
     error: str | None = None
     fault: str | None = None
     request: dict[str, Any] = field(default_factory=dict)

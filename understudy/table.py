@@ -53,4 +53,9 @@ def said(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list) and not any(isinstance(part, (dict, list)) for part in value):
         return ",".join(map(said, value)) or "-"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+    return plain(json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value))
+
+
+def plain(text: str) -> str:
+    r"""Names come from clients, and may hold what a terminal obeys; such characters are shown as \x1b and the like."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)

@@ -1,7 +1,8 @@
 """The OpenAPI document is complete, and the client's types have the server's names."""
 
 from dataclasses import fields
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -98,8 +99,11 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
         (results.GroupOffset, group["offsets"][0]),
         (results.VersionRange, doors.http("GET", "/v1/versions")["apis"]["EndTxn"]),
         (results.FaultState, fault),
-        (results.JournalEntry, doors.http("GET", "/v1/journal?limit=1")["entries"][0]),
+        *((results.JournalEntry, entry) for entry in doors.http("GET", "/v1/journal?api=Fetch")["entries"]),
     ]
     for kind, answer in told:
         assert {spot.name for spot in fields(kind)} - set(answer) == set(), kind
+        nothing = {name for name, value in answer.items() if value is None}
+        hints = get_type_hints(kind)
+        assert [name for name in nothing & set(hints) if NoneType not in get_args(hints[name])] == [], kind
     consumer.close()

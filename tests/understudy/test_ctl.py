@@ -81,6 +81,21 @@ def test_an_answer_without_a_list_is_facts(control: FakeControl, capsys: pytest.
     ]
 
 
+def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """Clients choose names; one that clears the screen or breaks a line is told, not done. JSON stays as it is."""
+    evil = "a\x1b[2Jb\r\nc\x9bd\u202ee ü"
+    row = {"transactional_id": evil, "state": "Empty", "pending_offsets": {evil: 1}}
+    control.answers["GET /v1/transactions"] = {"transactions": [row]}
+    control.answers["GET /v1/transactions/name"] = row
+    for words in (["list"], ["show", "name"]):
+        assert main(["ctl", "transactions", *words]) == 0
+        said = capsys.readouterr().out
+        assert r"a\x1b[2Jb\r\nc\x9bd\u202ee ü" in said
+        assert all(each.isprintable() or each == "\n" for each in said)
+    assert main(["ctl", "transactions", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["transactions"] == [row]
+
+
 def test_json_is_what_the_server_said(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
     """For scripts."""
     control.answers["GET /v1/clock"] = {"now_ms": 5, "frozen": False}

@@ -77,9 +77,7 @@ def test_the_factory_gives_each_wish_a_cluster_of_its_own(
     assert len(processes) == 2
 
 
-def test_a_fault_that_no_request_met_fails_the_test(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_that_no_request_met_fails_the_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test itself fails, not its teardown, and the fault is printed."""
     monkeypatch.setattr(FakeProcess, "answers", {"POST /v1/faults": FAULT, "GET /v1/faults": {"faults": [FAULT]}})
     result = run(pytester, "def test_it(kafka): kafka.faults.add(api='EndTxn', drop=True)")
@@ -116,9 +114,7 @@ STORY = {
 }
 
 
-def test_a_failing_test_tells_what_the_cluster_saw(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_test_tells_what_the_cluster_saw(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Last requests, why it refused, the server's log; and the journal is kept where asked."""
     monkeypatch.setattr(FakeProcess, "answers", STORY)
     result = run(pytester, "def test_it(kafka): assert not kafka", "--kafka-journal", "kept")
