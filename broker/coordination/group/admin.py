@@ -26,7 +26,7 @@ class Administration:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
         group = self._groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
+        if not isinstance(group, ClassicGroup) or group_id in self._commits.unseen:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         protocol = (group.protocol_name or "") if group.state is State.STABLE else ""
         members = [
@@ -56,7 +56,8 @@ class Administration:
         return [
             ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
             for group in self._groups.values()
-            if (not states or group.in_states(states)) and (not types or group.type.value in types)
+            if group.group_id not in self._commits.unseen
+            and (not states or group.in_states(states)) and (not types or group.type.value in types)
         ]
 
     def delete(self, draft: Draft, group_ids: Sequence[str], token: Hashable) -> None:

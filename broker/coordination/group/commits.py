@@ -60,6 +60,8 @@ class Commits:
     ) -> None:
         self._groups, self._offsets, self._settings, self._rebalances = groups, offsets, settings, rebalances
         self._version = offset_version
+        self.unseen: set[str] = set()
+        """Groups made without a record: whoever only looks sees what is committed, so not them before the next one."""
 
     # --- committing --------------------------------------------------------------------------------------------------
 
@@ -129,6 +131,7 @@ class Commits:
         """A simple group is made by its first offset in ``replay``; Kafka makes it also if none was accepted."""
         if not draft.records and group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id, draft.now_ms)
+            self.unseen.add(group_id)
 
     def _store(
         self, draft: Draft, place: tuple[str, str, UUID | None], partition: _CommittedPartition, expires_ms: int
