@@ -141,7 +141,8 @@ class ProducerStates:
         """
         if self.has_open_transaction(producer_id, producer_epoch):
             return None
-        self._check_epoch(producer_id, producer_epoch)
+        if producer_id in self._producers:
+            self._check_epoch(producer_id, producer_epoch)
         return self.verifications.take(
             producer_id, producer_epoch, sequence, supports_epoch_bump=supports_epoch_bump, now_ms=now_ms
         )

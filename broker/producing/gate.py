@@ -72,12 +72,9 @@ def candidates_of(request: ProduceRequest, ctx: RequestContext) -> list[Candidat
             request.
     """
     _scan(request, ctx)
-    candidates = []
+    places: dict[tuple[str, UUID | None, int], Candidate] = {}  # a later entry wins (core D.1 P5)
     for topic in request.topic_data:
-        asked = topic.partition_data
-        if len(asked) > 1:
-            asked = list({p.index: p for p in asked}.values())  # a later entry wins (core D.1 P5)
-        for data in asked:
+        for data in topic.partition_data:
             candidate = Candidate(topic.name, topic.topic_id, topic.name, data.index)
             try:
                 _admit(candidate, topic, data, ctx)
@@ -85,7 +82,8 @@ def candidates_of(request: ProduceRequest, ctx: RequestContext) -> list[Candidat
                 if isinstance(error, RequestRejectedError):
                     raise
                 candidate.fail(error)
-            candidates.append(candidate)
+            places[topic.name, topic.topic_id, data.index] = candidate
+    candidates = list(places.values())
     if len(candidates) > 1 and len(_producers(candidates)) > 1:
         raise RequestRejectedError(
             ErrorCode.INVALID_PRODUCER_ID_MAPPING, "Transactional records contained more than one producer ID"
