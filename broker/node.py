@@ -1,6 +1,7 @@
 """One broker: its identity, its logs, the coordinators it leads, its connections."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
@@ -42,6 +43,7 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
+@lru_cache(maxsize=4096)
 def partition_for(key: str, partitions: int) -> int:
     """The partition of an internal topic that coordinates a group or transactional id (transactions F.9)."""
     value = java_hash(key)

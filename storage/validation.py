@@ -53,6 +53,7 @@ _TARGETS: Final = {
     "lz4": Codec.LZ4,
     "zstd": Codec.ZSTD,
 }
+_AS_IT_COMES: Final = frozenset({"producer", "uncompressed"})
 """compression.type; any other value is "producer"."""
 
 _PREFIX: Final = Struct(">8xi4xb").unpack_from
@@ -172,6 +173,9 @@ def validate_append(
     if origin is AppendOrigin.REPLICATION:
         _check_crc(batch)
         return batch
+    if origin is not AppendOrigin.CLIENT and _stays_as_it_is(batch, config):
+        batch.assign(base_offset, leader_epoch)
+        return batch
     _check_header(batch, config, origin)
     source = batch.attributes & CODEC_MASK
     # A marker stays as it is, and so does what has no records.
@@ -197,6 +201,17 @@ def validate_append(
     batch.set_max_timestamp(max_timestamp_ms, log_append_time=config.log_append_time)
     batch.assign(base_offset, leader_epoch)
     return batch
+
+
+def _stays_as_it_is(batch: RecordBatch, config: LogConfig) -> bool:
+    """Whether nothing is to be checked or rewritten in a batch of the broker's own making."""
+    return (
+        not batch.codec
+        and config.compression_type in _AS_IT_COMES
+        and not config.log_append_time
+        and batch.size <= min(config.max_message_bytes, config.segment_size)
+        and not memoryview(batch.buffer).readonly
+    )
 
 
 def _check_rewritable(batch: RecordBatch, walked: Walked, source: int, target: int) -> None:

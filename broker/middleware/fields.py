@@ -69,6 +69,26 @@ def errors(value: Any) -> Iterator[ErrorCode]:
             yield from errors(each)
 
 
+def first_error(value: Any) -> ErrorCode | None:
+    """The first of :func:`errors`; asked of every answer to a transactional request, so without generators."""
+    if isinstance(value, Message):
+        for name in value.__slots__:
+            found = getattr(value, name)
+            kind = type(found)
+            if kind is ErrorCode:
+                if found is not ErrorCode.NONE:
+                    return found  # type: ignore[no-any-return]  # getattr
+            elif kind is not int and kind is not str and (inner := first_error(found)) is not None:
+                return inner
+    elif isinstance(value, list | tuple):
+        for each in value:
+            if (inner := first_error(each)) is not None:
+                return inner
+    elif isinstance(value, ErrorCode) and value is not ErrorCode.NONE:
+        return value
+    return None
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from broker.context import RequestContext
 from broker.coordination.transaction.epochs import NOBODY, ProducerIdAndEpoch, is_exhausted
 from broker.coordination.transaction.refusal import Refusal
 from broker.coordination.transaction.states import COMPLETED_BY
-from broker.middleware.fields import errors
+from broker.middleware.fields import first_error
 from broker.middleware.journal import FAULT_NOTE
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -72,16 +72,64 @@ class _Said(NamedTuple):
     wants: str = ""
 
 
+class _By(NamedTuple):
+    """Who asked, as an event tells it."""
+
+    client_id: str
+    connection: int
+    broker: int
+    api: ApiKey
+    version: int
+    said: _Said
+
+
 class Asking:
     """A request about a transactional id while it is served."""
 
-    __slots__ = ("ctx", "moved", "refusal", "said", "task")
+    __slots__ = ("_by", "ctx", "moved", "refusal", "said", "task")
 
     def __init__(self, ctx: RequestContext, said: _Said) -> None:
         self.ctx, self.said = ctx, said
         self.task = asyncio.current_task()
         self.moved = False
         self.refusal: Refusal | None = None
+        self._by: _By | None = None
+
+    @property
+    def by(self) -> _By:
+        """What of it is remembered."""
+        if self._by is None:
+            ctx = self.ctx
+            self._by = _By(ctx.client_id, ctx.connection.number, ctx.node.id, ctx.api.key, ctx.version, self.said)
+        return self._by
+
+
+class _Move(NamedTuple):
+    """What moved an id. Events are made of it when somebody asks, for most are never looked at."""
+
+    at_ms: int
+    before: TransactionRecord | None
+    after: TransactionRecord | TransactionTombstone
+    by: _By | None
+    steering: str
+
+    def told(self) -> Event:
+        """The event."""
+        before, after = self.before, self.after if isinstance(self.after, TransactionRecord) else None
+        name, rule = _named(before, self.after, self.by, self.steering)
+        told = Event(
+            self.at_ms,
+            name,
+            "" if before is None else before.state.text,
+            "" if after is None else after.state.text,
+            -1 if after is None else after.producer_id,
+            -1 if before is None else before.producer_epoch,
+            -1 if after is None else after.producer_epoch,
+            rule=rule,
+            detail=_added(before, after),
+            producer_before=-1 if before is None else before.producer_id,
+        )
+        return told if self.by is None else _asked_by(told, self.by)
 
 
 _ASKING: ContextVar[Asking | None] = ContextVar("asking", default=None)
@@ -98,19 +146,19 @@ class Timelines:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._events: OrderedDict[str, deque[Event]] = OrderedDict()
+        self._events: OrderedDict[str, deque[Event | _Move]] = OrderedDict()
         self.steering = ""
         """What the control plane is doing at this moment, for the moves that come of it."""
 
     def of(self, name: str) -> list[Event]:
         """The events of an id, oldest first."""
-        return list(self._events.get(name, ()))
+        return [each.told() if isinstance(each, _Move) else each for each in self._events.get(name, ())]
 
     def clear(self) -> None:
         """Forget everything."""
         self._events.clear()
 
-    def note(self, name: str, event: Event) -> None:
+    def note(self, name: str, event: Event | _Move) -> None:
         """One more event."""
         events = self._events.get(name)
         if events is None:
@@ -127,21 +175,8 @@ class Timelines:
         found = asking()
         if found is not None:
             found.moved = True
-        name, rule = _named(before, after, found, self.steering)
-        after_record = after if isinstance(after, TransactionRecord) else None
-        told = Event(
-            self._clock.now_ms(),
-            name,
-            "" if before is None else before.state.text,
-            "" if after_record is None else after_record.state.text,
-            -1 if after_record is None else after_record.producer_id,
-            -1 if before is None else before.producer_epoch,
-            -1 if after_record is None else after_record.producer_epoch,
-            rule=rule,
-            detail=_added(before, after_record),
-            producer_before=-1 if before is None else before.producer_id,
-        )
-        self.note(after.transactional_id, told if found is None else _asked_by(told, found))
+        by = None if found is None else found.by
+        self.note(after.transactional_id, _Move(self._clock.now_ms(), before, after, by, self.steering))
 
     @staticmethod
     def refused(refusal: Refusal) -> None:
@@ -171,11 +206,11 @@ class Timelines:
             response = await handle(request, ctx)
         finally:
             _ASKING.reset(token)
-        error = next(errors(response), None)
+        error = first_error(response)
         if error is not None:
             self._note_refusal(mine, request, response, error)
         elif not mine.moved and ctx.api.key in _TELLS_OF_ITSELF:
-            self.note(said.name, _asked_by(self._still(said.name, "asked again, nothing changed"), mine))
+            self.note(said.name, _asked_by(self._still(said.name, "asked again, nothing changed"), mine.by))
         return response
 
     def _note_refusal(self, mine: Asking, request: Any, response: Any, error: ErrorCode) -> None:
@@ -184,7 +219,7 @@ class Timelines:
             return
         refusal = mine.refusal
         told = replace(
-            _asked_by(self._still(said.name, "refused"), mine),
+            _asked_by(self._still(said.name, "refused"), mine.by),
             said=said.producer,
             error=error.name,
             rule="" if refusal is None else refusal.rule,
@@ -195,8 +230,9 @@ class Timelines:
 
     def _still(self, name: str, event: str) -> Event:
         """An event that moves nothing."""
-        known = [each for each in self._events.get(name, ()) if each.error is None]
-        last = known[-1] if known else None
+        known = (each for each in reversed(self._events.get(name, ())) if isinstance(each, _Move) or each.error is None)
+        found = next(known, None)
+        last = found.told() if isinstance(found, _Move) else found
         if last is None or not last.state_after:
             return Event(self._clock.now_ms(), event)
         return Event(
@@ -211,17 +247,16 @@ class Timelines:
         )
 
 
-def _asked_by(event: Event, found: Asking) -> Event:
-    ctx = found.ctx
+def _asked_by(event: Event, by: _By) -> Event:
     return replace(
         event,
-        client_id=ctx.client_id,
-        connection=ctx.connection.number,
-        broker=ctx.node.id,
-        api=ctx.api.key.title,
-        version=ctx.version,
-        said=found.said.producer,
-        wants=found.said.wants,
+        client_id=by.client_id,
+        connection=by.connection,
+        broker=by.broker,
+        api=by.api.title,
+        version=by.version,
+        said=by.said.producer,
+        wants=by.said.wants,
     )
 
 
@@ -238,7 +273,7 @@ def _added(before: TransactionRecord | None, after: TransactionRecord | None) ->
 def _named(
     before: TransactionRecord | None,
     after: TransactionRecord | TransactionTombstone,
-    found: Asking | None,
+    by: _By | None,
     steering: str,
 ) -> tuple[str, str]:
     """What a move is called, and the rule that decided it."""
@@ -247,19 +282,19 @@ def _named(
     if steering:
         return steering, "steering"
     if after.state is _S.EMPTY:
-        return "initialised", _rule_of_init(before, NOBODY if found is None else found.said.producer)
+        return "initialised", _rule_of_init(before, NOBODY if by is None else by.said.producer)
     if after.state is _S.ONGOING:
         begins = before is None or before.state is not _S.ONGOING
         return "begun" if begins else "partitions added", "transactions P14, KIP-98"
     if after.state in COMPLETED_BY:
-        return _decided(after, found)
+        return _decided(after, by)
     return "committed" if after.state is _S.COMPLETE_COMMIT else "aborted", "transactions B.6, KIP-98"
 
 
-def _decided(after: TransactionRecord, found: Asking | None) -> tuple[str, str]:
-    if found is None:
+def _decided(after: TransactionRecord, by: _By | None) -> tuple[str, str]:
+    if by is None:
         return "timed out", "transactions B.7, KIP-98"
-    if found.ctx.api.key is ApiKey.INIT_PRODUCER_ID:
+    if by.api is ApiKey.INIT_PRODUCER_ID:
         return "aborted for a new producer", "transactions I5 and A.5, KIP-98"
     name = "commit decided" if after.state is _S.PREPARE_COMMIT else "abort decided"
     newer = after.client_transaction_version >= 2

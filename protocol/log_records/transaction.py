@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -119,6 +120,7 @@ def _old_partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
     return b"".join(out)
 
 
+@lru_cache(maxsize=256)
 def _partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
     if not partitions:
         return b"\0" if partitions is None else b"\1"

@@ -7,13 +7,16 @@ from enum import IntEnum
 from struct import Struct, error
 from typing import NamedTuple
 
-from protocol.records.batch import CONTROL_BIT, NO_LEADER_EPOCH, TRANSACTIONAL_BIT, RecordBatch
+from protocol.records.batch import BATCH_HEADER_SIZE, CONTROL_BIT, NO_LEADER_EPOCH, TRANSACTIONAL_BIT, RecordBatch
 from protocol.records.errors import RecordsError
 from protocol.records.records import frame_batch, read_records
 
 _KEY = Struct(">hh")
 _END_TRANSACTION = Struct(">hi")
 _MARKER_RECORD = Struct(">bbbbbhhbhib")
+_MARKER_SIZE = BATCH_HEADER_SIZE + _MARKER_RECORD.size
+_MARKER_SHAPE = ([32, 0, 0, 0, 8, 0], 12, 0, 0)
+"""What stands around the kind and the epoch of a marker; sizes are zig-zag varints, twice the number of bytes."""
 """Size, attributes, two deltas, key size and key, value size and value, header count: 17 bytes, 16 of them counted."""
 
 
@@ -87,6 +90,10 @@ def parse_marker(batch: RecordBatch) -> Marker | None:
     """
     if not batch.is_control or batch.record_count < 1:
         return None
+    if batch.size == _MARKER_SIZE and batch.is_complete:  # nearly all are as build_marker makes them
+        *before, kind, size, version, epoch, headers = _MARKER_RECORD.unpack_from(batch.records_view)
+        if (before, size, version, headers) == _MARKER_SHAPE and 0 <= kind <= ControlType.COMMIT:
+            return Marker(kind == ControlType.COMMIT, epoch, batch.base_timestamp_ms)
     try:
         record = next(read_records(batch))
         kind = control_type(record.key)

@@ -220,7 +220,7 @@ def frame_batch(
 
     `attributes` gives all bits but those of the codec. A batch without records is never compressed (core F.6.5).
     """
-    if record_count:
+    if record_count and codec:
         data = compress(codec, data, level)
         attributes |= codec
     batch = bytearray(BATCH_HEADER_SIZE)
