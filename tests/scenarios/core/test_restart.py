@@ -1,0 +1,35 @@
+"""A cluster that goes on from its data directory: what it was, and what is new in another life."""
+
+from pathlib import Path
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.scenarios.core.asking import created
+from tests.serving import Server, start
+
+
+def _leader_epoch(server: Server, name: str) -> int:
+    request = MetadataRequest([MetadataRequestTopic(name)], allow_auto_topic_creation=False)
+    (topic,) = server.wire().call(ApiKey.METADATA, 12, request).topics
+    epoch: int = topic.partitions[0].leader_epoch
+    return epoch
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_seed_draws_other_ids_in_another_life(tmp_path: Path, clean: bool) -> None:
+    """A topic made after a restart has an id of its own; and the broker is new to its cluster: epochs go on by two."""
+    ids = []
+    for life in range(3):
+        server = Server(start(data_dir=tmp_path / "data", seed=7))
+        try:
+            ids.append(created(server.wire(), f"topic-{life}"))
+            assert _leader_epoch(server, "topic-0") == 2 * life
+        finally:
+            server.finish_test()
+            if not clean:
+                server.process.process.kill()
+                server.process.process.wait()
+            server.process.stop()
+    assert len(set(ids)) == 3
