@@ -1,5 +1,6 @@
 """One of the two clusters, as a history sees it: connections, and its ids of topics, producers, members."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -44,13 +45,19 @@ class Member:
 
 @dataclass
 class Side:
-    """A cluster under its address. Names of topics, groups and transactional ids are the same on both sides."""
+    """A cluster under its address. Names of topics, groups and transactional ids are the same on both sides.
+
+    ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts the cluster, in good
+    order or not, where that can be done.
+    """
 
     address: str
     names: Names = field(default_factory=Names)
     topics: dict[str, UUID] = field(default_factory=dict)
     producers: dict[str, Producer] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
+    sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    restart: Callable[[bool], None] | None = None
     connections: dict[str, Connection] = field(default_factory=dict)
 
     def begin(self, prefix: str, base_ms: int) -> None:
@@ -58,7 +65,7 @@ class Side:
         self.close()
         self.names = Names(prefix, base_ms)
         self.names.name("producer", UNKNOWN_PRODUCER_ID)
-        self.topics, self.producers, self.members = {}, {}, {}
+        self.topics, self.producers, self.members, self.sessions = {}, {}, {}, {}
 
     def called(self, symbol: str) -> str:
         """A name of this history; one that begins with `=` is meant as it stands."""

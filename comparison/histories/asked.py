@@ -35,6 +35,7 @@ class Asked:
     about: str = ""  # the transactional id or the group that has to settle
     reads: bool = False  # nothing changes by asking, so it may be asked again until both say the same
     answered: bool = True
+    view: Callable[[Any], Any] | None = None  # what of the answer belongs to the history
     parks: bool = False  # the answer may wait for other members
 
 

@@ -7,14 +7,21 @@ from dataclasses import dataclass, field
 from comparison.connection import Closed
 from comparison.difference import Difference
 from comparison.exchange import Exchange
-from comparison.histories import admin, final, groups, records, transactions
+from comparison.histories import admin, final, groups, looks, records, transactions
 from comparison.histories.asked import Asked, Builder, Settle, Step
-from comparison.histories.settle import Restless, metadata_followed, patiently, requests_done, transaction_ended
+from comparison.histories.settle import (
+    Restless,
+    came_back,
+    metadata_followed,
+    patiently,
+    requests_done,
+    transaction_ended,
+)
 from comparison.side import Side
 from protocol.apis import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest
 
-BUILDERS: Mapping[str, Builder] = {**admin.STEPS, **records.STEPS, **transactions.STEPS, **groups.STEPS}
+BUILDERS: Mapping[str, Builder] = {**admin.STEPS, **records.STEPS, **transactions.STEPS, **groups.STEPS, **looks.STEPS}
 CLOSED, SILENT = "(connection closed)", "(no answer)"
 LOST = (CLOSED, SILENT)
 HOUR_MS = 3_600_000
@@ -74,6 +81,8 @@ class Player:
     # --- one step ----------------------------------------------------------------------------------------------------
 
     def _step(self, number: int, step: Step, played: Played) -> list[Difference]:
+        if step["do"] == "restart":
+            return self._restart(step)
         asked = [BUILDERS[step["do"]](side, step) for side in self.exchange.sides]
         first = asked[0]
         late = self._collect(first.connection)
@@ -90,6 +99,17 @@ class Player:
             return self._group_settled(first.about)
         found = self._compare(number, asked) if first.answered else []
         return found or self._settled(number, first)
+
+    def _restart(self, step: Step) -> list[Difference]:
+        """Restart both, if that can be done; whoever waited for an answer gets none."""
+        if all(side.restart is not None for side in self.exchange.sides):
+            self._parked.clear()
+            for side in self.exchange.sides:
+                side.close()
+                side.sessions.clear()
+                side.restart(step["clean"])  # type: ignore[misc]
+                came_back(side)
+        return []
 
     def _read(self, number: int, asked: Sequence[Asked]) -> list[Difference]:
         made = {id(side): each for side, each in zip(self.exchange.sides, asked, strict=True)}
@@ -166,6 +186,8 @@ def _answer(side: Side, asked: Asked, *, send: bool = False) -> object:
         if send:
             connection.send(asked.key, asked.version, asked.request)
         answer: object = connection.answer()
+        if asked.view is not None:
+            answer = asked.view(answer)
     except Closed:
         side.connections.pop(asked.connection).close()
         return CLOSED

@@ -7,7 +7,7 @@ from comparison.side import Producer, Side
 from protocol.apis import ApiKey
 from protocol.messages.describe_producers import DescribeProducersRequest
 from protocol.messages.describe_producers import TopicRequest as ProducersOf
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -62,16 +62,22 @@ def produce(side: Side, step: Step) -> Asked:
         batch = bytes(spoiled)
     data = [PartitionProduceData(step["partition"], batch)]
     if step["v"] >= PRODUCE_BY_ID:
-        topic = TopicProduceData("", data, side.topic_id(step["topic"]))
+        topics = [TopicProduceData("", data, side.topic_id(step["topic"]))]
     else:
-        topic = TopicProduceData(side.called(step["topic"]), data)
+        topics = [TopicProduceData(side.called(step["topic"]), data)]
+    for name, partition in step.get("also", []):  # the same records once more, to somewhere else
+        other = [PartitionProduceData(partition, _batch(side, step, NO_PRODUCER, -1))]
+        identity = ("", other, side.topic_id(name)) if step["v"] >= PRODUCE_BY_ID else (side.called(name), other)
+        topics.append(TopicProduceData(*identity))
     transactional_id = producer.transactional_id if step.get("transactional") else None
     named = None if transactional_id is None else side.called(transactional_id)
-    request = ProduceRequest(named, step["acks"], 10_000, [topic])
+    request = ProduceRequest(named, step["acks"], 10_000, topics)
 
     def after(answer: Any) -> None:
+        if producer.id < 0:
+            return
         ((partition,),) = [each.partition_responses for each in answer.responses]
-        if not partition.error_code and producer.id >= 0 and not step.get("epoch_shift"):
+        if not partition.error_code and not step.get("epoch_shift"):
             following = sequence + len(step["records"])
             producer.sequences[place] = max(following, producer.sequences.get(place, 0))
 
@@ -100,6 +106,35 @@ def fetch(side: Side, step: Step) -> Asked:
     return Asked(ApiKey.FETCH, step["v"], request, step["c"], reads=True)
 
 
+def fetch_session(side: Side, step: Step) -> Asked:
+    """Fetch of several partitions in a session: `begin` opens a new one, `forget` takes partitions out (KIP-227)."""
+    session_id, epoch = (0, 0) if step.get("begin") else side.sessions.get(step["session"], (0, 0))
+    by_id = step["v"] >= FETCH_BY_ID
+    topics, forgotten = [], []
+    for name, partitions in step["partitions"].items():
+        asked = [FetchPartition(partition, offset, 1 << 20) for partition, offset in partitions]
+        topics.append(FetchTopic("", asked, side.topic_id(name)) if by_id else FetchTopic(side.called(name), asked))
+    for name, numbers in step.get("forget", {}).items():
+        gone = ForgottenTopic("", numbers, side.topic_id(name)) if by_id else ForgottenTopic(side.called(name), numbers)
+        forgotten.append(gone)
+    shifted = epoch + step.get("epoch_shift", 0)
+    request = FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 24,
+        topics=topics,
+        session_id=session_id,
+        session_epoch=shifted,
+        forgotten_topics_data=forgotten,
+    )
+
+    def after(answer: Any) -> None:
+        if not answer.error_code and answer.session_id:
+            side.sessions[step["session"]] = (answer.session_id, max(epoch, 0) + 1)
+
+    return Asked(ApiKey.FETCH, step["v"], request, step["c"], after)
+
+
 def list_offsets(side: Side, step: Step) -> Asked:
     """ListOffsets of one partition: a special timestamp, or seconds after the history's beginning."""
     at = step["at"]
@@ -126,6 +161,7 @@ def describe_producers(side: Side, step: Step) -> Asked:
 STEPS: dict[str, Builder] = {
     "produce": produce,
     "fetch": fetch,
+    "fetch_session": fetch_session,
     "list_offsets": list_offsets,
     "epoch_end": epoch_end,
     "describe_producers": describe_producers,

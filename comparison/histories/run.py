@@ -92,11 +92,13 @@ class Histories:
         self.pair, self.player = pair, Player(pair, run)
         self.versions = common_versions(*pair.sides)
 
-    def run(self, seeds: Iterable[object], length: int = LENGTH, *, most_found: int = 5) -> Report:
+    def run(
+        self, seeds: Iterable[object], length: int = LENGTH, *, most_found: int = 5, restarts: int = 0
+    ) -> Report:
         """Play a history for each seed; stops once so many differences were found that come each time."""
         report = Report(self.pair)
         for seed in seeds:
-            steps = Generator(self.versions, seed).history(length)
+            steps = Generator(self.versions, seed).history(length, restarts=restarts)
             played = self.player.play(steps)
             report.histories += 1
             report.steps += played.asked

@@ -113,10 +113,25 @@ def warmed_up(side: Side) -> None:
     side.close()
 
 
+def came_back(side: Side) -> None:
+    """Return when a restarted cluster leads all its partitions and its coordinators have loaded."""
+    deadline = patiently("the cluster comes back")
+    while True:
+        found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
+        if found and all(each.leader_id >= 0 for topic in found for each in topic.partitions):
+            break
+        deadline.check()
+    for number in range(40):
+        _answers_without_loading(side, f"warm-{number}", deadline)
+    metadata_followed(side)
+    side.close()
+
+
 def _answers_without_loading(side: Side, name: str, deadline: Deadline) -> None:
     waiting = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    while side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000)).error_code in waiting:
-        deadline.check()
+    for each in (name, None):  # ids of their own come from a block that the broker may be waiting for
+        while side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(each, 60_000)).error_code in waiting:
+            deadline.check()
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, None)])
     while side.call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code in waiting:
         deadline.check()

@@ -6,8 +6,7 @@ import pytest
 
 from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
-from comparison.side import Side
-from tests.differential.targets import Kafka, Understudy
+from tests.differential.targets import Kafka, Understudy, side
 from tests.storage.kafka_tools import need_kafka
 
 REPORTS = pytest.StashKey[list[Report]]()
@@ -23,7 +22,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
         theirs = Kafka(folder / "kafka")
         try:
             theirs.start()
-            yield Histories(Pair(Side(theirs.bootstrap), Side(ours.bootstrap)))
+            yield Histories(Pair(side(theirs), side(ours)))
         finally:
             theirs.stop()
     finally:

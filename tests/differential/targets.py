@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
+from comparison.side import Side
 from tests.clients.targets import free_ports
 from tests.serving import start
 from tests.storage.kafka_tools import RealBroker
@@ -19,6 +20,16 @@ SETTINGS = {
 }
 """As short and few as both need them; nothing that happens by the clock shall happen between two looks."""
 KAFKA_SETTINGS = {**SETTINGS, "broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+
+def side(target: "Target") -> Side:
+    """A target as histories see it; they may restart it."""
+
+    def restart(clean: bool) -> None:
+        target.stop(clean=clean)
+        target.start()
+
+    return Side(target.bootstrap, restart=restart)
 
 
 class Target(Protocol):

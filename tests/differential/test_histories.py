@@ -14,9 +14,9 @@ FOUND = CACHE / "differences"
 """Where histories that show something new are put, shortened; those that are understood move to SAVED."""
 
 
-def check(histories: Histories, seeds: Iterable[object], config: pytest.Config) -> None:
+def check(histories: Histories, seeds: Iterable[object], config: pytest.Config, restarts: int = 0) -> None:
     """Fail with the shortened histories that show a difference each time they are played."""
-    report = histories.run(seeds)
+    report = histories.run(seeds, restarts=restarts)
     config.stash.setdefault(REPORTS, []).append(report)
     for found in report.steady:
         save(FOUND / f"seed-{found.seed}.json", "; ".join(map(str, found.differences)), found.steps, {})
@@ -28,6 +28,20 @@ def check(histories: Histories, seeds: Iterable[object], config: pytest.Config) 
 def test_two_hundred_histories(histories: Histories, pytestconfig: pytest.Config) -> None:
     """The slice that every change has to pass."""
     check(histories, range(200), pytestconfig)
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(300)
+def test_histories_with_restarts(histories: Histories, pytestconfig: pytest.Config) -> None:
+    """Both go down in good order or by SIGKILL, and go on from what is on their disks."""
+    check(histories, range(-5, 0), pytestconfig, restarts=1)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
+def test_many_histories_with_restarts(histories: Histories, pytestconfig: pytest.Config) -> None:
+    """Two in each."""
+    check(histories, range(-300, -5), pytestconfig, restarts=2)
 
 
 @pytest.mark.nightly

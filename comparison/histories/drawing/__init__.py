@@ -1,0 +1,1 @@
+"""How the generator draws each kind of step."""
