@@ -48,7 +48,7 @@ def test_every_ctl_command_is_a_verb() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_that_is_said_to_come_from_an_example_does(page: Path) -> None:
     """Word by word, so that the examples' tests are the documentation's."""
-    pattern = r"<!-- from (\S+) -->\n```python\n(.*?)```"
+    pattern = r"<!-- from (\S+) -->\n```\w+\n(.*?)```"
     for name, code in re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL):
         assert code in (ROOT / name).read_text(encoding="utf-8")
 
