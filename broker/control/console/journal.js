@@ -18,28 +18,25 @@ let calm = true;
 let stops = false; // whether the list stands still, and as what
 let stopped = null;
 let apis = [];
-let known = { said: "", total: 0, entries: new Map() };
+let known = { said: "", entries: new Map() };
 
 export const title = () => "Journal";
 
-/** Only what is new, or was not answered yet when it was last seen, is asked for. */
+/** Asked for is what is new, what was not answered yet, and the last one known: without it the journal is another one. */
 export async function load() {
   if (apis.length === 0) apis = Object.keys((await get("v1/versions")).apis).sort();
   if (stops && stopped) return stopped;
   const said = JSON.stringify(filter);
-  if (known.said !== said) known = { said, total: 0, entries: new Map() };
+  if (known.said !== said) known = { said, entries: new Map() };
   const mine = known;
+  const last = Math.max(0, ...mine.entries.keys());
   const pending = [...mine.entries.values()].find((entry) => entry.duration_ms === null);
-  const since = pending ? pending.id : Math.max(0, ...mine.entries.keys()) + 1;
-  const found = await get("v1/journal" + query({ ...filter, since, limit: ASKED }));
-  if (found.kept + found.dropped < mine.total) {
-    known = { said: "", total: 0, entries: new Map() }; // the journal was emptied
-    return load();
-  }
-  mine.total = found.kept + found.dropped;
+  const found = await get("v1/journal" + query({ ...filter, since: Math.min(last, pending?.id ?? last), limit: ASKED }));
+  if (!found.entries.some((entry) => entry.id === last)) mine.entries.clear();
   for (const entry of found.entries) mine.entries.set(entry.id, entry);
-  for (const id of [...mine.entries.keys()].slice(0, -ASKED)) mine.entries.delete(id);
-  stopped = { kept: found.kept, dropped: found.dropped, entries: [...mine.entries.values()].sort((a, b) => b.id - a.id) };
+  const newest = [...mine.entries.values()].sort((a, b) => b.id - a.id).slice(0, ASKED);
+  mine.entries = new Map(newest.map((entry) => [entry.id, entry]));
+  stopped = { kept: found.kept, dropped: found.dropped, entries: newest };
   return stopped;
 }
 
