@@ -44,7 +44,7 @@ class Reading:
 
 
 def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool) -> list[Reading]:
-    """Names for ids, permission, existence (core E.1 F3)."""
+    """Names for ids, permission, existence (core E.1 F3); what is refused here is told after what can be read."""
     found = []
     for interest in interests:
         if uses_topic_ids:
@@ -59,6 +59,8 @@ def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: boo
         partition = ctx.cluster.partitions.get((interest.topic, interest.asked.partition))
         refused = None if partition else _refused(interest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         found.append(Reading(interest, partition, refused))
+    if len(found) > 1 and any(reading.refused for reading in found):
+        found.sort(key=lambda reading: reading.refused is not None)  # the refused come last, in their order
     return found
 
 
@@ -82,7 +84,7 @@ class Reader:
         self.final = False  # an error, a divergence or a redirect: answer at once (core E.3)
 
     def read(self) -> list[tuple[Interest, PartitionData]]:
-        """All partitions in the request's order."""
+        """All partitions in the order of the readings."""
         self.size, self.final = 0, False
         return [(each.interest, each.refused or self._partition(each)) for each in self.readings]
 

@@ -168,7 +168,7 @@ class Fetching:
             interest.update(data)
         if not self.wants_session:
             return 0, answers
-        interests = {interest.key: interest for interest in self.interests}
+        interests = {interest.key: interest for interest, _ in answers}
         return cache.create(self.follower, self.uses_topic_ids, interests, now_ms), answers
 
     def _incremental(
@@ -193,12 +193,12 @@ def resolve(cache: SessionCache, request: FetchRequest, uses_topic_ids: bool, no
     """
     wanted = _wanted(request)
     follower = request.replica_state.replica_id >= 0
+    distinct = list({interest.key: interest for interest in wanted}.values())
     if request.session_epoch in (SESSIONLESS_EPOCH, INITIAL_EPOCH):
         if request.session_id:
             cache.remove(request.session_id)
-        interests = list({interest.key: interest for interest in wanted}.values())
         wants = request.session_epoch == INITIAL_EPOCH
-        return Fetching(interests, wants_session=wants, uses_topic_ids=uses_topic_ids, follower=follower)
+        return Fetching(distinct, wants_session=wants, uses_topic_ids=uses_topic_ids, follower=follower)
     session = cache.get(request.session_id)
     if session is None:
         raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -212,8 +212,8 @@ def resolve(cache: SessionCache, request: FetchRequest, uses_topic_ids: bool, no
     session.merge(wanted, _forgotten(request))
     session.used_ms = now_ms
     if not session.interests:
-        cache.remove(session.id)
-        return Fetching([], uses_topic_ids=uses_topic_ids, follower=follower)
+        cache.remove(session.id)  # what is asked and forgotten in one breath is answered all the same
+        return Fetching(distinct, uses_topic_ids=uses_topic_ids, follower=follower)
     session.advance()
     return Fetching(list(session.interests.values()), session, expected_epoch=session.epoch, follower=follower)
 
