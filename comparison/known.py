@@ -30,7 +30,17 @@ class Known:
         )
 
 
-KNOWN: tuple[Known, ...] = ()
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "compressed-size",
+        "DescribeLogDirs",
+        "results[].topics[].partitions[].partition_size",
+        "the bytes that its own libraries compress to",
+        "the bytes that ours compress to",
+        "A topic's `compression.type` makes the broker compress again; the records are the same, the bytes are not.",
+        "0.1.0",
+    ),
+)
 
 
 def explained(difference: Difference) -> Known | None:

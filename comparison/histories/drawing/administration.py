@@ -17,7 +17,7 @@ class Administration(Pieces):
         count = 0 if not sound and self._rarely(20) else self._chance.choice((1, 1, 2, 3))
         configs = {} if sound and self._rarely(2) else self._configs(2)
         if not sound and self._rarely(8):
-            configs["cleanup.policy"] = "nonsense"
+            configs = {"cleanup.policy": "nonsense"}
         validate = not sound and self._rarely(10)
         if sound:
             configs = {name: SETTINGS[name][0] if self._rarely(6) else value for name, value in configs.items()}
