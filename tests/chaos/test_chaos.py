@@ -1,7 +1,8 @@
-"""Exactly once while everything dies: three copiers, a blow every second, and the output is the input.
+"""Exactly once while everything dies and moves: three copiers, a blow every second, and the output is the input.
 
 5,000 records with the interop suite, 100,000 nightly. A broker is down at a time, killed or stopped; a copier is killed
-or left alone. What counts in the end: a read_committed reader finds each record once.
+or left alone; leaders of both topics and the coordinators of the copiers move when all brokers are up, and some take
+their time to load. What counts in the end: a read_committed reader finds each record once.
 """
 
 import itertools
@@ -84,6 +85,33 @@ class Feeder:
         self._producer.poll(0)
 
 
+@dataclass
+class Mover:
+    """Gives partitions other leaders, and the copiers other coordinators."""
+
+    kafka: understudy.Cluster
+    chance: random.Random
+    leaders: int = 0
+    coordinators: int = 0
+    refused: int = 0
+
+    def move(self) -> None:
+        """One leader and one coordinator; who is not in sync is refused, as in Kafka."""
+        topic, partition = self.chance.choice(["source", "sink"]), self.chance.randrange(PARTITIONS)
+        copier, loading_ms = f"copier-{self.chance.randrange(3)}", self.chance.choice([0, 0, 300])
+        try:
+            self.kafka.topics[topic].partitions[partition].move_leader(self.chance.randrange(1, 4))
+            self.leaders += 1
+            move, broker = self.kafka.coordinators.move, self.chance.randrange(1, 4)
+            if self.chance.random() < 0.5:
+                move(type="group", key="copiers", broker=broker, loading_ms=loading_ms)
+            else:
+                move(type="transaction", key=copier, broker=broker, loading_ms=loading_ms)
+            self.coordinators += 1
+        except understudy.ControlError:
+            self.refused += 1
+
+
 def committed(bootstrap: str) -> Iterator[list[str]]:
     """What a read_committed reader finds in the sink, in pieces, without end."""
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_committed",
@@ -103,7 +131,7 @@ def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple
     with understudy.start(brokers=3, settings=SETTINGS, topics={"source": PARTITIONS, "sink": PARTITIONS}) as kafka:
         feeder = Feeder(kafka.bootstrap_servers, count, shares)
         feeder.feed()
-        copiers = Copiers(kafka.bootstrap_servers, batch, log, chance)
+        copiers, mover = Copiers(kafka.bootstrap_servers, batch, log, chance), Mover(kafka, chance)
         seen: Counter[str] = Counter()
         down: int | None = None
         broken = 0
@@ -122,14 +150,18 @@ def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple
                 if down is not None:
                     kafka.brokers[down].start()
                     down = None
-                elif chance.random() < 0.7:
+                elif chance.random() < 0.4:
                     down, broken = chance.randrange(1, 4), broken + 1
                     (kafka.brokers[down].kill if chance.random() < 0.5 else kafka.brokers[down].stop)()
+                else:
+                    mover.move()
                 if chance.random() < 0.3:
                     copiers.kill_one()
         finally:
             copiers.close()
-    return seen, f"{broken} brokers down, {copiers.kills} copiers killed, {copiers.starts} started"
+    assert mover.leaders > mover.refused, "hardly anything moved"
+    moved = f"{mover.leaders} leaders and {mover.coordinators} coordinators moved, {mover.refused} moves refused"
+    return seen, f"{broken} brokers down, {moved}, {copiers.kills} copiers killed, {copiers.starts} started"
 
 
 def check(count: int, batch: int, shares: int, seconds: int, log: Path) -> None:
