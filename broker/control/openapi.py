@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from broker.control.answers import SCHEMAS, ref
+
 if TYPE_CHECKING:
     from broker.control.verbs import Verb
 
 _NAME = re.compile(r"{(\w+)}")
-_PROBLEM = {"description": "a problem", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
+_PROBLEM = {"description": "a problem", "content": {"application/problem+json": {"schema": ref("Problem")}}}
 
 
 def _content(verb: "Verb") -> dict[str, Any]:
-    return {"schema": {"type": "object"}} if verb.media == "application/json" else {}
+    return {"schema": ref(verb.answer)} if verb.answer else {}
 
 
 def document(verbs: "Iterable[Verb]") -> dict[str, Any]:
@@ -32,6 +34,7 @@ def document(verbs: "Iterable[Verb]") -> dict[str, Any]:
             ],
             "responses": {
                 "200": {"description": "done", "content": {verb.media: _content(verb)}},
+                "401": _PROBLEM,
                 "404": _PROBLEM,
                 "409": _PROBLEM,
                 "422": _PROBLEM,
@@ -40,4 +43,13 @@ def document(verbs: "Iterable[Verb]") -> dict[str, Any]:
         if verb.body is not None:
             operation["requestBody"] = {"content": {"application/json": {"schema": verb.body}}}
         paths.setdefault(verb.path, {})[verb.method.lower()] = operation
-    return {"openapi": "3.1.0", "info": {"title": "Understudy control plane", "version": "1"}, "paths": paths}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Understudy control plane", "version": "1"},
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "of --control-token"}},
+        },
+        "security": [{}, {"token": []}],
+    }

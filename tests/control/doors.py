@@ -1,4 +1,7 @@
-"""A server's control plane at its three doors: HTTP, Python and the shell."""
+"""A server's control plane at its three doors: HTTP, Python and the shell.
+
+What comes through the first one is held against the OpenAPI document.
+"""
 
 import contextlib
 import io
@@ -8,6 +11,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.control import schemas
 from tests.serving import Server
 from tests.wire import PATIENCE_S
 from understudy.cli import main
@@ -29,13 +33,16 @@ class Doors:
 
     def http(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """A call that is to succeed."""
-        return self.server.control(method, path, body)
+        answer = self.server.control(method, path, body)
+        schemas.check(method, path, answer)
+        return answer
 
     def refused(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
         """Status and problem of a call that is to fail."""
         status, content = self.raw(method, path, body)
         problem = json.loads(content)
         assert status >= 400, problem
+        schemas.check_problem(problem)
         assert problem["status"] == status
         assert "Traceback" not in problem["detail"]
         return status, problem

@@ -1,16 +1,27 @@
 """The OpenAPI document is complete, and the client's types have the server's names."""
 
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
+from http.client import HTTPConnection
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 import pytest
 from confluent_kafka import Consumer, Producer
+from jsonschema import ValidationError
 
+from broker.control.answers import SCHEMAS
 from broker.control.verbs import VERBS
+from broker.options import parse
+from tests.control.conftest import QUICK
 from tests.control.doors import Doors
-from tests.serving import until
-from understudy import results
+from tests.control.schemas import check
+from tests.serving import Server, start, until
+from understudy import ControlError, StartError, connect, results
 from understudy.verbs import VERBS as SAID
 
 
@@ -107,3 +118,163 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
         hints = get_type_hints(kind)
         assert [name for name in nothing & set(hints) if NoneType not in get_args(hints[name])] == [], kind
     consumer.close()
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def something_of_everything(doors: Doors) -> Iterator[dict[str, str]]:
+    """Records, an open and an aborted transaction, a group with a member; the ids of the member and of a fault."""
+    conf = {"bootstrap.servers": doors.bootstrap, "transactional.id": "x"}
+    producer = Producer(conf)
+    producer.init_transactions(20)
+    for end in (producer.abort_transaction, None):
+        producer.begin_transaction()
+        producer.produce("t", b"\xff", key=b"k", partition=0, headers=[("h", b"v"), ("h", None)])
+        producer.flush(20)
+        if end is not None:
+            end(20)
+    consumer = Consumer({**conf, "transactional.id": "", "group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["u"])
+    doors.kafka.topics["u"].write("v")
+    until(lambda: consumer.poll(0.1), "a record", 20)
+    consumer.commit(asynchronous=False)
+    (member,) = doors.kafka.groups["g"].show().members
+    fault = doors.kafka.faults.add(api="EndTxn", drop=True, optional=True).id
+    yield {"member": member.member_id, "fault": fault}
+    consumer.close()
+
+
+PARTITION, TRANSACTION = "/v1/topics/t/partitions/0", "/v1/transactions/x"
+EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
+    *(("GET", f"/v1/{path}", None) for path in ("health", "cluster", "clock", "topics", "topics/t", "transactions")),
+    *(("GET", f"/v1/{path}", None) for path in ("groups", "groups/g", "versions", "faults", "faults/FAULT", "journal")),
+    *(("GET", path, None) for path in (PARTITION, f"{PARTITION}/records", TRANSACTION, f"{TRANSACTION}/why")),
+    ("POST", "/v1/topics/t/records", {"records": [{"value": "v"}]}),
+    ("POST", f"{PARTITION}/leader", {"broker": 2}),
+    ("POST", f"{PARTITION}/isr", {"replicas": [2]}),
+    ("DELETE", f"{PARTITION}/producers/0", None),
+    ("POST", "/v1/coordinators/move", {"type": "transaction", "key": "x", "broker": 2}),
+    ("PUT", f"{TRANSACTION}/producer", {"epoch": 7}),
+    ("POST", f"{TRANSACTION}/hold", {"at": "markers"}),
+    ("GET", TRANSACTION, None),
+    ("POST", f"{TRANSACTION}/release", None),
+    ("POST", f"{TRANSACTION}/abort", None),
+    ("POST", "/v1/faults", {"do": {"delay_ms": 1}, "match": {"topic": "t"}}),
+    ("DELETE", "/v1/faults/FAULT", None),
+    ("DELETE", "/v1/faults", None),
+    ("POST", "/v1/groups/g/rebalance", None),
+    ("POST", "/v1/groups/g/members/MEMBER/evict", None),
+    ("PUT", "/v1/versions", {"EndTxn": {"min": 0, "max": 3}, "InitProducerId": None}),
+    ("POST", "/v1/retention/run", None),
+    ("POST", "/v1/compaction/run", None),
+    *(("POST", f"/v1/brokers/2/{word}", None) for word in ("pause", "resume", "stop", "start", "kill")),
+    ("GET", "/v1/cluster", None),
+    ("DELETE", "/v1/brokers/2", None),
+    ("POST", "/v1/brokers", {"rack": "r"}),
+    ("POST", "/v1/clock/advance", {"ms": 1}),
+    ("POST", "/v1/clock/freeze", None),
+    ("POST", "/v1/clock/thaw", None),
+    ("POST", "/v1/snapshots", None),
+    ("POST", "/v1/snapshots/1/restore", None),
+    ("POST", "/v1/journal/rotate", None),
+    ("DELETE", "/v1/journal", None),
+    ("POST", "/v1/reset", None),
+]
+
+
+def test_every_verb_answers_what_its_schema_says(tmp_path: Path) -> None:
+    """All verbs with an answer in JSON, on a cluster that has something of all."""
+    process = start(brokers=2, topics=["t:2", "u:1"], settings=QUICK, journal=tmp_path)
+    doors, walked = Doors(Server(process)), set()
+    with something_of_everything(doors) as ids:
+        for method, path, body in EVERYTHING:
+            filled = path.replace("FAULT", ids["fault"]).replace("MEMBER", ids["member"])
+            doors.http(method, filled, body)
+            walked |= {
+                (verb.method, verb.path) for verb in VERBS if verb_matches(verb.path, path) and verb.method == method
+            }
+    process.stop()
+    assert walked == {(verb.method, verb.path) for verb in VERBS if verb.answer}
+
+
+def verb_matches(template: str, path: str) -> bool:
+    """Whether a path is one of a verb's."""
+    return len(template.split("/")) == len(path.split("/")) and all(
+        part.startswith("{") or part == said for part, said in zip(template.split("/"), path.split("/"), strict=True)
+    )
+
+
+def test_every_answer_is_described_to_its_last_field() -> None:
+    """No schema leaves open what an object has, but for what the user said himself, and decoded messages."""
+    assert {verb.answer for verb in VERBS if verb.media == "application/json"} <= set(SCHEMAS)
+    loose = [name for name, schema in SCHEMAS.items() for where in open_objects(schema, name) if where not in OPEN]
+    assert loose == []
+
+
+OPEN = {"Fault.match", "Fault.do", "Entry.request", "Entry.response"}
+
+
+def open_objects(schema: Any, where: str) -> Iterator[str]:
+    """Where a schema takes any fields."""
+    if isinstance(schema, Mapping):
+        if schema.get("type") == "object" and "additionalProperties" not in schema:
+            yield where
+        for name, part in schema.get("properties", {}).items():
+            yield from open_objects(part, f"{where}.{name}")
+        for part in (*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")):
+            yield from open_objects(part, where)
+
+
+def test_an_answer_that_is_not_as_described_would_be_seen() -> None:
+    """A field too many, one too few, one of another type."""
+    right = {"id": 1, "state": "running"}
+    check("POST", "/v1/brokers/1/kill", right)
+    for wrong in ({"id": 1}, {**right, "more": 1}, {**right, "id": "1"}, {**right, "state": "dead"}):
+        with pytest.raises(ValidationError):
+            check("POST", "/v1/brokers/1/kill", wrong)
+
+
+# --- the token -------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_asked_for_everywhere_but_at_the_health_check() -> None:
+    """At every verb, 401 without it or with another one; with it, everything is as without one."""
+    process = start(control_token="s3cret")
+    url = str(process.ready.control_url)
+    said: dict[tuple[str, str], list[int]] = {}
+    for verb in VERBS:
+        path = re.sub(r"{\w+}", "1", verb.path)
+        for token in (None, "other", "s3cret"):
+            said.setdefault((verb.method, verb.path), []).append(status(url, verb.method, path, token))
+    health = said.pop(("GET", "/v1/health"))
+    assert health == [200, 200, 200]
+    assert {tuple(codes[:2]) for codes in said.values()} == {(401, 401)}
+    assert {codes[2] for codes in said.values()} <= {200, 404, 409, 422}
+    assert said["GET", "/v1/cluster"] == [401, 401, 200]
+    with pytest.raises(ControlError, match="--control-token") as refused:
+        connect(url).info()
+    assert refused.value.status == 401
+    assert connect(url, token="s3cret").info().topics == 0
+    process.stop()
+
+
+def status(url: str, method: str, path: str, token: str | None) -> int:
+    """Of a call, perhaps with a token."""
+    place = urlsplit(url)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=20)
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        connection.request(method, path, headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_other_machines_are_let_in_with_a_token_only() -> None:
+    """A control plane that they can reach does not start without one."""
+    with pytest.raises(StartError, match="needs --control-token TOKEN"):
+        start(control_host="0.0.0.0")
+    given = {"control-host": ["0.0.0.0"], "control-token": ["s3cret"]}
+    assert (parse(given).control_host, parse(given).control_token) == ("0.0.0.0", "s3cret")
