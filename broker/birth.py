@@ -22,7 +22,7 @@ from broker.middleware import read_only
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
 from broker.partition import ReplicatedPartition
-from broker.playing import levels_of
+from broker.playing import keep_rules, keep_settings, levels_of, rules_of
 from broker.settings import BrokerSettings
 from broker.syncing import Syncing
 from protocol.log_records import metadata as metadata_codec
@@ -54,6 +54,7 @@ def new_node(cluster: "Cluster", broker_id: int, rack: str | None = None) -> Nod
         settings["broker.rack"] = rack
     node = Node(broker_id, BrokerSettings(broker_id, settings), cluster.partitions)
     node.endpoints = endpoints_of(cluster.options, broker_id)
+    keep_settings(cluster.release, node.settings)
     node.settings.on_change(partial(_follow_settings, cluster, node))
     return node
 
@@ -75,7 +76,7 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
         jitter=cluster.random.randrange,
         new_uuid=cluster.new_uuid,
         producer_id_expiration_ms=node.settings.int("producer.id.expiration.ms"),
-        verification_enabled=node.settings.boolean("transaction.partition.verification.enable"),
+        producer_rules=rules_of(cluster.release, node.settings),
         on_failure=partial(cluster.lifecycle.directory_failed, node),
         flush_at=cluster.upkeep.flush_at,
         sync_later=Syncing(node.files) if isinstance(node.files, DiskFiles) else None,
@@ -107,13 +108,8 @@ def _follow_settings(cluster: "Cluster", node: Node, _changed: frozenset[str]) -
     """Producers are remembered and verified as the broker's settings say now (transactions B.10)."""
     if node.logs is None:
         return
-    environment = node.logs.environment
-    environment.producer_id_expiration_ms = node.settings.int("producer.id.expiration.ms")
-    environment.verification_enabled = node.settings.boolean("transaction.partition.verification.enable")
-    for partition in cluster.partitions.values():
-        log = partition.logs.get(node.id)
-        if log is not None and log.has_producers:
-            log.producers.verification_enabled = environment.verification_enabled
+    node.logs.environment.producer_id_expiration_ms = node.settings.int("producer.id.expiration.ms")
+    keep_rules(cluster, node)
 
 
 def _files(cluster: "Cluster", broker_id: int) -> Files:

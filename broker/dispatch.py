@@ -11,11 +11,12 @@ from typing import Any
 import structlog
 
 from broker.chain import Api, Disconnect, Middleware, NeverAnswer, chain
-from broker.context import ClusterView, Connection, RequestContext, Versions
+from broker.context import ClusterView, Connection, RequestContext
 from broker.handlers.api_versions import unsupported_version
 from broker.middleware.actions import BYTES_NOTE
 from broker.middleware.journal import Journal, Served
 from broker.node import Node
+from broker.releases import Behaviour
 from broker.wire import Sending
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response
@@ -92,7 +93,7 @@ class Dispatcher:
     async def _serve(self, served: Served) -> Parts | Sending | None:
         try:
             header = decode_header(served.frame)
-            api = self._gate(header, served.connection.versions)
+            api = self._gate(header, served.connection)
             if api is None:
                 served.parts = unsupported_version(header.correlation_id, served.connection)
                 return served.parts
@@ -114,18 +115,20 @@ class Dispatcher:
             return spoiled
         return parts
 
-    def _gate(self, header: RequestHeader, steered: Versions) -> Api | None:
+    def _gate(self, header: RequestHeader, connection: Connection) -> Api | None:
         """The API that serves the request; ``None`` for an ApiVersions version that we do not know (KIP-511)."""
         api = self._apis.get(header.api_key)
         if api is None:
             raise Disconnect(f"{_title(header.api_key)} is not served here")
+        steered = connection.versions
         limits = steered.get(header.api_key, ()) if steered else ()
         if limits is None:
             raise Disconnect(f"{api.key.title} is not served on this connection")
         low, high = limits or api.versions
         if not limits and api.unstable is not None:
             low, high = api.range(unstable=self._node.settings.boolean("unstable.api.versions.enable"))
-        if low <= header.api_version <= high:
+        removed = header.api_version < api.versions[0] and connection.release.has(Behaviour.OLD_VERSIONS_CLOSE)
+        if low <= header.api_version <= high and not removed:
             return api
         if header.api_key == ApiKey.API_VERSIONS:
             return None

@@ -5,13 +5,19 @@ itself follows the release of the moment.
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from broker.context import AS_EVER, Versions
 from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION
 from broker.handlers import APIS
-from broker.releases import Release
+from broker.node import Node
+from broker.releases import Behaviour, Release
+from broker.settings import BrokerSettings, ResourceType
+from broker.verification import verifies
+from protocol.errors import ErrorCode
 from protocol.log_records.metadata import FeatureLevelRecord
+from storage.producer_rules import ProducerRules
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster
@@ -41,11 +47,44 @@ def levels_of(release: Release, overrides: Mapping[str, int]) -> dict[str, int]:
     return {**levels, **overrides}
 
 
+def rules_of(release: Release, settings: BrokerSettings) -> ProducerRules:
+    """What a broker of that release with these settings decides about producers."""
+    welcome, named = release.has(Behaviour.UNKNOWN_PRODUCERS_WELCOME), release.has(Behaviour.UNKNOWN_PRODUCER_ID)
+    refused = ErrorCode.UNKNOWN_PRODUCER_ID if named else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    return ProducerRules(
+        verification=verifies(release, settings),
+        begins_at_zero=release.has(Behaviour.SEQUENCE_BEGINS_AT_ZERO),
+        unknown=None if welcome else refused,
+        outlive_records=release.has(Behaviour.PRODUCERS_OUTLIVE_RECORDS),
+    )
+
+
+def keep_rules(cluster: "Cluster", node: Node) -> None:
+    """Let a broker's logs, those that are open too, decide about producers as release and settings say now."""
+    if node.logs is not None:
+        rules = rules_of(cluster.release, node.settings)
+        for each in fields(rules):
+            setattr(node.logs.environment.producer_rules, each.name, getattr(rules, each.name))
+
+
+def keep_settings(release: Release, settings: BrokerSettings) -> None:
+    """Let a broker's settings be what they were in the release."""
+    settings.play(
+        release.defaults,
+        retired=not release.has(Behaviour.NO_OLD_MESSAGES),
+        small_segments=not release.has(Behaviour.SEGMENTS_OF_A_MEBIBYTE),
+    )
+
+
 def play(cluster: "Cluster", release: Release) -> None:
     """From now on the cluster behaves like that release, towards new connections and by itself."""
     if release.name == cluster.release.name:
         return
     cluster.release, cluster.versions = release, versions_of(release)
+    for node in cluster.nodes.values():
+        keep_settings(release, node.settings)
+        keep_rules(cluster, node)
+    cluster.hosting.reconfigure(ResourceType.BROKER, "")
     machine, levels = cluster.metadata.machine, cluster.image.features
     changed = [
         FeatureLevelRecord(name, level)

@@ -18,12 +18,19 @@ from broker.coordination.transaction.transitions import TV2
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.partition import ReplicatedPartition
 from broker.producing.gate import Candidate
+from broker.releases import Behaviour, Release
+from broker.settings import BrokerSettings
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
 
 _NOT_ADDED = "Partition was not added to the transaction"
 _UNABLE = "Unable to verify the partition has been added to the transaction. Underlying error: {}"
+
+
+def verifies(release: Release, settings: BrokerSettings) -> bool:
+    """Whether a broker asks coordinators at all before it appends."""
+    return release.has(Behaviour.VERIFICATION) and settings.boolean("transaction.partition.verification.enable")
 
 
 class Mode(Enum):
@@ -39,7 +46,7 @@ class Mode(Enum):
 async def verify(transactional_id: str, candidates: Sequence[Candidate], ctx: RequestContext) -> None:
     """Give each transactional candidate its guard, or the error that keeps it from the log (D.5)."""
     mode = Mode.ADD if features.produce_adds_partitions(ctx.version) else Mode.VERIFY
-    if mode is Mode.VERIFY and not ctx.node.settings.boolean("transaction.partition.verification.enable"):
+    if mode is Mode.VERIFY and not verifies(ctx.release, ctx.node.settings):
         return
     asked = [candidate for candidate in candidates if candidate.transactional and _take_guard(candidate, mode, ctx)]
     if not asked or asked[0].batch is None:
@@ -106,7 +113,7 @@ async def verify_offsets(
         KafkaError: as TxnOffsetCommit answers it on every partition (C.4.1).
     """
     mode = Mode.ADD if features.txn_offset_commit_adds_partitions(ctx.version) else Mode.VERIFY
-    if mode is Mode.VERIFY and not ctx.node.settings.boolean("transaction.partition.verification.enable"):
+    if mode is Mode.VERIFY and not verifies(ctx.release, ctx.node.settings):
         return None
     index = ctx.node.coordinating_partition(GROUP_TOPIC, group_id)
     try:

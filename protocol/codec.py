@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 
 from protocol import reshape
@@ -19,6 +18,7 @@ from protocol.apis import ApiKey
 from protocol.compiled import Parts, put_string, writer
 from protocol.produce_request import read_produce_request
 from protocol.reading import MOST_ELEMENTS, Unreadable, read_uvarint, reader
+from protocol.removed import request_schema, response_schema, versions_of
 from protocol.types import Buffer
 
 _HEADER = struct.Struct(">hhi")
@@ -43,11 +43,8 @@ class RequestHeader:
 
 def known_versions(key: int) -> tuple[int, int] | None:
     """Lowest and highest version that this library can read and write, or ``None`` for an unknown API."""
-    name = api_key_map.get(key)
-    if name is None:
-        return None
-    versions = schema_name_map[name]
-    return min(versions), max(versions)
+    versions = versions_of(key)
+    return (versions[0], versions[-1]) if versions else None
 
 
 @cache
@@ -57,7 +54,7 @@ def is_flexible(key: int, version: int) -> bool:
     if known is None:
         return False
     low, high = known
-    return bool(load_request_schema(key, min(max(version, low), high)).__flexible__)
+    return bool(request_schema(key, min(max(version, low), high)).__flexible__)
 
 
 @cache
@@ -65,19 +62,19 @@ def message_class(key: int, suffix: str) -> type[Any]:
     """Our class for an API's ``Request`` or ``Response``."""
     name = api_key_map[key]
     module = import_module(f"protocol.messages.{name}")
-    title = load_request_schema(key, max(schema_name_map[name])).__name__.removesuffix("Request")
+    title = request_schema(key, max(schema_name_map[name])).__name__.removesuffix("Request")
     found: type[Any] = getattr(module, title + suffix)
     return found
 
 
 @cache
 def _request_reader(key: int, version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
-    return reader(load_request_schema(key, version), message_class(key, "Request"))
+    return reader(request_schema(key, version), message_class(key, "Request"))
 
 
 @cache
 def _response_writer(key: int, version: int) -> Callable[[Parts, Any], None]:
-    return writer(load_response_schema(key, version))
+    return writer(response_schema(key, version))
 
 
 def _skip_tags(frame: Buffer, at: int) -> int:
@@ -158,7 +155,7 @@ def encode_request(key: int, version: int, correlation_id: int, client_id: str |
         put_string(head, client_id, flexible=False)
     if is_flexible(key, version):
         head.append(b"\0")
-    writer(load_request_schema(key, version))(head, request)
+    writer(request_schema(key, version))(head, request)
     frame = b"".join(head)
     return _SIZE.pack(len(frame)) + frame
 
@@ -169,5 +166,5 @@ def decode_response(key: int, version: int, frame: bytes) -> tuple[int, Any]:
     at = 4
     if is_flexible(key, version) and key != ApiKey.API_VERSIONS:
         at = _skip_tags(frame, at)
-    response, _ = reader(load_response_schema(key, version), message_class(key, "Response"))(frame, at)
+    response, _ = reader(response_schema(key, version), message_class(key, "Response"))(frame, at)
     return correlation_id, reshape.newest_response(key, version, response)

@@ -22,6 +22,11 @@ def produce_allows_zstd(version: int) -> bool:
     return version >= 7
 
 
+def produce_takes_messages(version: int) -> bool:
+    """Messages of the formats before 0.11 may be sent (KIP-98)."""
+    return version < 3
+
+
 # --- Fetch -----------------------------------------------------------------------------------------------------------
 
 
@@ -45,6 +50,11 @@ def fetch_knows_storage_errors(version: int) -> bool:
     return version >= 6
 
 
+def fetch_magic(version: int) -> int:
+    """The newest format that the fetcher reads: messages without and with timestamps (KIP-32), batches (KIP-98)."""
+    return 2 if version >= 4 else 1 if version >= 2 else 0
+
+
 # --- ListOffsets -----------------------------------------------------------------------------------------------------
 
 
@@ -54,6 +64,11 @@ def list_offsets_oldest_special(version: int) -> int:
         if version >= since:
             return timestamp
     return -2
+
+
+def list_offsets_counts_segments(version: int) -> bool:
+    """The oldest version asks for where segments begin, not for records (KIP-79)."""
+    return version < 1
 
 
 def list_offsets_knows_not_available(version: int) -> bool:

@@ -24,6 +24,7 @@ _INDEX_AND_SIZE = struct.Struct(">ii").unpack_from
 _FIRST_FLEXIBLE = 9  # KIP-482
 _FIRST_WITH_TOPIC_ID = 13  # KIP-516
 _UUID_BYTES = 16
+_FIRST_WITH_TRANSACTIONS = 3  # KIP-98
 
 
 def read_produce_request(frame: bytes | bytearray, at: int, version: int) -> ProduceRequest:
@@ -34,7 +35,9 @@ def read_produce_request(frame: bytes | bytearray, at: int, version: int) -> Pro
     """
     begin_message()
     flexible, by_id, view = version >= _FIRST_FLEXIBLE, version >= _FIRST_WITH_TOPIC_ID, memoryview(frame)
-    transactional_id, at = read_string(frame, at, flexible, nullable=True)
+    transactional_id = None
+    if version >= _FIRST_WITH_TRANSACTIONS:
+        transactional_id, at = read_string(frame, at, flexible, nullable=True)
     acks, timeout_ms = _ACKS_AND_TIMEOUT(frame, at)
     count, at = read_count(frame, at + 6, flexible, nullable=False)
     topics = []

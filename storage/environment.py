@@ -9,6 +9,7 @@ from uuid import UUID
 
 from protocol.errors import ErrorCode, KafkaError
 from storage.files import Files
+from storage.producer_rules import ProducerRules
 
 if TYPE_CHECKING:
     from storage.segment import Segment
@@ -33,7 +34,7 @@ class LogEnvironment:
         jitter: `jitter(n)` answers a number in [0, n).
         new_uuid: a fresh random id.
         producer_id_expiration_ms: `producer.id.expiration.ms`.
-        verification_enabled: `transaction.partition.verification.enable`.
+        producer_rules: what the broker's release and settings decide about producers.
         offline: the error that took the directory offline.
         on_failure: called once, when that happens; it must not come back into the logs at once.
         sync_later: `sync_later(paths, done)` makes files durable while others go on, in the order in which it is asked,
@@ -46,7 +47,7 @@ class LogEnvironment:
     jitter: Callable[[int], int] = lambda _: 0
     new_uuid: Callable[[], UUID] = lambda: UUID(int=1)
     producer_id_expiration_ms: int = 86_400_000
-    verification_enabled: bool = True
+    producer_rules: ProducerRules = field(default_factory=ProducerRules)
     offline: OSError | None = None
     on_failure: Callable[[], None] = lambda: None
     sync_later: Callable[[Sequence[str], Callable[[OSError | None], None]], None] | None = None

@@ -256,7 +256,7 @@ class PartitionLog:
         """What is remembered of idempotent and transactional producers."""
         states = self._producers
         if states is None:
-            states = self._producers = ProducerStates(verification_enabled=self.environment.verification_enabled)
+            states = self._producers = ProducerStates(self.environment.producer_rules)
         return states
 
     def replace_producers(self, states: ProducerStates | None) -> None:

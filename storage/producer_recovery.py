@@ -49,7 +49,7 @@ def drop_strays(log: "PartitionLog") -> None:
 def states_at(log: "PartitionLog", offset: int, now_ms: int) -> ProducerStates:
     """The producers as the log had them before `offset`: newest usable snapshot, then the batches behind it."""
     environment = log.environment
-    states = ProducerStates(verification_enabled=environment.verification_enabled)
+    states = ProducerStates(environment.producer_rules)
     start = log.log_start_offset
     for candidate in reversed([known for known in log.snapshot_offsets if start < known <= offset]):
         try:
@@ -64,6 +64,7 @@ def states_at(log: "PartitionLog", offset: int, now_ms: int) -> ProducerStates:
         for segment in log.segments.from_offset(start):
             if segment.base_offset >= offset or not _replay_segment(states, segment, start, offset):
                 break
+    states.records_deleted(log.log_start_offset)
     return states
 
 

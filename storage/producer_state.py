@@ -15,6 +15,7 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, RecordBatch
 from protocol.records.control import Marker, parse_marker
 from storage.append import AppendOrigin
+from storage.producer_rules import ProducerRules
 from storage.rejection import RecordsRejectedError
 from storage.verification import VerificationGuard, Verifications
 
@@ -93,19 +94,19 @@ class CompletedTransaction(NamedTuple):
 class ProducerStates:
     """The producers of one partition.
 
-    `verification_enabled` is transaction.partition.verification.enable; set it whenever the setting changes.
+    `rules` are those of the broker; they may change.
     """
 
-    __slots__ = ("_ongoing", "_producers", "_unreplicated", "verification_enabled", "verifications")
+    __slots__ = ("_ongoing", "_producers", "_unreplicated", "rules", "verifications")
 
-    def __init__(self, *, verification_enabled: bool = True) -> None:
+    def __init__(self, rules: ProducerRules | None = None) -> None:
         self._producers: dict[int, ProducerEntry] = {}
         self._ongoing: dict[int, int] = {}
         """First offset -> producer id, in the order of offsets: they are added as the log grows."""
         self._unreplicated: dict[int, int] = {}
         """First offset -> marker offset of transactions whose marker lies at or above the high watermark."""
         self.verifications = Verifications()
-        self.verification_enabled = verification_enabled
+        self.rules = ProducerRules() if rules is None else rules
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -227,7 +228,7 @@ class ProducerStates:
         if not batch.is_transactional or self.has_open_transaction(batch.producer_id, batch.producer_epoch):
             return
         self._check_epoch(batch.producer_id, batch.producer_epoch)
-        if self.verification_enabled and not self.verifications.is_current(batch.producer_id, guard):
+        if self.rules.verification and not self.verifications.is_current(batch.producer_id, guard):
             raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, "it is not part of an ongoing transaction")
 
     def _check_epoch(self, producer_id: int, producer_epoch: int) -> None:
@@ -244,12 +245,15 @@ class ProducerStates:
         sequence = batch.base_sequence
         verification = self.verifications.get(batch.producer_id)
         if verification is not None:
-            if verification.supports_epoch_bump and sequence != 0 and not (entry and entry.batches):
+            begins = verification.supports_epoch_bump and self.rules.begins_at_zero
+            if begins and sequence != 0 and not (entry and entry.batches):
                 raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, "a transaction begins with 0")  # S5
             if sequence > verification.lowest_sequence:
                 lowest = verification.lowest_sequence
                 raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, f"{lowest} was seen and is missing")  # S6
         if entry is None or entry.producer_epoch == NO_PRODUCER_EPOCH:
+            if self.rules.unknown is not None and sequence != 0:
+                raise _refusal(self.rules.unknown, batch, "the producer is unknown here")
             return  # S9
         if batch.producer_epoch != entry.producer_epoch:
             if sequence != 0:
@@ -311,6 +315,17 @@ class ProducerStates:
             del self._producers[producer_id]
         self.verifications.expire(now_ms, expiration_ms)
         return expired
+
+    def records_deleted(self, log_start: int) -> None:
+        """Where they do not outlive their records, forget producers whose last batch lies below the log's start."""
+        if self.rules.outlive_records:
+            return
+        for producer_id, entry in list(self._producers.items()):
+            entry.batches = tuple(batch for batch in entry.batches if batch.last_offset >= log_start)
+            if not entry.batches:
+                self.forget(producer_id)
+        for first in [first for first, marker in self._unreplicated.items() if marker < log_start]:
+            del self._unreplicated[first]
 
     def forget(self, producer_id: int) -> bool:
         """Forget one producer, its open transaction too; whether it was known. Steering only, no broker does this."""

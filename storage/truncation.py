@@ -78,6 +78,8 @@ def raise_log_start(log: "PartitionLog", offset: int) -> None:
     if offset > log.log_start_offset:
         log.log_start_offset = offset
         log.epochs.truncate_from_start(offset)
+        if log.has_producers:
+            log.producers.records_deleted(offset)
 
 
 def delete_segments(

@@ -9,7 +9,7 @@ from broker.control.fault_body import MatchReader
 from broker.control.problems import unprocessable
 from broker.handlers import APIS
 from broker.playing import play, versions_of
-from broker.releases import NAMES, NEWEST, release
+from broker.releases import NAMES, NEWEST, Behaviour, Release, release
 from protocol.apis import ApiKey
 
 _LIMITS: dict[str, Any] = {
@@ -54,7 +54,7 @@ async def write(asked: Asked) -> dict[str, Any]:
     limits: dict[int, tuple[int, int] | None] = {}
     for name, asked_for in body.items():
         api = reader.api(name, name)
-        limits[api.key] = None if asked_for is None else _limits(api, name, asked_for)
+        limits[api.key] = None if asked_for is None else _limits(api, name, asked_for, release(as_version))
     if "as_version" in asked.body or not body:
         play(cluster, release(as_version))
         cluster.versions = versions_of(cluster.release)
@@ -62,9 +62,10 @@ async def write(asked: Asked) -> dict[str, Any]:
     return await read(asked)
 
 
-def _limits(api: Api, name: str, limits: Any) -> tuple[int, int]:
+def _limits(api: Api, name: str, limits: Any, played: Release) -> tuple[int, int]:
     _, high = api.range(unstable=True)
-    low = 0 if api.key is ApiKey.PRODUCE else api.oldest
+    low = api.versions[0] if played.has(Behaviour.OLD_VERSIONS_CLOSE) else api.oldest
+    low = 0 if api.key is ApiKey.PRODUCE else low
     if (
         not isinstance(limits, Mapping)
         or set(limits) != {"min", "max"}

@@ -6,6 +6,7 @@ Rules and their numbers: core E.2 (one partition), E.3 (waiting), E.6 (diverging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from broker import message_format
 from broker.clock import Waiter
 from broker.context import AclOperation, Connection, RequestContext, ResourceType
 from broker.fetching.sessions import Interest
@@ -122,7 +123,7 @@ class Reader:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         room = min(asked.partition_max_bytes, max(limits.max_bytes - self.size, 0))
         piece = log.read(asked.fetch_offset, room, bound=bound, min_one=self.size == 0)
-        data.records = piece.buffers
+        data.records = message_format.sent(piece.buffers, interest.topic, asked.fetch_offset, self._ctx)
         self.size += piece.size
         if limits.isolation == READ_COMMITTED and not limits.follower:
             data.aborted_transactions = self._aborted(log, asked.fetch_offset, piece, bound)

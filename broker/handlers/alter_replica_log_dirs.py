@@ -69,4 +69,4 @@ def refuse(
     )
 
 
-API = Api(ApiKey.ALTER_REPLICA_LOG_DIRS, (1, 2), handle, refuse)
+API = Api(ApiKey.ALTER_REPLICA_LOG_DIRS, (1, 2), handle, refuse, removed=0)

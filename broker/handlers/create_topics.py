@@ -10,6 +10,7 @@ from broker.chain import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.coordination.metadata.topics import MOST_PARTITIONS, CreatedTopic, NewTopic
+from broker.releases import Behaviour
 from broker.settings import topics as topic_settings
 from broker.settings.describe import topic_entries
 from broker.topology import may_on_cluster
@@ -63,10 +64,23 @@ def _sort_out(
         elif not everything and not ctx.authorized(AclOperation.CREATE, ResourceType.TOPIC, topic.name):
             error = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
             refused.append(_error(topic.name, error))
+        elif (too_few := _too_few(topic, ctx)) is not None:
+            refused.append(_error(topic.name, too_few))
         else:
             wanted.append(topic)
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     return wanted, [_error(name, twice) for name, count in times.items() if count > 1], refused
+
+
+def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:
+    """What is wrong with -1 where the broker's settings do not stand in for it."""
+    if topic.assignments or ctx.release.has(Behaviour.DEFAULT_COUNTS):
+        return None
+    if topic.num_partitions == -1:
+        return KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+    if topic.replication_factor == -1:
+        return KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+    return None
 
 
 def _partitions(topics: list[CreatableTopic], ctx: RequestContext) -> int:
@@ -113,4 +127,4 @@ def refuse(request: CreateTopicsRequest, error: KafkaError, version: int) -> Cre
     return CreateTopicsResponse(topics=[_error(topic.name, error) for topic in request.topics])
 
 
-API = Api(ApiKey.CREATE_TOPICS, (2, 7), handle, refuse)
+API = Api(ApiKey.CREATE_TOPICS, (2, 7), handle, refuse, removed=0)

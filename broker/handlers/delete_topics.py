@@ -119,4 +119,4 @@ def refuse(request: DeleteTopicsRequest, error: KafkaError, version: int) -> Del
     )
 
 
-API = Api(ApiKey.DELETE_TOPICS, (1, 6), handle, refuse)
+API = Api(ApiKey.DELETE_TOPICS, (1, 6), handle, refuse, removed=0)

@@ -11,6 +11,7 @@ from broker.chain import Api
 from broker.configuring import config_allowed
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.names import check_topic_name
+from broker.releases import Behaviour
 from broker.settings import ResourceType
 from broker.settings.describe import (
     Entry,
@@ -22,6 +23,7 @@ from broker.settings.describe import (
     logger_entries,
     topic_entries,
 )
+from broker.settings.model import ConfigSource
 from broker.settings.names import as_broker_id
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -65,7 +67,7 @@ def _result(
     kind = ResourceType(resource.resource_type)
     try:
         entries = _entries(kind, resource.resource_name, resource.configuration_keys or None, ctx)
-        configs = [_config(entry, kind, request) for entry in entries]
+        configs = [_config(entry, kind, request, ctx) for entry in entries]
     except KafkaError as error:
         return _failed(resource, error)
     return DescribeConfigsResult(
@@ -118,7 +120,9 @@ def _check_own_id(name: str, ctx: RequestContext, alternative: str) -> None:
         raise _bad(f"Unexpected broker id, expected {ctx.node.id}{alternative} but received {name}")
 
 
-def _config(entry: Entry, kind: ResourceType, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _config(
+    entry: Entry, kind: ResourceType, request: DescribeConfigsRequest, ctx: RequestContext
+) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
     text: str | None = None
     if kind is ResourceType.BROKER_LOGGER:
@@ -134,6 +138,7 @@ def _config(entry: Entry, kind: ResourceType, request: DescribeConfigsRequest) -
         synonyms=[DescribeConfigsSynonym(layer.name, layer.value, layer.source) for layer in synonyms],
         config_type=entry.type,
         documentation=text,
+        is_default=entry.source is ConfigSource.DEFAULT and not ctx.release.has(Behaviour.DEFAULTS_UNTOLD),
     )
 
 
@@ -142,4 +147,4 @@ def refuse(request: DescribeConfigsRequest, error: KafkaError, version: int) -> 
     return DescribeConfigsResponse(results=[_failed(resource, error) for resource in request.resources])
 
 
-API = Api(ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse)
+API = Api(ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse, removed=0)

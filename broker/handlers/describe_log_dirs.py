@@ -61,4 +61,4 @@ def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> 
     return DescribeLogDirsResponse(error_code=error.code)
 
 
-API = Api(ApiKey.DESCRIBE_LOG_DIRS, (1, 5), handle, refuse)
+API = Api(ApiKey.DESCRIBE_LOG_DIRS, (1, 5), handle, refuse, removed=0)

@@ -1,6 +1,7 @@
 """Fetch: batches from an offset on, of many partitions, now or when there are enough of them.
 
-Versions 4-18. Sessions (KIP-227) from v7, leader epochs from v9, topic ids from v13, leader hints from v16.
+Versions 4-18; 0-3 where a release before 4.0 is played. Sessions (KIP-227) from v7, leader epochs from v9, topic ids
+from v13, leader hints from v16.
 Not done: preferred read replicas (KIP-392), byte quotas.
 """
 
@@ -83,4 +84,4 @@ def refuse(request: FetchRequest, error: KafkaError, version: int) -> FetchRespo
     return response
 
 
-API = Api(ApiKey.FETCH, (4, 18), handle, refuse)
+API = Api(ApiKey.FETCH, (4, 18), handle, refuse, removed=0)

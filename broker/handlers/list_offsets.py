@@ -8,6 +8,7 @@ from collections import Counter
 from broker.chain import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.fetching.read import READ_COMMITTED
+from broker.message_format import check_time
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -55,6 +56,8 @@ def _answer(
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = ctx.node.partition(topic, asked.partition_index)
     partition.check_epoch(asked.current_leader_epoch)
+    if asked.timestamp >= 0:
+        check_time(topic, ctx)
     any_replica = request.replica_id == _ANY_REPLICA
     log = partition.hosted_by(ctx.node.id) if any_replica else partition.led_by(ctx.node.id)
     if request.replica_id >= 0:
@@ -94,4 +97,4 @@ def refuse(request: ListOffsetsRequest, error: KafkaError, version: int) -> List
     )
 
 
-API = Api(ApiKey.LIST_OFFSETS, (1, 11), handle, refuse)
+API = Api(ApiKey.LIST_OFFSETS, (1, 11), handle, refuse, removed=0)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from broker.chain import Api
 from broker.context import AclOperation, RequestContext
 from broker.group_requests import ask_coordinator, merged, require_group, sift
+from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -27,7 +28,8 @@ async def handle(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCom
     sifted = sift(request.topics, ctx, by_id=features.offset_commit_uses_topic_ids(ctx.version))
     answered: Sequence[OffsetCommitResponseTopic] = ()
     if sifted.passed:
-        knows_stale_epochs = features.offset_commit_knows_stale_epochs(ctx.version)
+        named = ctx.release.has(Behaviour.ABSENT_GROUPS_NAMED)
+        knows_stale_epochs = named and features.offset_commit_knows_stale_epochs(ctx.version)
         commit = request.changed(topics=sifted.passed) if sifted.failed else request
         try:
             response: OffsetCommitResponse = await ask_coordinator(
@@ -55,4 +57,4 @@ def refuse(request: OffsetCommitRequest, error: KafkaError, version: int) -> Off
     return OffsetCommitResponse([_answer(topic, topic.partitions, error.code) for topic in request.topics])
 
 
-API = Api(ApiKey.OFFSET_COMMIT, (2, 10), handle, refuse)
+API = Api(ApiKey.OFFSET_COMMIT, (2, 10), handle, refuse, removed=0)

@@ -55,4 +55,4 @@ def refuse(
     )
 
 
-API = Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, (2, 4), handle, refuse)
+API = Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, (2, 4), handle, refuse, removed=0)

@@ -8,9 +8,11 @@ Differs from Kafka: batches that are oddly or wrongly written (GAPS.md, Records)
 from broker.chain import Api, Disconnect
 from broker.context import RequestContext
 from broker.hints import endpoints_of
+from broker.message_format import check_producer
 from broker.producing.gate import Candidate, candidates_of
 from broker.producing.telling import tell, tell_refused_batches
 from broker.producing.wait import await_replication, unsettled
+from broker.releases import Behaviour, Release
 from broker.verification import verify
 from protocol import features
 from protocol.apis import ApiKey
@@ -63,6 +65,8 @@ def _append(candidate: Candidate, acks: int, ctx: RequestContext) -> None:
         candidate.reached_log = True
         assert candidate.partition is not None
         assert candidate.records is not None
+        if candidate.batch is not None and candidate.batch.producer_id >= 0:
+            check_producer(candidate.topic, ctx)
         candidate.info = candidate.partition.append(
             ctx.node.id, candidate.records, ctx.now_ms, guard=candidate.guard, all_in_sync=acks == ACKS_ALL
         )
@@ -79,7 +83,7 @@ def _response(candidates: list[Candidate], ctx: RequestContext) -> ProduceRespon
         if last is None or (last.name, last.topic_id) != (candidate.asked_name, candidate.topic_id):
             partitions = []
             topics.append(TopicProduceResponse(candidate.asked_name, partitions, candidate.topic_id))
-        answer = _answer(candidate)
+        answer = _answer(candidate, ctx.release)
         partitions.append(answer)
         elsewhere = answer.error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
         if elsewhere and candidate.partition is not None and features.produce_tells_leader(ctx.version):
@@ -92,11 +96,13 @@ def _response(candidates: list[Candidate], ctx: RequestContext) -> ProduceRespon
     return response
 
 
-def _answer(candidate: Candidate) -> PartitionProduceResponse:
+def _answer(candidate: Candidate, release: Release) -> PartitionProduceResponse:
     """One partition's part of the response (transactions D.13)."""
     info, error = candidate.info, candidate.error
     if info is None:
         assert error is not None
+        if error.code is ErrorCode.INVALID_RECORD and not release.has(Behaviour.INVALID_RECORD):
+            return PartitionProduceResponse(candidate.index, ErrorCode.CORRUPT_MESSAGE, -1)
         answer = PartitionProduceResponse(candidate.index, error.code, -1, error_message=error.message)
         if candidate.reached_log:
             _tell_refusal(answer, candidate, error)
@@ -137,4 +143,4 @@ def refuse(request: ProduceRequest, error: KafkaError, version: int) -> ProduceR
     )
 
 
-API = Api(ApiKey.PRODUCE, (3, 13), handle, refuse)
+API = Api(ApiKey.PRODUCE, (3, 13), handle, refuse, removed=0)

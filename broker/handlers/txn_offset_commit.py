@@ -10,6 +10,7 @@ from broker.chain import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.group_requests import ask_coordinator, merged, require_group, sift
+from broker.releases import Behaviour
 from broker.verification import verify_offsets
 from protocol import features
 from protocol.apis import ApiKey
@@ -47,10 +48,12 @@ async def _commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> Seque
     ctx.node.groups_for(request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     guard = await verify_offsets(request.transactional_id, producer, request.group_id, ctx)
+    named = ctx.release.has(Behaviour.ABSENT_GROUPS_NAMED)
+    absent = ErrorCode.ILLEGAL_GENERATION if named else ErrorCode.UNKNOWN_MEMBER_ID
     response: TxnOffsetCommitResponse = await ask_coordinator(
         request.group_id,
         ctx,
-        lambda machine, now_ms, to: machine.commit_pending_offsets(request, now_ms, to, guard=guard),
+        lambda machine, now_ms, to: machine.commit_pending_offsets(request, now_ms, to, guard=guard, absent=absent),
     )
     return response.topics
 

@@ -85,4 +85,4 @@ def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> 
     return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
 
 
-API = Api(ApiKey.WRITE_TXN_MARKERS, (1, 2), handle, refuse)
+API = Api(ApiKey.WRITE_TXN_MARKERS, (1, 2), handle, refuse, removed=0)

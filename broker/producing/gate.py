@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from broker import message_format
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.partition import ReplicatedPartition
@@ -125,6 +126,7 @@ def _admit(candidate: Candidate, topic: TopicProduceData, data: PartitionProduce
     records = data.records
     if not isinstance(records, memoryview):
         raise KafkaError(ErrorCode.INVALID_RECORD)
+    records = message_format.taken(records, ctx)
     candidate.batch = check_partition_records(records, zstd_allowed=features.produce_allows_zstd(ctx.version))
     size = candidate.batch.size
     candidate.records = records if size == len(records) else records[:size]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.releases.behaviours import Behaviour
+from broker.releases.defaults import DEFAULTS
 
 __all__ = ["NAMES", "NEWEST", "Behaviour", "Release", "release"]
 
@@ -38,6 +39,7 @@ class Release:
         levels: the finalized levels of a fresh cluster.
         features_epoch: what a release without features says of their epoch; -1 for nothing.
         last_error: the highest error code that it knew.
+        defaults: broker settings whose default was another one, as texts.
         behaviours: what it did that others did not.
     """
 
@@ -49,6 +51,7 @@ class Release:
     levels: Mapping[str, int]
     features_epoch: int
     last_error: int
+    defaults: Mapping[str, str]
     behaviours: frozenset[Behaviour]
 
     def has(self, behaviour: Behaviour) -> bool:
@@ -81,8 +84,14 @@ def release(name: str) -> Release:
         facts.get("levels", {}),
         facts.get("features_epoch", -1),
         facts["last_error"],
+        {setting: text for setting, rows in DEFAULTS.items() if (text := _at(rows, own)) is not None},
         frozenset(each for each in Behaviour if NAMES.index(each.since) <= own),
     )
+
+
+def _at(rows: Mapping[str, str], own: int) -> str | None:
+    """The last of a setting's old defaults that a release still had; ``None`` if it had today's."""
+    return next((text for last, text in rows.items() if own <= NAMES.index(last)), None)
 
 
 @cache

@@ -32,13 +32,18 @@ class Behaviour(Enum):
         "2.4",
         ("What is known of a producer survives the deletion of its records (KAFKA-7190); before, it goes with them."),
     )
+    DEFAULT_COUNTS = (
+        "2.4",
+        ("A topic may be created with -1 partitions or replicas, as many as the broker's settings say (KIP-464)."),
+    )
+    INVALID_RECORD = (
+        "2.4",
+        ("A record that a topic does not take is refused with INVALID_RECORD (KIP-467); before, with CORRUPT_MESSAGE."),
+    )
     UNKNOWN_PRODUCERS_WELCOME = "2.5", ("A producer that the log does not know may go on with any sequence (KIP-360).")
-    PRODUCER_FENCED = (
+    DEFAULTS_UNTOLD = (
         "2.7",
-        (
-            "The transaction coordinator says PRODUCER_FENCED to a fenced producer whose client understands it "
-            "(KIP-588); before, INVALID_PRODUCER_EPOCH to all."
-        ),
+        "DescribeConfigs v0 says of no setting that it has its default: the field is no longer filled.",
     )
     MESSAGE_FORMAT_IGNORED = (
         "3.0",
@@ -51,11 +56,25 @@ class Behaviour(Enum):
         "3.6",
         "A transactional batch is checked with its coordinator before it is appended (KIP-890 part 1).",
     )
+    ABSENT_GROUPS_NAMED = (
+        "4.0",
+        (
+            "Offsets for a generation of a group that does not exist are refused with GROUP_ID_NOT_FOUND (OffsetCommit "
+            "v9) or ILLEGAL_GENERATION (TxnOffsetCommit); before, with ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID."
+        ),
+    )
     NO_OLD_MESSAGES = (
         "4.0",
         (
             "The settings message.format.version and message.downconversion.enable are unknown, and records are "
             "neither sent nor taken in the formats before 0.11 (KIP-724)."
+        ),
+    )
+    OLD_VERSIONS_CLOSE = (
+        "4.0",
+        (
+            "Requests in versions that 4.0 removed (KIP-896) close the connection, also those of Produce that "
+            "ApiVersions names for librdkafka's sake."
         ),
     )
     SEQUENCE_BEGINS_AT_ZERO = (
@@ -65,3 +84,4 @@ class Behaviour(Enum):
             "has sequence 0; before, any. Read."
         ),
     )
+    SEGMENTS_OF_A_MEBIBYTE = ("4.1", "segment.bytes is at least 1048576 (KIP-1030); before, 14.")

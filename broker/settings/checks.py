@@ -173,3 +173,10 @@ def quorum_voters(name: str, value: Value) -> str | None:
         if not re.fullmatch(_HOST_PORT, element.partition("@")[2]):
             return f"Failed to parse host name from entry {element} for the configuration {name}. {form}"
     return None
+
+
+def message_format(name: str, value: Value) -> str | None:
+    """A release, such as 0.10.2 or 2.3-IV1 (ApiVersionValidator)."""
+    if re.fullmatch(r"(0\.(8|9|10|11)|[1-3])\.\d+(\.\d+)?(-IV\d+)?", str(value)):
+        return None
+    return invalid(name, str(value), f"Version {value} is not a valid version")

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from broker.settings.checks import at_least
 from broker.settings.loggers import Loggers
-from broker.settings.model import ConfigSource, UpdateMode, Value, Visibility
+from broker.settings.model import ConfigSource, Row, UpdateMode, Value, Visibility
 from broker.settings.names import base_name, broker_row
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import parse, shown
@@ -42,7 +43,9 @@ class BrokerSettings:
         self.cluster_wide: Mapping[_Str, _Str] = {}
         self.own: Mapping[_Str, _Str] = {}
         self.loggers = Loggers()
-        self._base = {**_DEFAULTS, **_parsed(self.static)}
+        self._defaults: Mapping[_Str, _Str] = {}
+        self._retired = self._small_segments = False
+        self._base = self._below_dynamic()
         self._values: dict[_Str, Any] = self._base
         self._topic_defaults: dict[_Str, Value] | None = None
         self._listeners: list[Listener] = []
@@ -50,8 +53,30 @@ class BrokerSettings:
     def locate(self, texts: Mapping[_Str, _Str]) -> None:
         """Put over the static layer what the broker knows of itself once its listeners are open."""
         self.static = {**self.static, **texts}
-        self._base = {**_DEFAULTS, **_parsed(self.static)}
+        self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)
+
+    def play(self, defaults: Mapping[_Str, _Str], *, retired: bool, small_segments: bool) -> None:
+        """Take over what the settings were in an older release.
+
+        Args:
+            defaults: those that were others, as texts.
+            retired: whether topics may have settings that 4.0 removed.
+            small_segments: whether segment.bytes may be below a mebibyte (before KIP-1030).
+        """
+        self._defaults, self._retired, self._small_segments = defaults, retired, small_segments
+        self._base = self._below_dynamic()
+        self.set_dynamic(self.cluster_wide, self.own)
+
+    def _below_dynamic(self) -> dict[_Str, Value]:
+        return {**_DEFAULTS, **_parsed(self._defaults), **_parsed(self.static)}
+
+    def topic_row(self, name: _Str) -> Row | None:
+        """A topic's setting, if there is such a one in the release that is played."""
+        row = TOPIC.get(name)
+        if row is None or (row.visibility is Visibility.RETIRED and not self._retired):
+            return None
+        return row._replace(check=at_least(14)) if self._small_segments and name == "segment.bytes" else row
 
     def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> frozenset[_Str]:
         """Replace both dynamic layers by what is stored for BROKER "" and BROKER "<id>"; tell the listeners.
@@ -85,7 +110,7 @@ class BrokerSettings:
             (ConfigSource.DYNAMIC_BROKER, self.own),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.cluster_wide),
             (ConfigSource.STATIC_BROKER, self.static),
-            (ConfigSource.DEFAULT, default_texts()),
+            (ConfigSource.DEFAULT, {**default_texts(), **self._defaults} if self._defaults else default_texts()),
         )
 
     @property

@@ -78,6 +78,7 @@ class Visibility(IntEnum):
     PUBLIC = 0  # always
     WHEN_SET = 1  # Kafka's internal ones, and our own
     PLUGIN = 2  # belongs to a plugin of Kafka's: when set, and then as of unknown type
+    RETIRED = 3  # of releases before 4.0: when set, which is possible only where one of them is played
 
 
 class Synonym(NamedTuple):
@@ -118,6 +119,7 @@ CLUSTER = UpdateMode.CLUSTER_WIDE
 PER_BROKER = UpdateMode.PER_BROKER
 WHEN_SET = Visibility.WHEN_SET
 PLUGIN = Visibility.PLUGIN
+RETIRED = Visibility.RETIRED
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1

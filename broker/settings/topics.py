@@ -27,7 +27,7 @@ def effective(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[st
     """
     values = dict(settings.topic_defaults)
     for name, text in overrides.items():
-        row = TOPIC.get(name)
+        row = settings.topic_row(name)
         if row is not None:
             try:
                 values[name] = parse(row, text)
@@ -47,10 +47,13 @@ def validate(
     nulls = [name for name, text in proposed.items() if text is None]
     if nulls:
         raise _refused(f"Null value not supported for topic configs: {','.join(nulls)}")
+    rows = {}
     for name in proposed:
-        if name not in TOPIC:
+        row = settings.topic_row(name)
+        if row is None:
             raise _refused(f"Unknown topic config name: {name}")
-    given = {name: parse(TOPIC[name], text) for name, text in proposed.items() if text is not None}
+        rows[name] = row
+    given = {name: parse(rows[name], text) for name, text in proposed.items() if text is not None}
     tiered = settings.boolean("remote.log.storage.system.enable")
     # Quirk: only with tiered storage on the broker do its own defaults take part in the check.
     values = {**(settings.topic_defaults if tiered else _SCHEMA_DEFAULTS), **given}

@@ -30,7 +30,7 @@ def tree(tmp_path: Path) -> Tree:
 def log_of(tree: Tree, topic: str = "t", **settings: Any) -> PartitionLog:
     """A log of small segments that believes its transactions."""
     log = tree.log(topic, **{**SMALL, **settings})
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     return log
 
 

@@ -4,6 +4,7 @@ from protocol.records.batch import RecordBatch
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
 from storage.append import AppendOrigin
+from storage.producer_rules import ProducerRules
 from storage.producer_state import Accept, AppendDecision, CompletedTransaction, Duplicate, ProducerStates
 from storage.rejection import RecordsRejectedError
 from storage.verification import VerificationGuard
@@ -35,7 +36,7 @@ class Partition:
     """Producer states with a log around them; batches are of producer 1 at epoch 0 unless told otherwise."""
 
     def __init__(self, *, start: int = 0, verification: bool = True) -> None:
-        self.states = ProducerStates(verification_enabled=verification)
+        self.states = ProducerStates(ProducerRules(verification=verification))
         self.end = start
         self.log: list[bytearray] = []
         self.time_ms = TIME_MS

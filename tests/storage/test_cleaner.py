@@ -164,7 +164,7 @@ def test_neighbours_become_one_segment(tree: Tree) -> None:
 def test_aborted_data_goes_then_its_marker(tree: Tree) -> None:
     """The marker waits until its data is gone, then for the horizon."""
     log = tree.log(**{**COMPACT, "internal_segment_bytes": 2 * SEGMENT, "delete_retention_ms": 1000})
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     for pid, committed in ((1, False), (2, True)):
         fields = {"producer_id": pid, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
         append(log, sized(b"t%d" % pid, b"t%d" % pid, **fields))
@@ -192,7 +192,7 @@ def test_aborted_data_goes_then_its_marker(tree: Tree) -> None:
 def test_an_open_transaction_bounds_the_cleaner(tree: Tree) -> None:
     """Nothing at or above the last stable offset is cleaned."""
     log = tree.log(**COMPACT)
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     put(log, (b"k", b"a"), (b"k", b"b"))
     put(log, (b"t", b"t"), producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     put(log, (b"k", b"c"), (b"k", b"d"), (b"z", b""))

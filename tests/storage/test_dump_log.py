@@ -39,7 +39,7 @@ def kafka() -> None:
 def log_tree(disk: Tree) -> Tree:
     """A stopped directory with one partition of several segments: codecs, producers, transactions, epochs."""
     log = disk.log(internal_segment_bytes=8_000, index_interval_bytes=500)
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     for round_ in range(12):
         for codec in Codec:
             values = [b"%d-%d" % (round_, index) * 20 for index in range(10)]

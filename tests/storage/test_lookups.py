@@ -15,7 +15,7 @@ from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, one_each, records_
 
 def transactional(log: PartitionLog, producer_id: int, sequence: int = 0, **fields: Any) -> int:
     """Append one record of a transaction; its offset."""
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     batch = sized(producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True, **fields)
     return append(log, batch).base_offset
 
@@ -160,7 +160,7 @@ def test_the_last_stable_offset_is_the_first_open_transaction(tree: Tree) -> Non
 def test_deleting_into_a_transaction_moves_the_stable_offset(tree: Tree) -> None:
     """To the base of the batch that holds the new start, which may lie below it."""
     log = tree.log()
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     fields: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
     append(log, records_batch(b"a", b"b", base_sequence=0, **fields))
     append(log, records_batch(b"c", b"d", b"e", base_sequence=2, **fields))

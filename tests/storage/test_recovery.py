@@ -247,7 +247,7 @@ def test_producers_and_open_transactions_come_back(tree: Tree, clean: bool) -> N
     """Sequences go on, the newest batch is still known as a duplicate, an open transaction stays open."""
     log = tree.log()
     producer: dict[str, Any] = {"producer_id": 5, "producer_epoch": 2, "transactional": True}
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     append(log, records_batch(b"a", b"b", base_sequence=0, **producer))
     append(log, records_batch(b"c", base_sequence=2, **producer))
     tree.stop(clean=clean)
@@ -280,7 +280,7 @@ def test_DSK_04_a_corrupt_snapshot_is_replaced_by_an_older_one(tree: Tree) -> No
 def test_the_transaction_index_is_rebuilt(tree: Tree) -> None:
     """Aborted transactions of segments that are scanned are indexed again (transactions D.8)."""
     log = tree.log(internal_segment_bytes=400)
-    log.producers.verification_enabled = False
+    log.producers.rules.verification = False
     fields: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "transactional": True}
     append(log, sized(b"a", base_sequence=0, size=300, **fields))
     append(log, sized(b"b", base_sequence=1, size=300, **fields))

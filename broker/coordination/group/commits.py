@@ -97,14 +97,18 @@ class Commits:
         self._create_without_records(draft, request.group_id)
         draft.reply(token, OffsetCommitResponse(topics))
 
-    def commit_pending(self, draft: Draft, request: TxnOffsetCommitRequest, token: Hashable) -> None:
+    def commit_pending(
+        self, draft: Draft, request: TxnOffsetCommitRequest, token: Hashable, *, absent: ErrorCode
+    ) -> None:
         """Transactions C.4.2: the records of the draft belong to the producer's transaction.
+
+        ``absent``: what a member of a group that does not exist hears.
 
         Raises:
             KafkaError: the whole request is refused.
         """
         committer = Committer(request.member_id, request.group_instance_id, request.generation_id, transactional=True)
-        self._committing_group(request.group_id, committer, ErrorCode.ILLEGAL_GENERATION)
+        self._committing_group(request.group_id, committer, absent)
         topics = []
         for topic in request.topics:
             codes = [

@@ -100,14 +100,21 @@ class GroupMachine:
         return draft.outcome()
 
     def commit_pending_offsets(
-        self, request: TxnOffsetCommitRequest, now_ms: int, reply_to: Hashable, *, guard: object | None = None
+        self,
+        request: TxnOffsetCommitRequest,
+        now_ms: int,
+        reply_to: Hashable,
+        *,
+        guard: object | None = None,
+        absent: ErrorCode = ErrorCode.ILLEGAL_GENERATION,
     ) -> Outcome:
         """TxnOffsetCommit (transactions C.4.2) for partitions that exist: answers a TxnOffsetCommitResponse.
 
-        ``guard`` comes from the producer's verification and goes to the log with the records.
+        ``guard`` comes from the producer's verification and goes to the log with the records; ``absent`` is what a
+        member of a group that does not exist hears.
         """
         draft = Draft(now_ms)
-        self._commits.commit_pending(draft, request, reply_to)
+        self._commits.commit_pending(draft, request, reply_to, absent=absent)
         transaction = TransactionalAppend(
             request.producer_id, request.producer_epoch, request.transactional_id, guard=guard
         )

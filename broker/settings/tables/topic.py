@@ -1,7 +1,7 @@
 """Topic settings and the broker settings that supply their defaults (core appendix 2)."""
 
-from broker.settings.checks import ValidList, at_least, between, gzip_level, one_of, throttled_replicas
-from broker.settings.model import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, WHEN_SET, Row, Synonym
+from broker.settings.checks import ValidList, at_least, between, gzip_level, message_format, one_of, throttled_replicas
+from broker.settings.model import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, RETIRED, STRING, WHEN_SET, Row, Synonym
 
 MINUTE = 60_000
 HOUR = 3_600_000
@@ -36,6 +36,8 @@ ROWS: tuple[Row, ...] = (
     Row("local.retention.ms", LONG, -2, at_least(-2), synonyms=(Synonym("log.local.retention.ms"),)),
     Row("max.compaction.lag.ms", LONG, MAX_LONG, at_least(1), synonyms=(Synonym("log.cleaner.max.compaction.lag.ms"),)),
     Row("max.message.bytes", INT, 1_048_588, at_least(0), synonyms=(Synonym("message.max.bytes"),)),
+    Row("message.downconversion.enable", BOOLEAN, True, visibility=RETIRED),
+    Row("message.format.version", STRING, "3.0-IV1", message_format, visibility=RETIRED),
     Row(
         "message.timestamp.after.max.ms",
         LONG,

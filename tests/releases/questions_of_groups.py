@@ -1,0 +1,95 @@
+"""Questions about groups and topics."""
+
+from protocol.apis import ApiKey
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.describe_groups import DescribeGroupsRequest
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.sync_group import SyncGroupRequest
+from tests.releases.asking import GROUP, Client
+
+
+def a_group_that_is_not_there_deleted(client: Client) -> str:
+    """DeleteGroups (KIP-229)."""
+    group = client.name("group")
+    client.coordinator(group, GROUP)
+    return str(client.ask(ApiKey.DELETE_GROUPS, DeleteGroupsRequest([group])).results[0].error_code.name)
+
+
+def a_stranger_s_heartbeat(client: Client) -> str:
+    """Heartbeat, SyncGroup and LeaveGroup to a group that is not there."""
+    group = client.name("group")
+    client.coordinator(group, GROUP)
+    beat = client.ask(ApiKey.HEARTBEAT, HeartbeatRequest(group, 1, "nobody")).error_code
+    sync = client.ask(ApiKey.SYNC_GROUP, SyncGroupRequest(group, 1, "nobody")).error_code
+    left = client.ask(ApiKey.LEAVE_GROUP, LeaveGroupRequest(group, "nobody", [MemberIdentity("nobody")]))
+    return f"{beat.name} {sync.name} {left.error_code.name} {[each.error_code.name for each in left.members]}"
+
+
+def a_stranger_s_offsets(client: Client) -> str:
+    """OffsetCommit with a generation that is not there, then as nobody's."""
+    group, topic = client.name("group"), client.topic()
+    client.coordinator(group, GROUP)
+
+    def commit(generation: int, member: str) -> str:
+        part = OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(0, 7)])
+        request = OffsetCommitRequest(group, generation, member, topics=[part])
+        answer = client.ask(ApiKey.OFFSET_COMMIT, request, at_most=9)
+        return str(answer.topics[0].partitions[0].error_code.name)
+
+    return f"{commit(3, 'nobody')} {commit(-1, '')}"
+
+
+def a_member_without_an_id(client: Client) -> str:
+    """The first JoinGroup (KIP-394), and one with a session that is too short."""
+    group = client.name("group")
+    client.coordinator(group, GROUP)
+
+    def join(session_ms: int) -> str:
+        protocols = [JoinGroupRequestProtocol("range", b"")]
+        request = JoinGroupRequest(group, session_ms, "", "consumer", protocols, 1000)
+        return str(client.ask(ApiKey.JOIN_GROUP, request).error_code.name)
+
+    return f"{join(10_000)} {join(10)}"
+
+
+def a_group_that_is_not_there(client: Client) -> str:
+    """DescribeGroups (KIP-1043)."""
+    group = client.name("group")
+    client.coordinator(group, GROUP)
+    found = client.ask(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest([group])).groups[0]
+    return f"{found.error_code.name} {found.group_state}"
+
+
+def a_topic_with_an_unknown_setting(client: Client) -> str:
+    """No release knows it."""
+    return str(client.create(client.name("topic"), {"no.such.setting": "1"}).error_code.name)
+
+
+def a_topic_with_as_many_partitions_as_the_broker_likes(client: Client) -> str:
+    """-1 (KIP-464), and what the answer tells of it (KIP-525)."""
+    made = client.create(client.name("topic"), partitions=-1)
+    return f"{made.error_code.name} partitions {made.num_partitions} factor {made.replication_factor}"
+
+
+def a_topic_with_small_segments(client: Client) -> str:
+    """segment.bytes of a thousand (KIP-1030)."""
+    return str(client.create(client.name("topic"), {"segment.bytes": "1000"}).error_code.name)
+
+
+QUESTIONS = (
+    a_stranger_s_heartbeat,
+    a_stranger_s_offsets,
+    a_member_without_an_id,
+    a_group_that_is_not_there,
+    a_group_that_is_not_there_deleted,
+    a_topic_with_an_unknown_setting,
+    a_topic_with_as_many_partitions_as_the_broker_likes,
+    a_topic_with_small_segments,
+)

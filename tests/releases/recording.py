@@ -1,0 +1,58 @@
+"""Put the questions to real brokers and write down what they answer.
+
+    python -m tests.releases.recording [RELEASE ...]      (all that run here)
+
+`answers.json` has a row for each question: under a release what it answered first, and so all later ones up to the next
+release in the row.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from broker.releases import NAMES, release
+from tests.releases.questions import QUESTIONS, ask_all
+from tools.old_kafka import running
+
+ANSWERS = Path(__file__).with_name("answers.json")
+Answers = dict[str, dict[str, str]]
+RUN = tuple(name for name in NAMES if release(name).run)
+
+
+def load() -> Answers:
+    """Release -> question -> answer."""
+    rows = json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.exists() else {}
+    found: Answers = {}
+    for question, row in rows.items():
+        answer = None
+        for name in RUN:
+            answer = row.get(name, answer)
+            if answer is not None:
+                found.setdefault(name, {})[question] = answer
+    return found
+
+
+def save(answers: Answers) -> None:
+    """Write the changes alone."""
+    rows: dict[str, dict[str, str]] = {}
+    for question in (each.__name__ for each in QUESTIONS):
+        before = None
+        for name in RUN:
+            answer = answers.get(name, {}).get(question, before)
+            if answer is not None and answer != before:
+                rows.setdefault(question, {})[name] = before = answer
+    ANSWERS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Ask the releases that are named, or all."""
+    known = load()
+    for name in sys.argv[1:] or RUN:
+        with running(name) as address:
+            known[name] = ask_all(address)
+        sys.stderr.write(f"{name} answered\n")
+        save(known)
+
+
+if __name__ == "__main__":
+    main()

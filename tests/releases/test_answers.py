@@ -1,0 +1,34 @@
+"""The same questions to real brokers, whose answers were recorded, and to this one that plays their release."""
+
+import pytest
+
+from tests.conftest import BrokerWith
+from tests.releases.questions import QUESTIONS, ask_all
+from tests.releases.recording import ANSWERS, RUN, load
+from tests.serving import Server
+
+RECORDED = load()
+KNOWN: dict[tuple[str, str], str] = {}
+"""(question, release) -> what this one answers instead; it stands in GAPS.md."""
+
+
+@pytest.fixture
+def cluster(broker_with: BrokerWith) -> Server:
+    """A broker with few partitions of internal topics, as the recorded ones had."""
+    settings = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitions": "4"}
+    return broker_with(settings=settings)
+
+
+def test_all_questions_were_recorded() -> None:
+    """Of every release that runs."""
+    names = {question.__name__ for question in QUESTIONS}
+    assert set(RECORDED) == set(RUN), ANSWERS
+    assert all(set(answers) == names for answers in RECORDED.values())
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_release_answers_as_the_real_one(cluster: Server, name: str) -> None:
+    """Every question; what differs is known, and differs still."""
+    cluster.control("PUT", "/v1/versions", {"as_version": name})
+    expected = {question: KNOWN.get((question, name), answer) for question, answer in RECORDED[name].items()}
+    assert ask_all(cluster.addresses[0], patience_s=5) == expected
