@@ -18,6 +18,7 @@ from broker.coordination.group import states as group_states
 from broker.coordination.transaction import states as transaction_states
 from broker.handlers import APIS
 from protocol.apis import ApiKey
+from tools import release_tables
 from understudy.verbs import VERBS
 
 # Of the APIs that Kafka 4.3's broker listener has and we have not: the versions it serves, and what they belong to.
@@ -96,8 +97,12 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "verbs": verbs,
     "transaction": mermaid(transaction_states.state_diagram),
     "group": mermaid(group_states.state_diagram),
+    "releases": release_tables.releases,
+    "behaviours": release_tables.behaviours,
+    "defaults": release_tables.defaults,
+    "ranges": release_tables.apis,
 }
-PAGES = ("GAPS.md", "docs/states.md")
+PAGES = ("GAPS.md", "docs/states.md", "docs/releases.md")
 
 
 def drawn(text: str) -> str:
