@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
@@ -42,6 +43,24 @@ async def test_start_can_be_awaited_or_entered(monkeypatch: pytest.MonkeyPatch) 
     assert not first.process.alive
     assert second.process is not None
     assert not second.process.alive
+
+
+def test_it_runs_on_trio_too(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting, asking side by side, stopping: nothing in it is asyncio's own."""
+    monkeypatch.setattr(cluster_module, "ServerProcess", FakeProcess)
+    told: list[str] = []
+
+    async def story() -> None:
+        async with understudy.astart(brokers=1) as started:
+            told.append((await started.health()).status)
+        kafka = await understudy.aconnect(control.url)
+        async with anyio.create_task_group() as group, kafka.faults.add(api="EndTxn", drop=True) as fault:
+            group.start_soon(kafka.info)
+            told.append(fault.id)
+
+    with ThreadPoolExecutor(1) as thread:  # this one has asyncio's loop
+        thread.submit(lambda: anyio.run(story, backend="trio")).result(20)
+    assert told == ["ok", "f1"]
 
 
 async def test_a_fault_is_removed_when_its_block_is_left(control: FakeControl) -> None:
