@@ -1,8 +1,9 @@
 """Verbs about the journal: requests found by what they say, and a capture for Wireshark."""
 
+import heapq
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 from uuid import UUID
 
 from starlette.responses import Response, StreamingResponse
@@ -16,7 +17,7 @@ from broker.control.fault_body import nearest
 from broker.control.problems import conflict, unprocessable
 from broker.middleware.fields import errors
 from broker.middleware.items import Wanted, mentions, request_level, response_level
-from broker.middleware.journal import Entry, Raw
+from broker.middleware.journal import Entry, Journal, Raw
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 
@@ -35,11 +36,33 @@ QUERY: dict[str, dict[str, Any]] = {
 }
 _A_TIME_FROM = 10**11
 """Numbers from here on are times (1973 in milliseconds), smaller ones are ids."""
-_GLANCES = 64
-"""So many entries are looked at before others may run."""
+_GLANCES, _GLANCED_BYTES = 64, 1024 * 1024
+"""So many entries, or bytes, are looked at before others may run; decoded is one."""
+_RUN = 1000
+"""So many found entries are put in order at once."""
 Look = Callable[[Raw], bool]
 Place = tuple[Raw, dict[int, Connection]]
-_ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FAULT = 0, 1, 3, 4, 5, 6, 9
+_ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FRAME_BYTES, _ANSWER_BYTES, _FAULT = 0, 1, 3, 4, 5, 6, 7, 8, 9
+
+
+class Pausing(Protocol):
+    """Lets others run now and then (``clock.Slices``)."""
+
+    async def pause(self) -> None:
+        """Now, if it is time."""
+        ...
+
+
+class Sifting(Protocol):
+    """What is looked for (:class:`Query`)."""
+
+    def sift(self, raws: Sequence[Raw]) -> list[Raw]:
+        """Those that may be it, by a look at their bytes."""
+        ...
+
+    def settles(self, raw: Raw) -> bool:
+        """Whether one is it; decodes it."""
+        ...
 
 
 class Query:
@@ -143,21 +166,53 @@ def _error(name: str | None) -> ErrorCode | None:
     return ErrorCode[name.upper()]
 
 
-async def find(asked: Asked) -> list[Place]:
-    """The entries asked for, oldest first; looked for from the newest on, in slices."""
-    query, slices, limit = Query(asked), Slices(), asked.number("limit", 1 << 62)
-    found: list[Place] = []
-    for entries, connections in reversed(asked.cluster.journal.snapshot()):
-        for end in range(len(entries), 0, -_GLANCES):
-            if len(found) >= limit:
+async def find(asked: Asked) -> Iterator[Place]:
+    """The entries asked for, oldest first."""
+    return await search(asked.cluster.journal, Query(asked), asked.number("limit", 1 << 62), Slices())
+
+
+async def search(journal: Journal, query: Sifting, limit: int, slices: Pausing) -> Iterator[Place]:
+    """The newest entries that a query finds, by id; looked for in slices, since there may be a million of them.
+
+    What takes its place in the order comes with the iterator, a little for each entry.
+    """
+    runs: list[list[Place]] = [[]]
+    found = 0
+    for entries, connections in reversed(journal.snapshot()):
+        for window in windows(entries):
+            if found >= limit:
                 break
             await slices.pause()
-            for raw in reversed(query.sift(entries[max(end - _GLANCES, 0) : end])):
-                if len(found) < limit and query.settles(raw):
-                    found.append((raw, connections))
-                    await slices.pause()
-    found.sort(key=lambda place: int(place[0][_ID]))
-    return found
+            for raw in query.sift(window):
+                await slices.pause()
+                if found < limit and query.settles(raw):
+                    runs[-1].append((raw, connections))
+                    found += 1
+            if len(runs[-1]) >= _RUN:
+                runs.append([])
+    for run in runs:
+        run.sort(key=_id_of)
+        await slices.pause()
+    return heapq.merge(*runs, key=_id_of)
+
+
+def windows(entries: Sequence[Raw]) -> Iterator[list[Raw]]:
+    """What is looked at in one go, newest first: a few entries, or a few bytes."""
+    window: list[Raw] = []
+    size = 0
+    for raw in reversed(entries):
+        window.append(raw)
+        size += raw[_FRAME_BYTES] + raw[_ANSWER_BYTES]
+        if len(window) >= _GLANCES or size >= _GLANCED_BYTES:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _id_of(place: Place) -> int:
+    number: int = place[0][_ID]
+    return number
 
 
 async def read(asked: Asked) -> Response:
@@ -205,7 +260,7 @@ async def capture(asked: Asked) -> Response:
 
 
 async def _joined(
-    head: bytes, between: bytes, tail: bytes, found: list[Place], show: Callable[[Place], bytes]
+    head: bytes, between: bytes, tail: bytes, found: Iterable[Place], show: Callable[[Place], bytes]
 ) -> AsyncIterator[bytes]:
     slices, out = Slices(), bytearray(head)
     for at, place in enumerate(found):

@@ -57,7 +57,8 @@ class Administration:
             ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
             for group in self._groups.values()
             if group.group_id not in self._commits.unseen
-            and (not states or group.in_states(states)) and (not types or group.type.value in types)
+            and (not states or group.in_states(states))
+            and (not types or group.type.value in types)
         ]
 
     def delete(self, draft: Draft, group_ids: Sequence[str], token: Hashable) -> None:
