@@ -13,9 +13,11 @@ import understudy
 from broker.options import parse
 from broker.settings.names import is_setting
 from understudy import ctl, serve
-from understudy.verbs import VERBS
+from understudy.verbs import VERBS, Verb
 
 ROOT = Path(__file__).resolve().parent.parent
+TASK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)
+"""A task of docs/steering.md: what to say over HTTP, in Python and in the shell."""
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 
 
@@ -110,3 +112,23 @@ def test_what_the_comparison_says_of_us_is_so() -> None:
     assert lacks
     told = [each for each in lacks if f"* **{each}" not in gaps]
     assert told == [], "GAPS.md lacks them no more, or under another name: say so in docs/comparison.md"
+
+
+def test_every_verb_has_its_task_in_steering() -> None:
+    """The three lines of each are run by test_steering.py, which has to know every block of the page."""
+    text = (ROOT / "docs" / "steering.md").read_text(encoding="utf-8")
+    tasks = TASK.findall(text)
+    assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * (len(tasks) + 1)  # and what starts the example
+    ways = [(line.split()[0], line.split()[1].partition("?")[0].split("/")) for line, _, _ in tasks]
+
+    def is_there(verb: Verb) -> bool:
+        wanted = verb.path.split("/")
+        return any(
+            method == verb.method
+            and len(way) == len(wanted)
+            and all(part == said or part.startswith("{") for part, said in zip(wanted, way, strict=True))
+            for method, way in ways
+        )
+
+    missing = [verb.words for verb in VERBS if not is_there(verb)]
+    assert missing == [], "give each a task in docs/steering.md, said at all three doors"

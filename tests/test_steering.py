@@ -19,12 +19,11 @@ from confluent_kafka import Consumer, Producer
 import understudy
 from tests.conftest import BrokerWith
 from tests.serving import Server, until
+from tests.test_docs import TASK
 from understudy.cli import main
-from understudy.verbs import VERBS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "steering.md"
-BLOCK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)
-TASKS = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+TASKS = TASK.findall(PAGE.read_text(encoding="utf-8"))
 
 
 class Proxy(ThreadingHTTPServer):
@@ -171,22 +170,3 @@ def plain(passed: tuple[Any, ...]) -> tuple[Any, ...]:
     """A request, whichever its member and its fault are."""
     method, path, query, body, status = passed
     return method, re.sub(r"/(members|faults)/[^/]+", r"/\1/ID", path), query, body, status
-
-
-def test_every_verb_has_its_task() -> None:
-    """And the page has no block that the test does not run."""
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```", text, re.MULTILINE)
-    assert len(blocks) == 2 * (len(TASKS) + 1)  # and the command that starts the example
-    ways = [(line.split()[0], line.split()[1].partition("?")[0].split("/")) for line, _, _ in TASKS]
-    missing = [
-        verb.words
-        for verb in VERBS
-        if not any(
-            verb.method == method
-            and len(way) == len(verb.path.split("/"))
-            and all(part == said or part.startswith("{") for part, said in zip(verb.path.split("/"), way, strict=True))
-            for method, way in ways
-        )
-    ]
-    assert missing == []

@@ -82,6 +82,11 @@ def test_a_broker_is_killed_and_started(page: Page, doors_of: DoorsOf) -> None:
     page.press("start broker 2")
     page.sees_no("down")
     assert all(broker.up for broker in doors.kafka.info().brokers)
+    page.press("Add a broker")
+    page.row("4", "running")
+    page.press("remove broker 4")
+    page.sees("Broker 4 is out of the cluster")
+    assert [broker.id for broker in doors.kafka.info().brokers] == [1, 2, 3]
 
 
 def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: Doors) -> None:

@@ -1,6 +1,6 @@
 // The cluster as a whole, and its brokers.
 
-import { get, path, post } from "./ask.js";
+import { get, path, post, remove } from "./ask.js";
 import { h } from "./dom.js";
 import { button, code, facts, panel, state, table } from "./parts.js";
 
@@ -13,7 +13,9 @@ const WAYS = { running: ["kill", "stop", "pause"], paused: ["resume", "kill"], d
 export function render(cluster, _, { act, confirm }) {
   const features = Object.entries(cluster.features).filter(([, level]) => level > 0);
   return [
-    panel("Brokers", table("Brokers", columns(cluster, act), cluster.brokers, (broker) => broker.id, "No broker.")),
+    panel("Brokers",
+      table("Brokers", columns(cluster, act), cluster.brokers, (broker) => broker.id, "No broker."),
+      button("Add a broker", () => act(() => post("v1/brokers"), "One more broker."))),
     panel("About",
       facts(
         ["Bootstrap servers", h("code", null, cluster.brokers.map((broker, at) => [at > 0 && [",", h("wbr")], `${broker.host}:${broker.port}`])), "wide"],
@@ -36,6 +38,7 @@ function columns(cluster, act) {
     ["State", (broker) => [state(broker.state), broker.fenced && state("fenced")]],
     ["Epoch", (broker) => broker.epoch, "number"],
     ["", (broker) => WAYS[broker.state].map((way) => button(way, () =>
-      act(() => post(path`v1/brokers/${broker.id}/` + way), `Broker ${broker.id}: ${way}.`), `broker ${broker.id}`)), "actions"],
+      act(() => post(path`v1/brokers/${broker.id}/` + way), `Broker ${broker.id}: ${way}.`), `broker ${broker.id}`)).concat(
+      button("remove", () => act(() => remove(path`v1/brokers/${broker.id}`), `Broker ${broker.id} is out of the cluster.`), `broker ${broker.id}`)), "actions"],
   ];
 }
