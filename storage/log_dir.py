@@ -73,6 +73,7 @@ class LogDir:
         self._recovery_points: dict[Key, int] = {}
         self._log_starts: dict[Key, int] = {}
         self._high_watermarks: dict[Key, int] = {}
+        self._written: dict[str, dict[Key, int]] = {}
 
     @classmethod
     def open(
@@ -295,12 +296,13 @@ class LogDir:
         return ((key, log) for key, log in self.logs.items() if key[0] != METADATA_TOPIC)
 
     def write_offsets(self, name: str, offsets: dict[Key, int]) -> None:
-        """Write an offset checkpoint, unless the directory is offline."""
+        """Write an offset checkpoint, unless the directory is offline, or it stands there already."""
         environment = self.environment
-        if environment.offline is not None:
+        if environment.offline is not None or self._written.get(name) == offsets:
             return
         try:
             environment.files.replace(name, encode_offsets(offsets), durable=environment.durable)
+            self._written[name] = dict(offsets)
         except OSError as error:
             environment.refuse(error)
 

@@ -137,6 +137,20 @@ def test_checkpoints_are_written_for_the_timers(tree: Tree) -> None:
     assert tree.read_file("recovery-point-offset-checkpoint") == b"0\n1\nfoo 0 0\n"
 
 
+def test_a_checkpoint_that_stands_there_is_not_written_again(tree: Tree) -> None:
+    """A week that is pushed past has 120,000 rounds of them, and nearly all have nothing to tell."""
+    log = tree.log()
+    append(log, records_batch(b"a"))
+    assert tree.dir is not None
+    tree.dir.checkpoint_high_watermarks()
+    tree.dir.environment.files.replace("replication-offset-checkpoint", b"touched")
+    tree.dir.checkpoint_high_watermarks()
+    assert tree.read_file("replication-offset-checkpoint") == b"touched"
+    append(log, records_batch(b"b"))
+    tree.dir.checkpoint_high_watermarks()
+    assert tree.read_file("replication-offset-checkpoint") == b"0\n1\nfoo 0 2\n"
+
+
 def test_a_second_process_is_kept_out(disk: Tree) -> None:
     """One sentence says why; the lock goes with the process that holds it."""
     disk.open()
