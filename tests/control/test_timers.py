@@ -1,0 +1,160 @@
+"""Every timer of the house, and the test that pushes the clock to it: a new one without a proof fails here.
+
+That none of them hangs on the machine's time instead is in `test_clock.py`.
+"""
+
+import ast
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocol.errors import KafkaError
+from storage.memory_files import MemoryFiles
+from tests.scenarios.transactions.stage import running
+from tests.storage.logs import records_batch
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKPOINT_MS = 5_000
+"""replica.high.watermark.checkpoint.interval.ms."""
+
+_GROUPS, _TRANSACTIONS = "coordination/group", "coordination/transaction"
+TIMERS = {
+    "connections.py Silence._arm": "broker/test_server.py::test_idle_connections_are_closed_by_the_clock",
+    f"{_GROUPS}/draft.py Draft.timer": "control/test_groups.py::test_a_session_ends_when_the_clock_is_pushed_past_it",
+    f"{_GROUPS}/expiry.py Expiry.arm": "scenarios/groups/test_offsets.py::test_OFF_21_offsets_grow_old",
+    f"{_GROUPS}/rebalance.py Rebalances._arm": "scenarios/groups/test_classic.py::test_CLS_25_a_silent_member_is_out",
+    f"{_GROUPS}/rebalance.py Rebalances._arm_first": (
+        "scenarios/groups/test_classic.py::test_CLS_10_members_are_collected_for_a_while"
+    ),
+    f"{_GROUPS}/rebalance.py Rebalances._arm_join": (
+        "scenarios/groups/test_classic.py::test_CLS_19_who_does_not_come_back_is_out"
+    ),
+    f"{_GROUPS}/rebalance.py Rebalances.complete": (
+        "scenarios/groups/test_classic.py::test_CLS_23_CLS_24_who_does_not_sync_is_out"
+    ),
+    "coordination/runtime.py Runtime._effects": (
+        "control/test_transactions.py::test_a_timeout_of_fifteen_minutes_comes_now"
+    ),
+    f"{_TRANSACTIONS}/machine.py TransactionMachine._later": (
+        "broker/test_markers.py::test_MRK_10_a_silent_leader_is_waited_for"
+    ),
+    f"{_TRANSACTIONS}/machine.py TransactionMachine.scan_timeouts": (
+        "scenarios/transactions/test_end.py::test_TMO_01_02_an_older_producer_does_not"
+    ),
+    f"{_TRANSACTIONS}/scans.py Scan.watch": (
+        "scenarios/transactions/test_end.py::test_EXP_01_02_an_id_that_nobody_uses"
+    ),
+    "fetching/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
+    "hosting.py Hosting.lead": "control/test_groups.py::test_a_coordinator_takes_its_time_to_load",
+    "lifecycle.py Lifecycle._notice_later": (
+        "broker/test_lifecycle.py::test_a_killed_broker_is_noticed_after_its_session"
+    ),
+    "lifecycle.py Lifecycle.directory_failed": (
+        "control/test_timers.py::test_a_directory_that_fails_is_handed_over_by_the_clock"
+    ),
+    "markers.py _Replication.wait": (
+        "handlers/test_transaction_admin.py::test_LSO_03_the_answer_waits_for_replication"
+    ),
+    "metadata_snapshots.py MetadataSnapshots._plan": (
+        "broker/test_metadata_log.py::test_a_snapshot_is_written_after_so_long"
+    ),
+    "middleware/script.py Fault.pause": (
+        "control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"
+    ),
+    "producing/wait.py await_replication": (
+        "control/test_log.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
+    ),
+    "refusals.py Refusals.tell": "broker/test_refusals.py::test_a_flood_is_summed_up",
+    "server.py ClientConnection._answer": "broker/test_server.py::test_an_answer_may_be_followed_by_a_pause",
+    "server.py ClientConnection._send": "control/test_faults.py::test_the_clock_may_stand_still_under_a_drip",
+    "upkeep.py Upkeep._clean_on": "broker/test_upkeep.py::test_the_cleaner_lets_others_run_in_between",
+    "upkeep.py Upkeep._every": "control/test_clock.py::test_a_week_of_retention_passes_now",
+    "upkeep.py Upkeep._every.fire": "control/test_timers.py::test_every_round_comes_again",
+    "upkeep.py Upkeep.flush_at": "broker/test_upkeep.py::test_what_waits_for_flush_ms_is_synced_in_time",
+    "verification.py _answers": "broker/test_verification.py::test_VER_05_a_newer_client_waits_a_moment_at_the_broker",
+}
+"""Where a timer is armed -> the test in which a pushed clock brings it."""
+
+
+def calls(path: Path) -> Iterator[str]:
+    """Where timers are armed: the module, and the function in it."""
+
+    def walk(node: ast.AST, names: tuple[str, ...]) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if isinstance(child, ast.Call) and arms(child):
+                yield f"{path.relative_to(ROOT / 'broker')} {'.'.join(names)}"
+            yield from walk(child, (*names, child.name) if named else names)  # type: ignore[attr-defined]
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), ())
+
+
+def arms(call: ast.Call) -> bool:
+    """A timer of the clock, one that a coordinator asks for, or a wait with a deadline."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    owner = getattr(getattr(call.func, "value", None), "id", "")
+    waits = name == "wait" and len(call.args) == 2
+    return waits or name in {"call_at", "SetTimer"} or (owner, name) == ("draft", "timer")
+
+
+def test_every_timer_has_a_test_that_pushes_the_clock_to_it() -> None:
+    """Walks all calls that arm one: each is in the table, and nothing is there that is gone."""
+    armed = {where for path in (ROOT / "broker").rglob("*.py") if path.name != "clock.py" for where in calls(path)}
+    assert armed == set(TIMERS)
+
+
+@pytest.mark.parametrize("proof", sorted(set(TIMERS.values())))
+def test_the_proof_is_there_and_pushes_the_clock(proof: str) -> None:
+    """By itself, or by a function of its module."""
+    name, _, wanted = proof.partition("::")
+    tree = ast.parse((ROOT / "tests" / name).read_text(encoding="utf-8"))
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    assert wanted in functions
+    assert pushes(functions[wanted], functions, set())
+
+
+def pushes(node: ast.AST, functions: dict[str, Any], seen: set[str]) -> bool:
+    """Whether a function, or one that it calls, moves time."""
+    for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name in {"advance", "pass_time", "push"}:
+            return True
+        if name in functions and name not in seen and pushes(functions[name], functions, seen | {name}):
+            return True
+    return False
+
+
+# --- those that had no test of their own -----------------------------------------------------------------------------
+
+
+async def test_a_directory_that_fails_is_handed_over_by_the_clock() -> None:
+    """Not at once, since whoever met the failure is in the middle of something; but at this very time of the clock."""
+    async with running({"default.replication.factor": 2}, brokers=2, topics={"t": 4}) as stage:
+        partitions = [partition for partition in stage.cluster.partitions.values() if partition.topic == "t"]
+        broken = next(partition for partition in partitions if partition.state.leader == 2)
+        files = stage.cluster.nodes[2].files
+        assert isinstance(files, MemoryFiles)
+        files.fail_next_write(OSError(errno.EIO, "Input/output error"))
+        with pytest.raises(KafkaError):
+            broken.append(2, records_batch(b"v"), stage.clock.now_ms())
+        assert broken.state.leader == 2
+        await stage.pass_time(0)
+        assert broken.state.leader == 1
+
+
+async def test_every_round_comes_again(tmp_path: Path) -> None:
+    """The checkpoints, as often as their interval passes; and all rounds are armed again after they ran."""
+    async with running(topics={"t": 1}, data_dir=tmp_path) as stage:
+        file = tmp_path / "replication-offset-checkpoint"
+        for count in (1, 2):
+            stage.cluster.partitions["t", 0].append(1, records_batch(b"v"), stage.clock.now_ms())
+            await stage.pass_time(CHECKPOINT_MS)
+            assert f"t 0 {count}" in file.read_text(encoding="ascii").splitlines()
+        timers = dict(stage.cluster.upkeep._timers)
+        assert {"retention", "cleaner", "producers", "checkpoints"} <= set(timers)
+        await stage.pass_time(3_600_000)
+        assert all(timer.at_ms > stage.clock.now_ms() for timer in stage.cluster.upkeep._timers.values())
+        assert all(timer.call is None for timer in timers.values())
