@@ -231,12 +231,15 @@ class Commits:
             draft.record(OffsetCommitTombstone(group_id, topic, partition))
 
     def forget_topic(self, draft: Draft, topic: str, topic_id: UUID | None) -> None:
-        """B.4: a deleted topic's offsets go, in all groups; those of another topic of that name stay."""
-        places = {
+        """B.4: a deleted topic's offsets go, in all groups; those of another topic of that name stay.
+
+        A place has a tombstone for its committed offset and one for each that is pending, as in Kafka.
+        """
+        places = [
             (offset.commit.group_id, offset.commit.partition)
             for offset in self._offsets.of_topic(topic)
             if not _of_another_topic(offset, topic_id)
-        }
+        ]
         for group_id, partition in sorted(places):
             draft.record(OffsetCommitTombstone(group_id, topic, partition))
 
