@@ -17,6 +17,8 @@ from broker.control.verbs import VERBS as SERVED_VERBS
 from broker.coordination.group import states as group_states
 from broker.coordination.transaction import states as transaction_states
 from broker.handlers import APIS
+from comparison.command import ledger
+from comparison.known import KNOWN
 from protocol.apis import ApiKey
 from tools import release_tables
 from understudy.verbs import VERBS
@@ -87,6 +89,13 @@ def verbs() -> str:
     return "\n".join(f"* `{verb.method} {verb.path}`: {verb.help}" for verb in missing) or "None."
 
 
+def divergences() -> str:
+    """The ledger of differences that have a reason."""
+    head = ("id", "API", "field", "Kafka", "Understudy", "why", "since")
+    rows = [(e.id, e.api, f"`{e.field}`", e.kafka, e.understudy, e.why, e.since) for e in KNOWN]
+    return ledger([head, *rows])
+
+
 def mermaid(diagram: Callable[[], str]) -> Callable[[], str]:
     """A diagram as a code block."""
     return lambda: f"```mermaid\n{diagram()}\n```"
@@ -95,6 +104,7 @@ def mermaid(diagram: Callable[[], str]) -> Callable[[], str]:
 PARTS: Mapping[str, Callable[[], str]] = {
     "apis": apis,
     "verbs": verbs,
+    "divergences": divergences,
     "transaction": mermaid(transaction_states.state_diagram),
     "group": mermaid(group_states.state_diagram),
     "releases": release_tables.releases,
@@ -102,7 +112,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "defaults": release_tables.defaults,
     "ranges": release_tables.apis,
 }
-PAGES = ("GAPS.md", "docs/states.md", "docs/releases.md")
+PAGES = ("GAPS.md", "docs/states.md", "docs/divergences.md", "docs/releases.md")
 
 
 def drawn(text: str) -> str:

@@ -11,6 +11,7 @@ from understudy.version import __version__
 COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
     "ctl": ("understudy.ctl", "steer a running cluster through its control plane"),
+    "compare": ("understudy.compare", "ask a Kafka of yours and this one the same, and tell what differs"),
     "completion": ("understudy.completion", "print a completion script for bash, zsh or fish"),
 }
 

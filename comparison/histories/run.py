@@ -92,9 +92,7 @@ class Histories:
         self.pair, self.player = pair, Player(pair, run)
         self.versions = common_versions(*pair.sides)
 
-    def run(
-        self, seeds: Iterable[object], length: int = LENGTH, *, most_found: int = 5, restarts: int = 0
-    ) -> Report:
+    def run(self, seeds: Iterable[object], length: int = LENGTH, *, most_found: int = 5, restarts: int = 0) -> Report:
         """Play a history for each seed; stops once so many differences were found that come each time."""
         report = Report(self.pair)
         for seed in seeds:

@@ -52,9 +52,10 @@ class Target(Protocol):
 class Kafka:
     """A real Apache Kafka."""
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None, port: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._broker = RealBroker(folder, {**KAFKA_SETTINGS, **(settings or {})}, heap="512m")
+        ports = None if port is None else (port, free_ports(1)[0])
+        self._broker = RealBroker(folder, {**KAFKA_SETTINGS, **(settings or {})}, ports=ports, heap="512m")
 
     @property
     def bootstrap(self) -> str:

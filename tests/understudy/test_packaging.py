@@ -30,7 +30,8 @@ def test_the_wheel_installs_one_name(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"understudy"}
     rooms = {name.split("/")[2] for name in names if name.startswith("understudy/_server/")}
-    present = {name for name in ("broker", "protocol", "storage", "pipeline") if (ROOT / name / "__init__.py").exists()}
+    wanted = ("broker", "comparison", "protocol", "storage", "pipeline")
+    present = {name for name in wanted if (ROOT / name / "__init__.py").exists()}
     assert rooms == present
     ours = [Path(name) for name in names if name.startswith("understudy/")]
     assert [path for path in ours if path.suffix not in {".py", ".typed", *DATA, *PAGE}] == []

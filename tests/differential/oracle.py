@@ -1,0 +1,33 @@
+"""A real Apache Kafka in the foreground: ``make oracle``. Its data go with it."""
+
+import argparse
+import signal
+import tempfile
+from pathlib import Path
+
+from tests.clients.targets import free_ports
+from tests.differential.targets import Kafka
+from tests.storage.kafka_tools import need_kafka
+
+
+def main() -> None:
+    """Start it, say where, and stay until told to stop."""
+    parser = argparse.ArgumentParser(description="Run a real Apache Kafka of one broker.")
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of its own")
+    said = parser.parse_args()
+    need_kafka()
+    settings = dict(each.split("=", 1) for each in said.set)
+    with tempfile.TemporaryDirectory() as folder:
+        kafka = Kafka(Path(folder), settings, port=said.port or free_ports(1)[0])
+        kafka.start()
+        try:
+            print(f"bootstrap.servers={kafka.bootstrap}", flush=True)  # noqa: T201
+            signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        finally:
+            kafka.stop()
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    main()
