@@ -2,8 +2,8 @@
 
     python -m benchmarks [--quick] [--rows produce_1k,first_join] [--targets understudy,kafka] [--json FILE] [--write]
 
-A full run takes at most 25 minutes, a quick one 4. Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is
-built by Go. A full run writes its tables into docs/benchmarks.md; any other prints them, unless it is told to --write.
+A full run takes at most 15 minutes, a quick one 5. Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is
+built by Go. A full run writes its tables and pictures into docs; any other prints them, unless it is told to --write.
 """
 
 import argparse
@@ -13,10 +13,10 @@ import statistics
 import sys
 from pathlib import Path
 
-from benchmarks import bulk, coordinators, latency, partition_log, process, report
+from benchmarks import bulk, coordinators, java, latency, partition_log, process, report, slopes
 from benchmarks.machine import description
-from benchmarks.row import ALL, Row, Scale
-from benchmarks.runner import Run
+from benchmarks.row import ALL, Row, Scale, ScaleRow, StorageRow
+from benchmarks.runner import Results, Run
 from benchmarks.targets import CACHE, KINDS, ROOT
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -26,7 +26,9 @@ _QUIET_LOAD = 1.5
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--quick", action="store_true", help="two rounds, an eighth of the records: at most 4 minutes")
+    made.add_argument("--quick", action="store_true", help="two rounds, an eighth of the records: at most 5 minutes")
+    made.add_argument("--full", action="store_true", help="all there is, at most 15 minutes; as without --quick")
+    made.add_argument("--minutes", type=float, help="begin no further round when so many are over")
     made.add_argument("--rows", default="", help="only these, by name, with commas between")
     made.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
     made.add_argument("--rounds", type=int, help="how often each target has its turn")
@@ -47,6 +49,12 @@ def chosen(rows: tuple[Row, ...], names: str) -> tuple[Row, ...]:
     return tuple(row for row in rows if not wished or row.name in wished)
 
 
+def _pictures(results: Results, rows: tuple[Row, ...]) -> list[str]:
+    from benchmarks import plots  # noqa: PLC0415 - a second to import, for a full run alone
+
+    return plots.draw(results, rows, PAGE.parent)
+
+
 def main() -> None:
     """Run, print, write."""
     options = parser().parse_args()
@@ -54,7 +62,9 @@ def main() -> None:
         *bulk.ROWS,
         *latency.ROWS,
         *coordinators.ROWS,
+        *java.ROWS,
         *process.ROWS,
+        *slopes.ROWS,
         *partition_log.rows(options.largest),
     )
     if options.list:
@@ -66,19 +76,22 @@ def main() -> None:
     scale = Scale(options.rounds or scale.rounds, options.part or scale.part)
     if os.getloadavg()[0] > _QUIET_LOAD:
         print(f"the load average is {os.getloadavg()[0]:.1f}: others are at work, the figures will be poor", flush=True)
-    if any(row.targets[0] != "memory" for row in rows):
+    if not all(isinstance(row, StorageRow | ScaleRow) for row in rows):
         for name in targets:
             KINDS[name].prepare()
     machine = {**description(), "rounds, part of the records": f"{scale.rounds}, {scale.part:g}"}
-    with Run(targets, scale, 230 if options.quick else 1440, options.largest) as run:
+    minutes = options.minutes or (4 if options.quick else 13.5)
+    with Run(targets, scale, minutes * 60, options.largest) as run:
         for row in rows:
             run.row(row)
         results = run.results
     machine["used by others meanwhile"] = f"{statistics.median(results.others or [0]):.2f} of the processors (median)"
-    made = report.markdown(results, rows, machine, targets)
+    write = options.write or (rows == everything and scale == Scale() and len(targets) == len(ALL))
+    pictures = _pictures(results, rows) if write else []
+    made = report.markdown(results, rows, machine, targets, pictures)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(report.as_json(results, rows, machine), indent=1) + "\n")
-    if options.write or (rows == everything and scale == Scale() and len(targets) == len(ALL)):
+    if write:
         report.write_page(PAGE, made)
     print(made)
 

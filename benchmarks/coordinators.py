@@ -168,7 +168,7 @@ ROWS = (
         ),
         _first_join,
         prepare=_one_record,
-        targets=("understudy", "understudy-disk", "kafka", "kfake"),
+        targets=("understudy", "understudy-disk", "kafka", "kfake"),  # the mock's groups wait for 3 s
     ),
     ServerRow(
         "first_init",

@@ -45,3 +45,9 @@ def metadata(topic: str) -> bytes:
 def find_coordinator(group: str) -> bytes:
     """Of a group."""
     return encode_request(ApiKey.FIND_COORDINATOR, 2, 1, _CLIENT, FindCoordinatorRequest(group))
+
+
+def find_transactions(name: str) -> bytes:
+    """The coordinator of a transactional id."""
+    request = FindCoordinatorRequest(key_type=1, coordinator_keys=[name])
+    return encode_request(ApiKey.FIND_COORDINATOR, 4, 1, _CLIENT, request)

@@ -71,11 +71,13 @@ _POINTERS = (
     "event_message_next",
     "topic_partition_list_new",
     "topic_partition_list_add",
+    "mock_cluster_new",
 )
 for _name in _POINTERS:
     getattr(_LIB, f"rd_kafka_{_name}").restype = ctypes.c_void_p
-for _name in ("event_message_count", "version_str", "err2str", "event_error_string"):
-    getattr(_LIB, f"rd_kafka_{_name}").restype = ctypes.c_size_t if _name.endswith("count") else ctypes.c_char_p
+for _name in ("version_str", "err2str", "event_error_string", "mock_cluster_bootstraps"):
+    getattr(_LIB, f"rd_kafka_{_name}").restype = ctypes.c_char_p
+_LIB.rd_kafka_event_message_count.restype = ctypes.c_size_t
 # Reads a field of a record and does nothing else, as the callback that "handles" each consumed record.
 _LOOK = ctypes.cast(_LIB.rd_kafka_message_leader_epoch, ctypes.c_void_p)
 
@@ -281,3 +283,18 @@ class Consumer(_Handle):
             self.read(100)
             if time.perf_counter() > deadline:
                 raise ClientError(f"at offset {position} of {end} after {timeout_s} s")
+
+
+class Mock(_Handle):
+    """librdkafka's mock cluster of one broker, which lives in its threads; `bootstrap` is where it listens."""
+
+    def __init__(self) -> None:
+        super().__init__(_PRODUCER, dict(QUIET))
+        self._cluster = _p(_LIB.rd_kafka_mock_cluster_new(self._rk, 1))
+        self.bootstrap = str(_LIB.rd_kafka_mock_cluster_bootstraps(self._cluster).decode())
+
+    def close(self) -> None:
+        """End it."""
+        if self._rk.value:
+            _LIB.rd_kafka_mock_cluster_destroy(self._cluster)
+        super().close()

@@ -4,7 +4,7 @@ import time
 
 from benchmarks import payloads
 from benchmarks.librdkafka import Producer
-from benchmarks.row import Figure, FreshRow, Goal, Scale, Values
+from benchmarks.row import WITHOUT_MOCK, Figure, FreshRow, Goal, Scale, Values
 from benchmarks.targets import Kind, running
 
 _MB = 1_000_000
@@ -37,6 +37,7 @@ ROWS = (
             Figure("idle_rss", "idle RSS", "MB", "lower", Goal(most={"understudy": 70})),
         ),
         _start,
+        targets=WITHOUT_MOCK,  # it is a thread of its client
     ),
     FreshRow(
         "stored_rss",

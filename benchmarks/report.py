@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.row import PEERS, Figure, Goal, Row, StorageRow
+from benchmarks.row import PEERS, SLOPE, Figure, Goal, Row, ScaleRow, StorageRow
 from benchmarks.runner import Results
 from benchmarks.targets import KINDS
 
@@ -110,10 +110,61 @@ def _storage_table(results: Results, figures: Iterable[Figure]) -> list[str]:
     return lines
 
 
-def markdown(results: Results, rows: Iterable[Row], machine: Mapping[str, str], targets: Iterable[str]) -> str:
+def slope(results: Results, row: ScaleRow, figure: str) -> float | None:
+    """What it costs at the largest size, against the smallest."""
+    measured = results.scales[row.name]
+    first, last = (measured[size].get(figure) for size in (min(measured), max(measured)))
+    return last / first if first and last and len(measured) > 1 else None
+
+
+def bytes_of_one(results: Results, row: ScaleRow) -> float | None:
+    """Memory of one more, from the smallest and the largest size."""
+    measured = results.scales[row.name]
+    first, last = min(measured), max(measured)
+    if first == last:
+        return None
+    # A journal's memory is that of the requests that were made to fill it.
+    more = min(last, 20_000) - first if row.name == "scale_journal" else last - first
+    return (measured[last]["bytes"] - measured[first]["bytes"]) / more
+
+
+def _scale_table(results: Results, row: ScaleRow) -> list[str]:
+    measured = results.scales[row.name]
+    sizes = sorted(measured)
+    lines = [
+        f"| {row.title} | " + " | ".join(f"{size:,}" for size in sizes) + " | largest to smallest | |",
+        "|---" + "|---:" * (len(sizes) + 1) + "|---|",
+    ]
+    for figure in row.figures:
+        cells = [_number(measured[size][figure.name]) for size in sizes]
+        ratio = slope(results, row, figure.name)
+        judged = figure.unit == "us" and ratio is not None
+        met = "" if not judged or ratio is None else "met" if ratio <= SLOPE else "**missed**"
+        said = "-" if ratio is None or not judged else f"{ratio:.2f}"
+        lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + f" | {said} | {met} |")
+    one = bytes_of_one(results, row)
+    if one is not None:
+        lines.append(f"| memory of one {row.one}, bytes |" + " |" * len(sizes) + f" {_number(one)} | |")
+    return lines
+
+
+_PICTURES = {
+    "benchmarks-peers.svg": "How many times better than the better peer, row by row",
+    "benchmarks-scale.svg": "What operations cost at larger sizes, against the smallest",
+}
+
+
+def markdown(
+    results: Results,
+    rows: Iterable[Row],
+    machine: Mapping[str, str],
+    targets: Iterable[str],
+    pictures: Iterable[str] = (),
+) -> str:
     """The part of docs/benchmarks.md that a run writes."""
     rows = list(rows)
-    wire = [figure for row in rows if not isinstance(row, StorageRow) for figure in row.figures]
+    wire = [figure for row in rows if not isinstance(row, StorageRow | ScaleRow) for figure in row.figures]
+    scales = [row for row in rows if isinstance(row, ScaleRow) and results.scales.get(row.name)]
     storage = [figure for row in rows if isinstance(row, StorageRow) for figure in row.figures]
     lines = [BEGIN, "", "| the machine | |", "|---|---|", *(f"| {name} | {value} |" for name, value in machine.items())]
     main, costs = [f for f in wire if not f.name.endswith("_cpu")], [f for f in wire if f.name.endswith("_cpu")]
@@ -124,6 +175,13 @@ def markdown(results: Results, rows: Iterable[Row], machine: Mapping[str, str], 
     ):
         if len(table) > 2:
             lines += ["", f"### {title}", "", *table]
+    if scales:
+        lines += ["", "### Cost against size", ""]
+        for row in scales:
+            lines += [*_scale_table(results, row), ""]
+        lines.pop()
+    for name in pictures:
+        lines += ["", f"![{_PICTURES.get(name, name)}]({name})"]
     if results.failures:
         lines += ["", "### Not measured", "", *(f"* {_clean(text)}" for text in results.failures)]
     return "\n".join([*lines, "", END])
@@ -144,7 +202,8 @@ def write_page(page: Path, made: str) -> None:
 
 def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -> dict[str, object]:
     """Everything: each round of each figure, medians, verdicts, failures."""
-    figures = {figure.name: figure for row in rows for figure in row.figures}
+    rows = list(rows)
+    figures = {figure.name: figure for row in rows if not isinstance(row, ScaleRow) for figure in row.figures}
     return {
         "machine": dict(machine),
         "figures": {
@@ -159,6 +218,15 @@ def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -
             }
             for name, targets in results.rounds.items()
             if name in figures
+        },
+        "scales": {
+            row.name: {
+                "sizes": {str(size): values for size, values in sorted(results.scales[row.name].items())},
+                "largest to smallest": {each.name: slope(results, row, each.name) for each in row.figures},
+                "bytes of one": bytes_of_one(results, row),
+            }
+            for row in rows
+            if isinstance(row, ScaleRow) and results.scales.get(row.name)
         },
         "failures": results.failures,
     }

@@ -7,7 +7,8 @@ from typing import Literal
 from benchmarks.targets import Kind, Server
 
 PEERS = ("kafka", "kfake")
-ALL = ("understudy", "understudy-disk", "kafka", "kfake", "limit")
+ALL = ("understudy", "understudy-disk", "kafka", "kfake", "mock", "limit")
+WITHOUT_MOCK = tuple(name for name in ALL if name != "mock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Figure:
 class Scale:
     """How much is done: everything shrinks for a quick run."""
 
-    rounds: int = 5
+    rounds: int = 3
     part: float = 1.0
 
     def of(self, count: int, least: int = 1) -> int:
@@ -97,4 +98,27 @@ class StorageRow:
     targets: tuple[str, ...] = ("memory", "disk")
 
 
-Row = ServerRow | FreshRow | StorageRow
+@dataclass(frozen=True, slots=True)
+class ScaleRow:
+    """What operations cost Understudy at several sizes of one thing, and what memory one more of it takes.
+
+    Each size is measured in a process of its own, by `benchmarks.scale`; figures are named as that names them, the row
+    as the scale there, with "scale_" before it.
+    """
+
+    name: str
+    title: str
+    one: str
+    sizes: tuple[int, ...]
+    figures: tuple[Figure, ...]
+
+    def sizes_of(self, scale: Scale) -> tuple[int, ...]:
+        """Those of a run: a quick one leaves out what takes long."""
+        whole = scale.part > 0.5 or len(self.sizes) == 2
+        return self.sizes if whole else tuple(size for size in self.sizes if size <= 1000)
+
+
+SLOPE = 1.3
+"""Goal: what an operation costs at the largest size, against the smallest."""
+
+Row = ServerRow | FreshRow | StorageRow | ScaleRow

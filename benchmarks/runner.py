@@ -2,7 +2,10 @@
 
 import contextlib
 import itertools
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from benchmarks.neighbours import Neighbours
-from benchmarks.row import FreshRow, Row, Scale, ServerRow, StorageRow, Values
-from benchmarks.targets import KINDS, Server, running
+from benchmarks.row import FreshRow, Row, Scale, ScaleRow, ServerRow, StorageRow, Values
+from benchmarks.targets import KINDS, ROOT, Server, running
 
 
 @dataclass(slots=True)
@@ -20,6 +23,7 @@ class Results:
 
     rounds: dict[str, dict[str, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     failures: list[str] = field(default_factory=list)
+    scales: dict[str, dict[int, Values]] = field(default_factory=lambda: defaultdict(dict))  # row -> size -> figures
     others: list[float] = field(default_factory=list)  # processors that others used during each measurement that counts
 
     def add(self, target: str, values: Values) -> None:
@@ -71,6 +75,9 @@ class Run:
             return
         if isinstance(row, ServerRow):
             self._server_row(row)
+        elif isinstance(row, ScaleRow):
+            for size in row.sizes_of(self.scale):
+                self._attempt(row.name, f"at {size}", self._scale, row, size)
         elif isinstance(row, FreshRow):
             kinds = [name for name in row.targets if name in self.targets]
             self._rounds(
@@ -88,6 +95,22 @@ class Run:
 
     def _storage(self, row: StorageRow, name: str) -> Values:
         return row.measure(name, self.scale, self.largest)
+
+    def _scale(self, row: ScaleRow, size: int) -> None:
+        """One size in a process of its own; none begins after the time is up."""
+        left_s = self._deadline - time.monotonic()
+        if left_s <= 0:
+            raise AssertionError("not run: the time of the whole run was used up")
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.scale", row.name.removeprefix("scale_"), str(size)],
+            cwd=ROOT, capture_output=True, text=True, timeout=max(left_s, 60), check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise AssertionError(done.stderr[-200:])
+        values = json.loads(done.stdout.splitlines()[-1])
+        self.results.scales[row.name][size] = values
+        said = "  ".join(f"{figure} {value:,.4g}" for figure, value in values.items())
+        self._say(f"{row.name:<22} at {size:<7} {said}")
 
     def _server_row(self, row: ServerRow) -> None:
         """Prepare each server and warm it up; who fails there is left out."""

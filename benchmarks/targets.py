@@ -58,6 +58,7 @@ class Kind:
     title: str
     command: Callable[[int, Path], list[str]]
     prepare: Callable[[], None] = lambda: None
+    finds_port: bool = False  # it listens where it likes, and writes its port into the folder's file "port"
 
 
 def kafka_libs() -> Path:
@@ -84,6 +85,10 @@ def _understudy(port: int, _folder: Path) -> list[str]:
 
 def _understudy_disk(port: int, folder: Path) -> list[str]:
     return [*_understudy(port, folder), "--data-dir", str(folder / "data")]
+
+
+def _mock(_port: int, folder: Path) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.mock", "--port-file", str(folder / "port")]
 
 
 def _kafka(port: int, folder: Path) -> list[str]:
@@ -117,6 +122,7 @@ KINDS = {
         Kind("understudy-disk", "Understudy, `--data-dir`", _understudy_disk),
         Kind("kafka", f"Kafka {KAFKA_VERSION}", _kafka, _fetch_kafka),
         Kind("kfake", "kfake", lambda port, _: [str(CACHE / "kfake"), "-port", str(port)], _build_kfake),
+        Kind("mock", "librdkafka's mock", _mock, finds_port=True),
         Kind("limit", "limit", lambda port, _: [sys.executable, "-m", "benchmarks.limit", "--port", str(port)]),
     )
 }
@@ -164,8 +170,11 @@ class Server:
 
     @property
     def stores(self) -> bool:
-        """Whether what is produced can be read back from every topic."""
-        return self.name != "limit"
+        """Whether topics are created, and what is produced can be read back from all of them.
+
+        The limit keeps a few topics, librdkafka's mock the last megabytes; all topics exist there.
+        """
+        return self.name not in ("limit", "mock")
 
     def rss_bytes(self) -> int:
         """Of the process, as the system counts it now."""
@@ -207,9 +216,18 @@ class Server:
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _ready(self) -> bool:
+        if self.kind.finds_port:
+            file = self.folder / "port"
+            if not file.exists():
+                return False
+            self.port = int(file.read_text())
+            self.bootstrap = f"127.0.0.1:{self.port}"
+        return answers(self.port)
+
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_PATIENCE_S
-        while not answers(self.port):
+        while not self._ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{self.name} did not start (exit code {self.process.poll()}):\n{self.log()}")
             time.sleep(0.001)

@@ -1,0 +1,145 @@
+"""Where the time of a request goes: one broker in this process, its requests made of frames.
+
+    python -m benchmarks.profiles [--operation produce] [--count 2000]
+
+For each operation its processor time from the bytes to the bytes (the cheapest of many rounds), the Python calls that
+it takes, and the share of each part of the house, told by a profiler that counts processor time. Under a profiler calls
+are dearer than they are, so its shares are worth more than its times.
+"""
+
+import argparse
+import cProfile
+import pstats
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from benchmarks import frames, inside, scale
+from benchmarks.inside import Peer
+from broker.cluster import Cluster
+
+_ROOT = Path(__file__).resolve().parent.parent
+_SETTINGS = {"transaction.state.log.num.partitions": "4", "offsets.topic.num.partitions": "4"}
+# What a file is part of: the first that its path begins with.
+_PARTS = (
+    ("benchmarks", "(the bench)"),
+    ("broker/server", "connection"),
+    ("broker/connections", "connection"),
+    ("protocol/connection", "connection"),
+    ("broker/clock", "clock, waiting"),
+    ("broker/dispatch", "dispatch, middleware"),
+    ("broker/chain", "dispatch, middleware"),
+    ("broker/middleware/journal", "journal"),
+    ("broker/middleware", "dispatch, middleware"),
+    ("broker/coordination", "coordinators"),
+    ("broker", "handlers and what they share"),
+    ("protocol/records", "records: header, checksum, walk"),
+    ("protocol", "reading, writing messages"),
+    ("storage", "the log"),
+)
+
+Operation = Callable[[], Awaitable[object]]
+
+
+async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
+    """What is measured; everything was done once before, so that nothing is compiled any more."""
+    one, small, large = (frames.produce("t", records=n, size=size) for n, size in ((1, 100), (8000, 100), (1000, 990)))
+    for frame in (large, *[one] * 20):
+        await peer.ask(frame)
+    for frame in (frames.produce("read", records=1000, size=990), frames.produce("read", records=1, size=100)):
+        await peer.ask(frame)
+    topic_id = cluster.partitions["read", 0].topic_id
+    bulk, tail = frames.fetch(topic_id, offset=0), frames.fetch(topic_id, offset=1000)
+    producer = await scale.begin(peer, "mine")
+    await scale.committed(peer, "mine", producer)
+
+    async def commit() -> None:
+        await scale.add(peer, "mine", producer)
+        await scale.committed(peer, "mine", producer)
+
+    found: dict[str, Operation] = {
+        "produce, 1 record of 100 B": lambda: peer.ask(one),
+        "produce, 8,000 records of 100 B": lambda: peer.ask(small),
+        "produce, 1,000 records of 990 B": lambda: peer.ask(large),
+        "fetch, the newest record": lambda: peer.ask(tail),
+        "fetch, 1 MB": lambda: peer.ask(bulk),
+        "transaction: add a partition, commit": commit,
+    }
+    for each in found.values():
+        await each()
+    return found
+
+
+async def calls_of(operation: Operation) -> int:
+    """Python functions that one takes."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        await operation()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+async def shares_of(operation: Operation, count: int) -> dict[str, float]:
+    """Part of the house -> its share of the time; what is built in counts for whoever calls it."""
+    profile = cProfile.Profile(time.thread_time)
+    profile.enable()
+    for _ in range(count):
+        await operation()
+    profile.disable()
+    spent: dict[str, float] = defaultdict(float)
+    for (file, _, _), (_, _, own, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        if file == "~" and callers:
+            for (caller, _, _), (_, _, part, _) in callers.items():
+                spent[_part(caller)] += part
+        else:
+            spent[_part(file)] += own
+    spent.pop("(the bench)", None)
+    whole = sum(spent.values())
+    return {name: part / whole for name, part in sorted(spent.items(), key=lambda item: -item[1])}
+
+
+def _part(file: str) -> str:
+    path = Path(file)
+    if path.is_relative_to(_ROOT):
+        place = path.relative_to(_ROOT).as_posix()
+        return next((part for begins, part in _PARTS if place.startswith(begins)), "the rest")
+    return "reading, writing messages" if file == "<string>" else "loop and library"
+
+
+async def _profiled(name: str, count: int) -> None:
+    async with inside.broker("t:1", "read:1", settings=_SETTINGS) as cluster:
+        with Peer(cluster) as peer:
+            for title, operation in (await operations(cluster, peer)).items():
+                if name not in title:
+                    continue
+                each = max(count // 200, 3) if "000" in title or "MB" in title else max(count // 80, 5)
+                cost = await scale.cost_us(operation, each, 80)
+                calls = await calls_of(operation)
+                print(f"\n{title}: {cost:.0f} us of a processor, {calls} calls")
+                for part, share in (await shares_of(operation, each * 10)).items():
+                    if share >= 0.01:
+                        print(f"  {share:6.1%}  {part}")
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    asked.add_argument("--operation", default="", help="only those whose title has this in it")
+    asked.add_argument("--count", type=int, default=2000, help="about how often each is done")
+    options = asked.parse_args()
+    inside.run(lambda: _profiled(options.operation, options.count))
+
+
+if __name__ == "__main__":
+    main()
