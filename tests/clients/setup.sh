@@ -2,7 +2,7 @@
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
 #   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium
-#   setup.sh PART...                 python java kafka go js rust: that part's dependencies
+#   setup.sh PART...                 python java kafka spark go js rust: that part's dependencies
 #   setup.sh all                     both
 #
 # A part is fetched again only when its list of dependencies changes. Registries are whatever the tools are set up with.
@@ -14,6 +14,7 @@ echo '*' > "$cache/.gitignore"
 
 KAFKA_VERSION=4.3.1
 JAVA_CLIENTS="4.3.1 3.9.1 2.8.2"
+SPARK_VERSION=4.2.0    # the newest of Spark's Kafka source that registries have; it runs on 4.2 and 4.3
 
 say() { echo "setup: $*" >&2; }
 
@@ -100,6 +101,10 @@ kafka() {
     [ -n "${KAFKA_LIBS:-}" ] || "$here/../../tools/fetch_kafka.sh" "$cache/java/kafka-$KAFKA_VERSION" kafka $KAFKA_VERSION
 }
 
+spark() {
+    "$here/../../tools/fetch_kafka.sh" "$cache/java/spark-$SPARK_VERSION" spark "$SPARK_VERSION"
+}
+
 # ---------------------------------------------------------------- go, js, rust
 
 # The go that the module asks for: an older one is replaced by the toolchain module, which newer ones fetch by themselves.
@@ -153,7 +158,7 @@ rust() { once rust "$here/rust/Cargo.toml" -- rust_crates; }
 for part in "$@"; do
     case $part in
         toolchains) toolchains ;;
-        python | java | kafka | js | rust) $part ;;
+        python | java | kafka | spark | js | rust) $part ;;
         go) go_part ;;
         all) toolchains; python; java; kafka; go_part; js; rust ;;
         *) say "no such part: $part"; exit 2 ;;

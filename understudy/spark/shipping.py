@@ -22,15 +22,22 @@ SHIPPED = ("cramjam", "crc32c", "kio")
 """What the rooms import that no executor has by itself; what those need goes with them."""
 
 
+_SENT: set[str] = set()
+"""Applications and remote sessions that have the archive."""
+
+
 def ship(spark: "SparkSession") -> None:
-    """Give a cluster's executors what the data sources need."""
-    archive = build(Path(tempfile.mkdtemp(prefix="understudy-")))
-    target = f"{archive}#understudy"
+    """Give a cluster's executors what the data sources need, once."""
     context: Any = getattr(spark, "_sc", None)
+    name = str(spark.session_id if context is None else context.applicationId)  # type: ignore[attr-defined]
+    if name in _SENT:
+        return
+    target = f"{build(Path(tempfile.mkdtemp(prefix='understudy-')))}#understudy"
     if context is None:
         spark.addArtifacts(target, archive=True)
     else:
         context.addArchive(target)
+    _SENT.add(name)
 
 
 def build(folder: Path) -> Path:

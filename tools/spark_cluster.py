@@ -1,0 +1,97 @@
+"""A standalone Spark cluster on this machine: a master and workers, each a process of its own.
+
+    python tools/spark_cluster.py --workers 2
+
+prints `spark://...` for `--master` and runs until it is interrupted. Tests use `standalone()`.
+"""
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from understudy.java import find_java
+
+PATIENCE_S = 90
+_MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+
+
+@contextmanager
+def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
+    """A running cluster; yields its address. Logs and scratch files go below `folder`."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        port = _free_port()
+        master = f"spark://127.0.0.1:{port}"
+        words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+        processes.append(_start(folder, "master", _MASTER, *words))
+        _await(folder / "master.log", "I have been elected leader", processes[0])
+        for number in range(workers):
+            words = ["--host", "127.0.0.1", "--cores", str(cores), "--memory", memory, "--webui-port", "0"]
+            scratch = folder / f"worker-{number}"
+            process = _start(folder, f"worker-{number}", _WORKER, *words, "--work-dir", str(scratch), master)
+            processes.append(process)
+            _await(folder / f"worker-{number}.log", "Successfully registered with master", process)
+        yield master
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            process.kill()
+
+
+def _start(folder: Path, name: str, main_class: str, *words: str) -> subprocess.Popen[bytes]:
+    folder.mkdir(parents=True, exist_ok=True)
+    home = Path(pyspark.__file__).parent
+    java = find_java()
+    environment = {**os.environ, "JAVA_HOME": str(java), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home)}
+    environment["SPARK_DAEMON_MEMORY"] = "256m"
+    with (folder / f"{name}.log").open("wb") as log:
+        command = [str(home / "bin" / "spark-class"), main_class, *words]
+        return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+
+
+def _await(log: Path, words: str, process: subprocess.Popen[bytes]) -> None:
+    """Until a log says these words."""
+    deadline = time.monotonic() + PATIENCE_S
+    while words not in (text := log.read_text(encoding="utf-8", errors="replace")):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{log.name}: {text[-2000:]}")
+        time.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def main() -> None:
+    """Run a cluster until somebody interrupts."""
+    parser = argparse.ArgumentParser(description="A standalone Spark cluster on this machine.")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--cores", type=int, default=1, help="of each worker")
+    parser.add_argument("--memory", default="1g", help="of each worker")
+    parser.add_argument("--folder", type=Path, default=Path(".cache/spark-cluster"), help="for logs and scratch files")
+    asked = parser.parse_args()
+    with standalone(asked.folder, workers=asked.workers, cores=asked.cores, memory=asked.memory) as master:
+        print(master, flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
