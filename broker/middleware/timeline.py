@@ -25,8 +25,8 @@ from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch
 
 _S = TransactionState
-EVENTS_OF_AN_ID, IDS = 200, 2000
-"""How much is remembered; the id that was heard of least recently makes room."""
+EVENTS_OF_AN_ID, EVENTS = 200, 20_000
+"""How much is remembered of one and of all; the id that was heard of least recently makes room, with all its events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,7 @@ class Timelines:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._events: OrderedDict[str, deque[Event | _Move]] = OrderedDict()
+        self._count = 0
         self.steering = ""
         """What the control plane is doing at this moment, for the moves that come of it."""
 
@@ -157,16 +158,19 @@ class Timelines:
     def clear(self) -> None:
         """Forget everything."""
         self._events.clear()
+        self._count = 0
 
     def note(self, name: str, event: Event | _Move) -> None:
         """One more event."""
         events = self._events.get(name)
         if events is None:
             events = self._events[name] = deque(maxlen=EVENTS_OF_AN_ID)
-            while len(self._events) > IDS:
-                self._events.popitem(last=False)
         self._events.move_to_end(name)
+        self._count += len(events) < EVENTS_OF_AN_ID
         events.append(event)
+        while self._count > EVENTS:
+            _, forgotten = self._events.popitem(last=False)
+            self._count -= len(forgotten)
 
     # --- what machines tell ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,36 @@
+"""How much of the lives of transactional ids is remembered."""
+
+from broker.clock import ManualClock
+from broker.middleware.timeline import EVENTS, EVENTS_OF_AN_ID, Event, Timelines
+
+
+def noted(timelines: Timelines, name: str, count: int) -> None:
+    """So many events of one id, by number."""
+    for number in range(count):
+        timelines.note(name, Event(number, "refused"))
+
+
+def test_of_one_id_the_newest_events_are_remembered() -> None:
+    """However often it is refused."""
+    timelines = Timelines(ManualClock(0))
+    noted(timelines, "x", EVENTS_OF_AN_ID + 7)
+    assert [event.at_ms for event in timelines.of("x")] == list(range(7, EVENTS_OF_AN_ID + 7))
+
+
+def test_all_ids_together_take_a_bounded_room() -> None:
+    """The one that was not heard of for longest is forgotten first: whoever makes up names cannot fill the memory."""
+    timelines = Timelines(ManualClock(0))
+    full = EVENTS // EVENTS_OF_AN_ID
+    for number in range(full):
+        noted(timelines, f"id-{number}", EVENTS_OF_AN_ID)
+    noted(timelines, "id-0", 5)
+    noted(timelines, "new", 1)
+    kept = [number for number in range(full) if timelines.of(f"id-{number}")]
+    assert kept == [0, *range(2, full)]
+    for number in range(EVENTS):
+        noted(timelines, f"made up {number}", 1)
+    assert sum(len(timelines.of(f"made up {number}")) for number in range(EVENTS)) == EVENTS
+    assert timelines.of("new") == []
+    timelines.clear()
+    noted(timelines, "x", 1)
+    assert len(timelines.of("x")) == 1
