@@ -20,6 +20,7 @@ from broker.hosting import Hosting
 from broker.lifecycle import Lifecycle
 from broker.markers import Markers
 from broker.metadata_snapshots import MetadataSnapshots
+from broker.middleware.group_timeline import GroupTimelines
 from broker.middleware.journal import journal_of
 from broker.middleware.read_only import refuse_changes
 from broker.middleware.script import Script
@@ -63,6 +64,7 @@ class Cluster:
         self.versions = versions_of(self.release)
         self.snapshots = Snapshots(self)
         self.timelines = Timelines(clock)
+        self.group_timelines = GroupTimelines(clock)
         self.faults = Script(self.random)
         guard = (refuse_changes,) if options.read_only else ()
         self.middleware: tuple[Middleware, ...] = (self.faults.meet, answer_errors, *guard)
@@ -138,7 +140,8 @@ class Cluster:
         Raises:
             PortTaken: somebody listens there.
         """
-        dispatcher = Dispatcher(node, self, APIS, self.middleware, self.journal, self.timelines.middleware)
+        watches = {**self.timelines.middleware, **self.group_timelines.middleware}
+        dispatcher = Dispatcher(node, self, APIS, self.middleware, self.journal, watches)
         most = descriptors.for_connections(len(self.nodes))
         node.server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks, most=most)
         for endpoint in node.endpoints:

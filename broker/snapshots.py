@@ -89,6 +89,7 @@ class Snapshots:
         waiting = put_down(cluster)
         cluster.lifecycle.dismiss(snapshot.files)
         cluster.timelines.clear()
+        cluster.group_timelines.clear()
         for node in cluster.nodes.values():
             kept = snapshot.files[node.id]
             if isinstance(kept, MemoryFiles):

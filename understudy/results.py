@@ -218,6 +218,27 @@ class GroupOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupEvent:
+    """One step in the life of a group: what was asked or happened, before and after; `epoch` is its generation."""
+
+    at_ms: int
+    event: str
+    state_before: str = ""
+    state_after: str = ""
+    epoch_before: int = -1
+    epoch_after: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+    client_id: str | None = None
+    connection: int | None = None
+    broker: int | None = None
+    api: str | None = None
+    version: int | None = None
+    error: str | None = None
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """One group; `epoch` is the generation of a classic group."""
 
@@ -229,6 +250,7 @@ class Group:
     coordinator: int = -1
     members: tuple[Member, ...] = ()
     offsets: tuple[GroupOffset, ...] = ()
+    timeline: tuple[GroupEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,8 @@ VERBS = (
          columns=("group_id", "type", "state", "epoch", "members")),
     Verb("groups show", "GET", "/v1/groups/{group}", "groups[id].show()", "members, assignment, offsets, lag",
          items="members", columns=("member_id", "client_id", "instance_id", "assignment")),
+    Verb("groups why", "GET", "/v1/groups/{group}/why", "groups[id].why()",
+         "the last refusal of a member told in words"),
     Verb("groups rebalance", "POST", "/v1/groups/{group}/rebalance", "groups[id].rebalance()", "rebalance it now"),
     Verb("groups evict", "POST", "/v1/groups/{group}/members/{member}/evict", "groups[id].evict(member)",
          "remove a member as if its session had timed out"),

@@ -79,6 +79,16 @@ TRANSACTION: Mapping[str, Schema] = {
     "held_at": maybe(STEP),
     "stopped": told(FLAG, "whether it has come to where it is held"),
 }
+GROUP: Mapping[str, Schema] = {
+    "group_id": TEXT,
+    "type": TEXT,
+    "state": TEXT,
+    "protocol": maybe(TEXT),
+    "epoch": told(INTEGER, "its generation"),
+    "coordinator": told(INTEGER, "id of the broker"),
+    "members": many(ref("Member")),
+    "offsets": many(of(topic=TEXT, partition=INTEGER, offset=INTEGER, metadata=TEXT, lag=told(INTEGER, "-1: unknown"))),
+}
 
 SCHEMAS: Mapping[str, Schema] = {
     "Problem": {
@@ -177,18 +187,26 @@ SCHEMAS: Mapping[str, Schema] = {
     "Why": of(why=TEXT, error=maybe(TEXT), at_ms=maybe(TIME_MS), rule=TEXT),
     "Held": of(transactional_id=TEXT, held_at=STEP, after_markers=INTEGER),
     "Released": of(transactional_id=TEXT, held_at={"type": "null"}),
-    "Groups": of(groups=many(ref("Group"))),
-    "Group": of(
-        group_id=TEXT,
-        type=TEXT,
-        state=TEXT,
-        protocol=maybe(TEXT),
-        epoch=told(INTEGER, "its generation"),
-        coordinator=told(INTEGER, "id of the broker"),
-        members=many(ref("Member")),
-        offsets=many(
-            of(topic=TEXT, partition=INTEGER, offset=INTEGER, metadata=TEXT, lag=told(INTEGER, "-1: unknown"))
-        ),
+    "Groups": of(groups=many(ref("GroupInShort"))),
+    "GroupInShort": of(**GROUP),
+    "Group": of(**GROUP, timeline=many(ref("GroupEvent"))),
+    "GroupEvent": of(
+        at_ms=TIME_MS,
+        event=TEXT,
+        state_before=TEXT,
+        state_after=TEXT,
+        epoch_before=told(INTEGER, "its generation; -1: there is none"),
+        epoch_after=INTEGER,
+        member_id=TEXT,
+        instance_id=maybe(TEXT),
+        client_id=maybe(TEXT),
+        connection=maybe(INTEGER),
+        broker=maybe(INTEGER),
+        api=maybe(TEXT),
+        version=maybe(INTEGER),
+        error=maybe(TEXT),
+        rule=told(TEXT, "which decided: a KIP, or an id of the specification"),
+        fault=told(maybe(TEXT), "ids of the faults that made the error, joined by commas"),
     ),
     "Member": of(
         member_id=TEXT,

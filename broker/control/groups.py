@@ -17,6 +17,10 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 Found = tuple[Node, "Runtime[GroupMachine]"]
 
 
+_EVENT = ("at_ms", "event", "state_before", "state_after", "epoch_before", "epoch_after", "member_id", "instance_id",
+          "client_id", "connection", "broker", "api", "version", "error", "rule", "fault")  # fmt: skip
+
+
 def _named(asked: Asked) -> tuple[str, Found]:
     """The group in the path, and who coordinates it. Raises Problem 404 or 409."""
     name = asked.names["group"]
@@ -42,7 +46,22 @@ async def read_all(asked: Asked) -> dict[str, Any]:
 async def read(asked: Asked) -> dict[str, Any]:
     """One group: members, assignment, committed offsets, lag."""
     name, (node, runtime) = _named(asked)
-    return _told(asked, runtime.machine.groups[name], node, runtime.machine)
+    found = _told(asked, runtime.machine.groups[name], node, runtime.machine)
+    events = asked.cluster.group_timelines.of(name, classic_of(asked, name))
+    return {**found, "timeline": [{field: getattr(event, field) for field in _EVENT} for event in events]}
+
+
+def known_group(asked: Asked, name: str) -> bool:
+    """Whether its coordinator knows it."""
+    found = coordinator_of(asked.cluster, GROUP_TOPIC, name)
+    return found is not None and name in found[1].machine.groups
+
+
+def classic_of(asked: Asked, name: str) -> ClassicGroup | None:
+    """The group, if it is there and a classic one."""
+    found = coordinator_of(asked.cluster, GROUP_TOPIC, name)
+    group = None if found is None else found[1].machine.groups.get(name)
+    return group if isinstance(group, ClassicGroup) else None
 
 
 def _told(asked: Asked, group: Group, node: Node, machine: GroupMachine) -> dict[str, Any]:

@@ -107,6 +107,7 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
         (results.Refusal, doors.http("GET", "/v1/transactions/x/why")),
         (results.Group, group),
         (results.Member, group["members"][0]),
+        (results.GroupEvent, group["timeline"][0]),
         (results.GroupOffset, group["offsets"][0]),
         (results.VersionRange, doors.http("GET", "/v1/versions")["apis"]["EndTxn"]),
         (results.FaultState, fault),
@@ -149,7 +150,10 @@ def something_of_everything(doors: Doors) -> Iterator[dict[str, str]]:
 PARTITION, TRANSACTION = "/v1/topics/t/partitions/0", "/v1/transactions/x"
 EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
     *(("GET", f"/v1/{path}", None) for path in ("health", "cluster", "clock", "topics", "topics/t", "transactions")),
-    *(("GET", f"/v1/{path}", None) for path in ("groups", "groups/g", "versions", "faults", "faults/FAULT", "journal")),
+    *(
+        ("GET", f"/v1/{path}", None)
+        for path in ("groups", "groups/g", "groups/g/why", "versions", "faults", "faults/FAULT", "journal")
+    ),
     *(("GET", path, None) for path in (PARTITION, f"{PARTITION}/records", TRANSACTION, f"{TRANSACTION}/why")),
     ("POST", "/v1/topics/t/records", {"records": [{"value": "v"}]}),
     ("POST", f"{PARTITION}/leader", {"broker": 2}),

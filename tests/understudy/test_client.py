@@ -40,6 +40,7 @@ ANSWERS = {
     "GET /v1/faults": {"faults": [FAULT]},
     "GET /v1/faults/f1": {**FAULT, "hits": 1},
     "GET /v1/journal": {"entries": [{"id": 1, "at_ms": 2, "api": "Produce", "error": None}]},
+    "GET /v1/groups/g/why": {"why": "so"},
     "POST /v1/brokers": {"id": 2, "host": "h", "port": 2},
     "POST /v1/journal/rotate": {"file": "wire-R-000001.jsonl"},
     "GET /v1/journal.pcap": b"\xd4\xc3",
@@ -163,6 +164,7 @@ SAID: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     ),
     "groups list": (lambda k: k.groups.list()[0].group_id, ("GET", "/v1/groups", None), "g"),
     "groups show": (lambda k: k.groups["g"].show().members, ("GET", "/v1/groups/g", None), (results.Member("m"),)),
+    "groups why": (lambda k: k.groups["g"].why().why, ("GET", "/v1/groups/g/why", None), "so"),
     "groups rebalance": (lambda k: k.groups["g"].rebalance(), ("POST", "/v1/groups/g/rebalance", {}), None),
     "groups evict": (lambda k: k.groups["g"].evict("m"), ("POST", "/v1/groups/g/members/m/evict", {}), None),
     "versions show": (

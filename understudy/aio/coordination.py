@@ -110,6 +110,10 @@ class AsyncGroup(AsyncPart):
         """Members, assignment, offsets, lag."""
         return build(results.Group, await self._ask("groups show"))
 
+    async def why(self) -> results.Refusal:
+        """The last refusal of a member told in words."""
+        return build(results.Refusal, await self._ask("groups why"))
+
     async def rebalance(self) -> None:
         """Rebalance it now."""
         await self._ask("groups rebalance")

@@ -111,6 +111,10 @@ class Group(Part):
         """Members, assignment, offsets, lag."""
         return build(results.Group, self._ask("groups show"))
 
+    def why(self) -> results.Refusal:
+        """The last refusal of a member told in words."""
+        return build(results.Refusal, self._ask("groups why"))
+
     def rebalance(self) -> None:
         """Rebalance it now."""
         self._ask("groups rebalance")

@@ -13,7 +13,7 @@ from typing import Self
 
 from broker.coordination.group.java_hash import HashMap
 from broker.coordination.group.model import Committer, GroupType
-from broker.coordination.group.states import ENTERED_FROM, REBALANCES_FROM, State
+from broker.coordination.group.states import ENTERED_FROM, MOVES_KEPT, REBALANCES_FROM, Move, State
 from broker.coordination.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupMember, GroupMetadata, GroupMetadataTombstone, OffsetCommit
@@ -55,9 +55,9 @@ class ClassicGroup:
     """
 
     __slots__ = (
-        "_supporters", "awaiting_join", "awaiting_sync", "generation", "group_id", "leader", "members",
-        "new_member_added", "pending", "pending_sync", "previous_state", "protocol_name", "protocol_type", "state",
-        "state_timestamp_ms", "static_members", "subscriptions",
+        "_generation_told", "_supporters", "awaiting_join", "awaiting_sync", "generation", "group_id", "leader",
+        "members", "moved", "moves", "new_member_added", "pending", "pending_sync", "previous_state", "protocol_name",
+        "protocol_type", "state", "state_timestamp_ms", "static_members", "subscriptions",
     )  # fmt: skip
 
     def __init__(self, group_id: str, now_ms: int) -> None:
@@ -76,6 +76,8 @@ class ClassicGroup:
         self.subscriptions: frozenset[str] | None = None
         self.new_member_added = False
         self._supporters: Counter[str] = Counter()
+        self.moves: tuple[Move, ...] = ()  # the latest, for people: nothing is decided by them
+        self.moved = self._generation_told = 0
 
     # --- as every group (broker.coordination.group.model.Group) ------------------------------------------------------
 
@@ -203,6 +205,10 @@ class ClassicGroup:
         """Go over to another state."""
         if self.state not in ENTERED_FROM[state]:
             raise ValueError(f"group {self.group_id}: {state} is not entered from {self.state}")
+        move = Move(now_ms, self.state, state, self._generation_told, self.generation)
+        self.moves = (*self.moves[1 - MOVES_KEPT :], move)
+        self.moved += 1
+        self._generation_told = self.generation
         self.previous_state, self.state, self.state_timestamp_ms = self.state, state, now_ms
 
     def add(self, member: Member, protocol_type: str) -> None:
@@ -329,7 +335,7 @@ class ClassicGroup:
         group = cls(record.group_id, record.current_state_timestamp_ms)
         group.state = State.STABLE if record.members else State.EMPTY
         group.previous_state = State.EMPTY
-        group.generation = record.generation
+        group.generation = group._generation_told = record.generation
         group.protocol_type = record.protocol_type or None
         group.protocol_name, group.leader = record.protocol, record.leader
         for stored in record.members:

@@ -1,6 +1,10 @@
 """The states of a classic group, and which may follow which (groups A.2, Kafka's ``ClassicGroupState``)."""
 
 from enum import StrEnum
+from typing import NamedTuple
+
+MOVES_KEPT = 50
+"""So many of its latest moves a group remembers."""
 
 
 class State(StrEnum):
@@ -24,6 +28,16 @@ ENTERED_FROM: dict[State, frozenset[State]] = {
 
 REBALANCES_FROM = ENTERED_FROM[State.PREPARING_REBALANCE]
 """The states in which a rebalance may begin."""
+
+
+class Move(NamedTuple):
+    """From one state to another, and what became of the generation."""
+
+    at_ms: int
+    before: State
+    after: State
+    generation_before: int
+    generation: int
 
 
 def state_diagram() -> str:

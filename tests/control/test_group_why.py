@@ -1,0 +1,228 @@
+"""Timelines of groups, and refusals of their members told in words: one for every fencing or state error there is."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Consumer
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from protocol.messages.sync_group import SyncGroupRequest
+from tests.control.conftest import DoorsOf
+from tests.control.doors import Doors
+from tests.scenarios.groups.members import SETTINGS, Member, coordinated
+from tests.serving import until
+
+E = ErrorCode
+
+
+@pytest.fixture
+def doors(doors_of: DoorsOf) -> Doors:
+    """Of a broker whose groups begin at once."""
+    return doors_of(topics=["t:2"], settings=SETTINGS)
+
+
+def joined(doors: Doors, *, instance_id: str | None = None) -> Member:
+    """The only member of g, in a generation that is stable."""
+    member = Member(coordinated(doors.server), instance_id=instance_id)
+    member.start()
+    member.joined()
+    assert sync(member) is E.NONE
+    return member
+
+
+def sync(member: Member, generation: int | None = None) -> ErrorCode:
+    """Ask for the assignment."""
+    epoch = member.generation if generation is None else generation
+    request = SyncGroupRequest("g", epoch, member.member_id, [], member.instance_id)
+    code: ErrorCode = member.wire.call(ApiKey.SYNC_GROUP, 4, request).error_code
+    return code
+
+
+def heartbeat(member: Member, generation: int | None = None) -> ErrorCode:
+    """Say that one is there."""
+    epoch = member.generation if generation is None else generation
+    request = HeartbeatRequest("g", epoch, member.member_id, member.instance_id)
+    code: ErrorCode = member.wire.call(ApiKey.HEARTBEAT, 4, request).error_code
+    return code
+
+
+def leave(member: Member) -> ErrorCode:
+    """Go."""
+    request = LeaveGroupRequest("g", member.member_id, [MemberIdentity(member.member_id)])
+    code: ErrorCode = member.wire.call(ApiKey.LEAVE_GROUP, 4, request).error_code
+    return code
+
+
+# --- timelines -------------------------------------------------------------------------------------------------------
+
+
+def test_a_timeline_tells_each_step_with_its_rule(doors: Doors) -> None:
+    """Who asked, and what became of the group: state and generation before and after."""
+    member = joined(doors)
+    assert leave(member) is E.NONE
+    events = doors.kafka.groups["g"].show().timeline
+    assert [(e.event, e.state_before, e.state_after, e.epoch_before, e.epoch_after) for e in events] == [
+        ("asked to join", "", "", -1, -1),
+        ("was told its member id", "Empty", "Empty", 0, 0),
+        ("asked to join", "Empty", "Empty", 0, 0),
+        ("a rebalance begins", "Empty", "PreparingRebalance", 0, 0),
+        ("everybody has joined", "PreparingRebalance", "CompletingRebalance", 0, 1),
+        ("asked for its assignment", "CompletingRebalance", "CompletingRebalance", 1, 1),
+        ("assigned", "CompletingRebalance", "Stable", 1, 1),
+        ("asked to leave", "Stable", "Stable", 1, 1),
+        ("a rebalance begins", "Stable", "PreparingRebalance", 1, 1),
+        ("everybody has left", "PreparingRebalance", "Empty", 1, 2),
+    ]
+    asked = events[2]
+    assert (asked.api, asked.version, asked.client_id, asked.rule) == ("JoinGroup", 9, "test", "groups A.4")
+    assert asked.member_id == member.member_id == events[7].member_id
+    assert [event.at_ms for event in events] == sorted(event.at_ms for event in events)
+    assert "everybody has joined" in doors.ctl_text("groups", "show", "g", "--json")
+    assert doors.http("GET", "/v1/groups/g")["timeline"][0]["event"] == "asked to join"
+
+
+def test_a_real_consumer_has_a_timeline_too(doors: Doors) -> None:
+    """With what happened by the clock alone; a reset forgets it."""
+    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g", "client.id": "app",
+                         "session.timeout.ms": 6000, "heartbeat.interval.ms": 5900})  # fmt: skip
+    told: list[int] = []
+    consumer.subscribe(["t"], on_assign=lambda _c, partitions: told.append(len(partitions)))
+    until(lambda: consumer.poll(0.05) or told, "the assignment", 20)
+    doors.kafka.clock.advance(seconds=7)
+    events = doors.kafka.groups["g"].show().timeline
+    assert {"app"} == {event.client_id for event in events if event.api}
+    assert ("everybody has left", None) in {(event.event, event.api) for event in events}
+    consumer.close()
+    doors.server.reset()
+    joined(doors)
+    assert {event.client_id for event in doors.kafka.groups["g"].show().timeline if event.api} == {"test"}
+
+
+def test_a_coordinator_that_loads_anew_adds_nothing(doors: Doors) -> None:
+    """What is replayed from the log is no event."""
+    joined(doors)
+    before = doors.kafka.groups["g"].show().timeline
+    doors.kafka.coordinators.move(type="group", key="g", broker=1)
+    assert doors.kafka.groups["g"].show().timeline == before
+
+
+# --- why -------------------------------------------------------------------------------------------------------------
+
+
+def old_generation(doors: Doors) -> ErrorCode:
+    """A heartbeat out of another generation."""
+    return heartbeat(joined(doors), 7)
+
+
+def stranger(doors: Doors) -> ErrorCode:
+    """A heartbeat of a member that was never there."""
+    return heartbeat(Member(joined(doors).wire, member_id="nobody", generation=1))
+
+
+def gone(doors: Doors) -> ErrorCode:
+    """A heartbeat after leaving."""
+    member = joined(doors)
+    assert leave(member) is E.NONE
+    return heartbeat(member)
+
+
+def timed_out(doors: Doors) -> ErrorCode:
+    """A heartbeat after the session."""
+    member = joined(doors)
+    doors.kafka.clock.advance(seconds=11)
+    return heartbeat(member)
+
+
+def rebalancing(doors: Doors) -> ErrorCode:
+    """A heartbeat while a newcomer makes everybody join anew."""
+    member = joined(doors)
+    Member(coordinated(doors.server)).start()
+    until(lambda: doors.kafka.groups["g"].show().state == "PreparingRebalance", "the rebalance")
+    return heartbeat(member)
+
+
+def replaced(doors: Doors) -> ErrorCode:
+    """A heartbeat of a static member whose instance id somebody else has taken."""
+    member = joined(doors, instance_id="i")
+    other = Member(coordinated(doors.server), instance_id="i")
+    other.start()
+    other.joined()
+    return heartbeat(member)
+
+
+def other_protocol(doors: Doors) -> ErrorCode:
+    """A newcomer whose assignor nobody knows."""
+    joined(doors)
+    protocols = [JoinGroupRequestProtocol("strange", b"")]
+    request = JoinGroupRequest("g", 10_000, "", "consumer", protocols, 60_000)
+    code: ErrorCode = doors.server.wire().call(ApiKey.JOIN_GROUP, 3, request).error_code
+    return code
+
+
+def loading(doors: Doors) -> ErrorCode:
+    """Leaving while the coordinator loads; a heartbeat would hear NONE then, as in Kafka."""
+    member = joined(doors)
+    doors.kafka.coordinators.move(type="group", key="g", broker=1, loading_ms=60_000)
+    return leave(member)
+
+
+REFUSALS: list[tuple[Callable[[Doors], ErrorCode], ErrorCode, str]] = [
+    (
+        old_generation,
+        E.ILLEGAL_GENERATION,
+        r"another generation: the request says generation 7, .* generation 1, since ",
+    ),
+    (stranger, E.UNKNOWN_MEMBER_ID, r"not a member: 'nobody' has never joined"),
+    (gone, E.UNKNOWN_MEMBER_ID, r"not a member: 'test-.*' left at .*, by LeaveGroup v4 of client `test`"),
+    (timed_out, E.UNKNOWN_MEMBER_ID, r"not a member any more: .* \(asked for its assignment\).*session timed out"),
+    (rebalancing, E.REBALANCE_IN_PROGRESS, r"a rebalance: it began at .*; before it, JoinGroup v9 of client `test`"),
+    (replaced, E.FENCED_INSTANCE_ID, r"another member has the instance id 'i': at .* JoinGroup v9 .* took it; KIP-345"),
+    (other_protocol, E.INCONSISTENT_GROUP_PROTOCOL, r"the protocol: .* no assignor that all members know"),
+    (loading, E.COORDINATOR_LOAD_IN_PROGRESS, r"the coordinator: broker 1 was asked, which was still loading"),
+]
+
+
+@pytest.mark.parametrize(("act", "code", "words"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
+def test_every_refusal_has_a_why(doors: Doors, act: Callable[[Doors], ErrorCode], code: ErrorCode, words: str) -> None:
+    """Cause, time, requests and rule; the code is the one that the member heard."""
+    assert act(doors) is code
+    told = doors.kafka.groups["g"].why()
+    assert told.error == code.name
+    assert re.match(words, told.why), told.why
+    assert re.search(rf"Refused was \w+ v\d of client `test` .*, with {code.name} \(groups A\.\d\)\.$", told.why)
+    assert doors.ctl("groups", "why", "g")["why"] == told.why
+
+
+def test_the_walk_has_every_fencing_and_state_error() -> None:
+    """Those of groups 0.3 that a coordinator decides for a member of a classic group."""
+    assert {code for _, code, _ in REFUSALS} == {
+        E.ILLEGAL_GENERATION,
+        E.UNKNOWN_MEMBER_ID,
+        E.REBALANCE_IN_PROGRESS,
+        E.FENCED_INSTANCE_ID,
+        E.INCONSISTENT_GROUP_PROTOCOL,
+        E.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+
+
+def test_nothing_was_refused_yet(doors: Doors) -> None:
+    """Said so; a group that nobody has used is not there."""
+    joined(doors)
+    told = doors.kafka.groups["g"].why()
+    assert (told.error, "nothing was refused" in told.why) == (None, True)
+    assert doors.refused("GET", "/v1/groups/h/why")[0] == 404
+
+
+def test_a_fault_is_not_blamed_on_the_group(doors: Doors) -> None:
+    """The words name the fault."""
+    member = joined(doors)
+    fault = doors.kafka.faults.add(api="Heartbeat", error="ILLEGAL_GENERATION")
+    assert heartbeat(member) is E.ILLEGAL_GENERATION
+    assert (
+        doors.kafka.groups["g"].why().why.startswith(f"a fault: fault {fault.id}; nothing of the group decided that.")
+    )
