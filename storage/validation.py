@@ -22,13 +22,13 @@ from protocol.records.batch import (
     Buffer,
     RecordBatch,
 )
-from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec
+from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, decompress
 from protocol.records.errors import (
     DecompressedTooLargeError,
     MalformedRecordsError,
     UnreadableCompressionError,
 )
-from protocol.records.records import frame_batch, rebase_records, record_bytes
+from protocol.records.records import frame_batch, rebase_records
 from protocol.records.varint import wrap_int64
 from protocol.records.walk import Walked, read_span, walk
 from storage.append import AppendOrigin
@@ -182,16 +182,16 @@ def validate_append(
     target = _TARGETS.get(config.compression_type, source)
     if target != source and (batch.record_count <= 0 or batch.is_control):
         target = source
-    data = _readable(batch, decompressed_limit)
-    walked = _walk(data, batch)
+    data, size = _readable(batch, decompressed_limit)
+    walked = _walk(data, size, batch)
     if may_have_bad_records(batch, walked, config, now_ms):
-        check_records(_own(data), batch, config, now_ms, topic_partition, partly_read=0 < source == target)
+        check_records(_own(data, size), batch, config, now_ms, topic_partition, partly_read=0 < source == target)
     if source or target != source:
         _check_rewritable(batch, walked, source, target)
     max_timestamp_ms = now_ms if config.log_append_time else _max_timestamp_ms(batch, walked)
     if target != source:
         codec = Codec(target)
-        batch = _rebuilt(batch, _own(data), codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
+        batch = _rebuilt(batch, _own(data, size), codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
         if batch.size > config.max_message_bytes:
             raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {codec.name}")  # V14
     elif memoryview(batch.buffer).readonly:
@@ -271,44 +271,56 @@ def _check_crc(batch: RecordBatch) -> None:
         raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
 
 
-def _readable(batch: RecordBatch, limit: int) -> Buffer:
-    """The records, decompressed; where there is nothing to decompress, as they lie in the request."""
-    if not batch.attributes & CODEC_MASK:
-        return batch.records_view
+_scratch = bytearray()
+"""Where records are put to be walked over. Memory of its own for each batch has pages that are new to the process: to
+touch them for the first time took as long as all the rest of an append. It grows to `_MOST_SCRATCH`."""
+
+
+def _room(size: int) -> bytearray:
+    """The scratch, at least so large."""
+    global _scratch  # noqa: PLW0603 - of no meaning between two appends
+    if len(_scratch) < size:
+        _scratch = bytearray(size)
+    return _scratch
+
+
+def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int]:
+    """The records, decompressed, and how many bytes they are; other bytes may stand behind them."""
+    codec, view = batch.attributes & CODEC_MASK, batch.records_view
+    if not codec:
+        size = len(view)
+        if not _SMALL < size <= _MOST_SCRATCH:
+            return bytes(view), size
+        room = _room(size)
+        with memoryview(room) as target:  # the array itself would first make an array of what it is given
+            target[:size] = view
+        return room, size
+    room = _room(_MOST_SCRATCH)  # what does not fit is decompressed twice
     try:
-        return record_bytes(batch, limit)
+        data = decompress(codec, view, limit, scratch=room)
     except UnreadableCompressionError as error:
         raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
     except DecompressedTooLargeError as error:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if isinstance(data, memoryview):
+        return room, len(data)
+    return data, len(data)
 
 
-def _own(data: Buffer) -> bytes | bytearray:
-    """The same bytes, fast to be looked at one by one."""
-    return bytes(data) if isinstance(data, memoryview) else data
+def _own(data: bytes | bytearray, size: int) -> bytes | bytearray:
+    """The records alone."""
+    return data if len(data) == size else bytes(memoryview(data)[:size])
 
 
-_scratch = bytearray()
-"""What uncompressed records are copied into to be walked over: walking over a view takes twice as long, and a buffer
-of its own for each batch took as long as all the rest of an append, for its pages are new to the process each time."""
-
-
-def _walk(data: Buffer, batch: RecordBatch) -> Walked:
+def _walk(data: bytes | bytearray, size: int, batch: RecordBatch) -> Walked:
     """V10."""
     try:
-        if not isinstance(data, memoryview):
-            return walk(data, batch.record_count)
-        size = len(data)
-        if not _SMALL < size <= _MOST_SCRATCH:
-            return walk(bytes(data), batch.record_count)
-        if len(_scratch) < size:
-            _scratch.extend(bytes(size - len(_scratch)))
-        with memoryview(_scratch) as room:  # the array itself would first make an array of what it is given
-            room[:size] = data
         try:
-            return walk(_scratch, batch.record_count, size)
+            return walk(data, batch.record_count, size)
         except MalformedRecordsError:
-            return walk(bytes(data), batch.record_count)  # it says what is wrong with these bytes alone
+            if len(data) == size:
+                raise
+            return walk(_own(data, size), batch.record_count)  # it says what is wrong with these bytes alone
     except MalformedRecordsError as error:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
 

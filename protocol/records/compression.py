@@ -4,6 +4,7 @@ Decompression never grows beyond a limit: output goes into a buffer of known siz
 refused. Framings: core D.4.
 """
 
+from contextlib import suppress
 from enum import IntEnum
 from struct import Struct
 from types import ModuleType
@@ -61,10 +62,17 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
     return memoryview(cramjam.zstd.compress(data, level=level))
 
 
-def decompress(codec: int, data: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT, expected: int = 0) -> Buffer:
+def decompress(
+    codec: int,
+    data: Buffer,
+    limit: int = DEFAULT_DECOMPRESSED_LIMIT,
+    expected: int = 0,
+    scratch: bytearray | None = None,
+) -> Buffer:
     """Decompress `data`, to at most `limit` bytes; uncompressed data is returned as it came.
 
-    `expected` is a guess at the size of what comes out: where it suffices, nothing is decompressed twice.
+    `expected` is a guess at the size of what comes out: where it suffices, nothing is decompressed twice. With
+    `scratch` the result may be a view of that, where it fits: new memory can cost more than the work.
 
     Raises UnreadableCompressionError or DecompressedTooLargeError.
     """
@@ -78,19 +86,24 @@ def decompress(codec: int, data: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT
         return _decompress_snappy(memoryview(data), limit)
     if codec == Codec.GZIP:
         # The last four bytes tell the size (mod 2^32) of an honest stream of one member.
-        return _decompress_into(cramjam.gzip, data, int.from_bytes(data[-4:], "little"), limit)
+        return _decompress_into(cramjam.gzip, data, int.from_bytes(data[-4:], "little"), limit, scratch)
     if codec == Codec.LZ4:
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
             # KafkaLZ4BlockInputStream reads independent blocks only.
             raise UnreadableCompressionError("not an lz4 frame of independent blocks")
-        return _decompress_into(cramjam.lz4, data, expected or 4 * len(data), limit)
+        return _decompress_into(cramjam.lz4, data, expected or 4 * len(data), limit, scratch)
     if codec == Codec.ZSTD:
-        return _decompress_into(cramjam.zstd, data, expected or 4 * len(data), limit)
+        return _decompress_into(cramjam.zstd, data, expected or 4 * len(data), limit, scratch)
     raise UnreadableCompressionError(f"undefined compression code {codec}")
 
 
-def _decompress_into(module: ModuleType, data: Buffer, guess: int, limit: int) -> bytearray:
+def _decompress_into(
+    module: ModuleType, data: Buffer, guess: int, limit: int, scratch: bytearray | None = None
+) -> Buffer:
     """Decompress into buffers of growing, never exceeding size: a wrong guess costs time, not memory."""
+    if scratch is not None and len(data) < len(scratch) <= limit:
+        with suppress(cramjam.DecompressionError, ValueError, OSError):  # too large for it, or damaged: told below
+            return memoryview(scratch)[: module.decompress_into(data, scratch)]
     # One byte above the limit tells "too large" from "just fits".
     room = min(max(guess, _FIRST_GUESS), 1024 * len(data) + _FIRST_GUESS, limit + 1)
     while True:

@@ -6,6 +6,7 @@ import tracemalloc
 import pytest
 from crc32c import crc32c
 
+from protocol.records.compression import Codec
 from protocol.records.records import Record, build_batch
 from storage.partition_log import PartitionLog
 from storage.rejection import RecordsRejectedError
@@ -84,6 +85,25 @@ def test_a_large_batch_is_appended_without_new_memory() -> None:
         tracemalloc.stop()
     assert log.log_end_offset == 1600
     assert most < len(batch) // 20
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+def test_a_compressed_batch_is_looked_at_without_new_memory(codec: Codec) -> None:
+    """It is decompressed into the place where the one before was."""
+    log = Tree(None).log()
+    records = [Record(index, NOW_MS, None, index.to_bytes(4, "big") * 250) for index in range(800)]
+    template = build_batch(records, codec=codec)
+    for _ in range(2):
+        log.append_as_leader(bytearray(template), leader_epoch=0, now_ms=NOW_MS)
+    batch = bytearray(template)
+    tracemalloc.start()
+    try:
+        log.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert log.log_end_offset == 2400
+    assert most < 100_000
 
 
 def test_records_are_not_taken_from_behind_their_batch() -> None:
