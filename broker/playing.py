@@ -17,7 +17,7 @@ from broker.settings import BrokerSettings, ResourceType
 from broker.verification import verifies
 from protocol.errors import ErrorCode
 from protocol.log_records.metadata import FeatureLevelRecord
-from storage.producer_rules import ProducerRules
+from storage.producer_rules import REMEMBERED_BATCHES, ProducerRules
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster
@@ -55,6 +55,7 @@ def rules_of(release: Release, settings: BrokerSettings) -> ProducerRules:
         verification=verifies(release, settings),
         begins_at_zero=release.has(Behaviour.SEQUENCE_BEGINS_AT_ZERO),
         unknown=None if welcome else refused,
+        remembered=REMEMBERED_BATCHES if release.has(Behaviour.FIVE_BATCHES_REMEMBERED) else 1,
         outlive_records=release.has(Behaviour.PRODUCERS_OUTLIVE_RECORDS),
     )
 

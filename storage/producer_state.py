@@ -15,12 +15,10 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, RecordBatch
 from protocol.records.control import Marker, parse_marker
 from storage.append import AppendOrigin
-from storage.producer_rules import ProducerRules
+from storage.producer_rules import REMEMBERED_BATCHES, ProducerRules
 from storage.rejection import RecordsRejectedError
 from storage.verification import VerificationGuard, Verifications
 
-REMEMBERED_BATCHES: Final = 5
-"""How many batches of a producer can be recognised as duplicates."""
 _MAX_SEQUENCE: Final = 2**31 - 1
 _MAX_EPOCH: Final = 2**15 - 1
 
@@ -173,7 +171,7 @@ class ProducerStates:
             return self._check_marker(batch, transaction_version)
         entry = self._producers.get(batch.producer_id)
         if origin is AppendOrigin.CLIENT and entry is not None:
-            duplicate = _find_duplicate(entry, batch)
+            duplicate = _find_duplicate(entry, batch, self.rules.remembered)
             if duplicate is not None:
                 return duplicate
         self._check_transaction(batch, guard)
@@ -357,12 +355,12 @@ class ProducerStates:
         )
 
 
-def _find_duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:
+def _find_duplicate(entry: ProducerEntry, batch: RecordBatch, remembered: int) -> Duplicate | None:
     """S1: one of the remembered batches has exactly these sequences, at this epoch."""
     if batch.producer_epoch != entry.producer_epoch:
         return None
     first, last = batch.base_sequence, batch.last_sequence
-    for known in entry.batches:
+    for known in entry.batches[-remembered:]:
         if known.first_sequence == first and known.last_sequence == last:
             return Duplicate(known.first_offset, known.last_offset, known.timestamp_ms)
     return None

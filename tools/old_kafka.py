@@ -2,7 +2,7 @@
 
 `python tools/old_kafka.py 2.8 PORT` starts one and leaves it running until Ctrl-C. Jars are fetched by Maven, once,
 into .cache/interop/brokers (or $INTEROP_CACHE/brokers). Releases before 3.3 run with ZooKeeper; it is 3.5.9 where the
-release's own does not start on a JDK of today.
+release's own does not start on a JDK of today, and 0.11 gets the part of Java that it misses.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def fetch(release: str) -> Path:
         wanted = [("org.apache.kafka", "kafka_2.12" if old else "kafka_2.13", VERSIONS[release])]
         if old:
             wanted.append(("org.apache.zookeeper", "zookeeper", "3.5.9"))
+        if release == _NAMES[0]:
+            wanted.append(("javax.xml.bind", "jaxb-api", "2.3.1"))  # a part of Java until Java 11
         dependencies = "".join(
             f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
             for group, name, version in wanted

@@ -21,6 +21,13 @@ class Behaviour(Enum):
             "the log start offset (KIP-192, KIP-360's problem); before, with OUT_OF_ORDER_SEQUENCE_NUMBER."
         ),
     )
+    FIVE_BATCHES_REMEMBERED = (
+        "1.0",
+        (
+            "Any of a producer's last five batches may be repeated (KAFKA-5494); before, the last one, and older ones "
+            "are OUT_OF_ORDER_SEQUENCE_NUMBER."
+        ),
+    )
     API_VERSIONS_RANGE = (
         "2.4",
         (

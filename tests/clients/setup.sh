@@ -15,6 +15,7 @@ echo '*' > "$cache/.gitignore"
 KAFKA_VERSION=4.3.1
 JAVA_CLIENTS="4.3.1 3.9.1 2.8.2"
 SPARK_VERSION=4.2.0    # the newest of Spark's Kafka source that registries have; it runs on 4.2 and 4.3
+OLD_JAVA_CLIENTS="2.4.1 1.1.1 0.11.0.3"    # for tests/clients/compatibility
 
 say() { echo "setup: $*" >&2; }
 
@@ -97,6 +98,11 @@ java() {
     for version in $JAVA_CLIENTS; do "$here/../../tools/fetch_kafka.sh" "$cache/java/clients-$version" clients "$version"; done
 }
 
+old_java() {
+    local version
+    for version in $OLD_JAVA_CLIENTS; do "$here/../../tools/fetch_kafka.sh" "$cache/java/clients-$version" clients "$version"; done
+}
+
 kafka() {
     [ -n "${KAFKA_LIBS:-}" ] || "$here/../../tools/fetch_kafka.sh" "$cache/java/kafka-$KAFKA_VERSION" kafka $KAFKA_VERSION
 }
@@ -158,9 +164,9 @@ rust() { once rust "$here/rust/Cargo.toml" -- rust_crates; }
 for part in "$@"; do
     case $part in
         toolchains) toolchains ;;
-        python | java | kafka | spark | js | rust) $part ;;
+        python | java | old_java | kafka | spark | js | rust) $part ;;
         go) go_part ;;
-        all) toolchains; python; java; kafka; go_part; js; rust ;;
+        all) toolchains; python; java; old_java; kafka; go_part; js; rust ;;
         *) say "no such part: $part"; exit 2 ;;
     esac
 done

@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.releases import NAMES, Behaviour
 from tests.conftest import BrokerWith
 from tests.releases.questions import QUESTIONS, ask_all
 from tests.releases.recording import ANSWERS, RUN, load
@@ -26,7 +27,12 @@ def test_all_questions_were_recorded() -> None:
     assert all(set(answers) == names for answers in RECORDED.values())
 
 
-@pytest.mark.parametrize("name", RUN)
+SIDES = {each.since for each in Behaviour} | {NAMES[NAMES.index(each.since) - 1] for each in Behaviour}
+"""Of all borders. The others are asked every night."""
+ASKED = [pytest.param(name, marks=() if name in SIDES else pytest.mark.nightly) for name in RUN]
+
+
+@pytest.mark.parametrize("name", ASKED)
 def test_a_release_answers_as_the_real_one(cluster: Server, name: str) -> None:
     """Every question; what differs is known, and differs still."""
     cluster.control("PUT", "/v1/versions", {"as_version": name})

@@ -53,3 +53,15 @@ def test_a_transaction_begins_with_0_or_does_not(zero: bool) -> None:
     guard = partition.guard(sequence=3, tv2=True)
     code = refused(partition, sequence=3, transactional=True, guard=guard)
     assert code is (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if zero else ErrorCode.NONE)
+
+
+@pytest.mark.parametrize("remembered", [5, 1])
+def test_how_many_batches_may_be_repeated(remembered: int) -> None:
+    """Five, or the last one alone (0.11)."""
+    partition = Partition()
+    partition.states.rules.remembered = remembered
+    for sequence in range(3):
+        partition.produce(sequence=sequence)
+    assert refused(partition, sequence=2) is ErrorCode.NONE
+    older = ErrorCode.NONE if remembered > 1 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(partition, sequence=1) is older

@@ -328,8 +328,6 @@ def test_records_of_old_brokers_are_refused_not_cut_off(tree: Tree, clean: bool)
     body = struct.pack(">bbqii", 1, 0, NOW_MS, -1, 3) + b"old"
     old = struct.pack(">qiI", 0, 4 + len(body), crc32(body)) + body
     overwrite(tree, path, old * 3)
-    with pytest.raises(
-        WrongDirectoryError, match=r"foo-0 begins .* \(message format v1\), which only Kafka"
-    ):
+    with pytest.raises(WrongDirectoryError, match=r"foo-0 begins .* \(message format v1\), which only Kafka"):
         tree.open()
     assert stored(tree, path) == old * 3

@@ -1,0 +1,113 @@
+"""As `Compatibility.java`, for librdkafka through confluent-kafka: lines of BOOTSTRAP NAME, answered step by step."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+PATIENCE_S = 15
+
+
+def produce(bootstrap: str, name: str, **settings: str) -> None:
+    """Ten records, compressed."""
+    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "gzip", "linger.ms": 50, **settings})
+    errors: list[Any] = []
+    for _ in range(10):
+        producer.produce(name, b"value" * 20, partition=0, on_delivery=lambda error, _: errors.append(error))
+    if producer.flush(PATIENCE_S):
+        raise TimeoutError
+    for error in errors:
+        if error is not None:
+            raise KafkaException(error)
+
+
+def read(consumer: Any, wanted: int) -> list[Any]:
+    """So many records, or fewer."""
+    found: list[Any] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while len(found) < wanted and time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(message)
+    return found
+
+
+def consumer_of(bootstrap: str, group: str) -> Any:
+    """Reads from the start, commits by itself never."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    return Consumer({**settings, "auto.offset.reset": "earliest", "isolation.level": "read_committed"})
+
+
+def consume(bootstrap: str, name: str) -> None:
+    """All ten, in a group."""
+    consumer = consumer_of(bootstrap, f"{name}-group")
+    consumer.subscribe([name])
+    try:
+        if len(read(consumer, 10)) < 10:
+            raise TimeoutError
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def transaction(bootstrap: str, name: str) -> None:
+    """One aborted, one committed, with offsets."""
+    out, group = f"{name}-out", f"{name}-other"
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    consumer = consumer_of(bootstrap, group)
+    try:
+        producer.init_transactions(PATIENCE_S)
+        for commit in (False, True):
+            producer.begin_transaction()
+            producer.produce(out, b"committed" if commit else b"aborted", partition=0)
+            offsets = [TopicPartition(name, 0, 7 if commit else 3)]
+            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), PATIENCE_S)
+            if commit:
+                producer.commit_transaction(PATIENCE_S)
+            else:
+                producer.abort_transaction(PATIENCE_S)
+        consumer.assign([TopicPartition(out, 0, 0)])
+        found = [message.value() for message in read(consumer, 1)]
+        committed = consumer.committed([TopicPartition(name, 0)], PATIENCE_S)[0].offset
+        if (found, committed) != ([b"committed"], 7):
+            raise AssertionError(f"{found} {committed}")
+    finally:
+        consumer.close()
+
+
+STEPS: dict[str, Callable[[str, str], None]] = {
+    "produce": produce,
+    "idempotent": lambda bootstrap, name: produce(bootstrap, name, **{"enable.idempotence": "true"}),
+    "consume": consume,
+    "transaction": transaction,
+}
+
+
+def say(line: str) -> None:
+    """To whoever asked."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Play what is asked, line by line."""
+    for line in sys.stdin:
+        bootstrap, name = line.split()
+        for step, play in STEPS.items():
+            try:
+                play(bootstrap, name)
+                result = "ok"
+            except KafkaException as error:
+                result = error.args[0].name().strip("_")
+            except (TimeoutError, AssertionError) as error:
+                result = type(error).__name__
+            say(f"{step} {result}")
+            if step == "produce" and result != "ok":
+                break
+        say("end")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""librdkafka takes the versions of Produce for what a broker can compress; the trap that Kafka 4.x nearly fell into.
+
+Where Produce is listed from version 3, librdkafka up to 2.6 sends its batches uncompressed, and says so in a debug line
+only. Kafka lists it from 0 (its pull request 18727). Every release that is played here does.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.records.batch import RecordBatch
+from protocol.records.compression import Codec
+from tests.clients.compatibility.matrix import GOOD, SETTINGS, Player, prepare
+from tests.serving import Server, Servers
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def old() -> Iterator[Player]:
+    """librdkafka 2.3."""
+    prepare()
+    player = Player.of("librdkafka 2.3")
+    yield player
+    player.close()
+
+
+def codec_sent(server: Server, player: Player, topic: str) -> int:
+    """The codec of the first batch that a gzip producer left in the log."""
+    assert player.play(server.addresses[0], topic) == GOOD
+    wanted = FetchTopic(topic, [FetchPartition(0, 0, 1 << 20)])
+    request = FetchRequest(max_wait_ms=0, max_bytes=1 << 20, topics=[wanted])
+    part = server.wire().call(ApiKey.FETCH, 5, request).responses[0].partitions[0]
+    return RecordBatch(bytearray(part.records)).codec
+
+
+@pytest.mark.parametrize("name", ["0.11", "3.9", "4.3"])
+def test_gzip_stays_gzip(servers: Servers, old: Player, name: str) -> None:
+    """Whatever release is played."""
+    server = servers.fresh(settings=SETTINGS)
+    server.control("PUT", "/v1/versions", {"as_version": name})
+    assert codec_sent(server, old, f"as-{name}") == Codec.GZIP
+
+
+def test_the_trap_can_be_set(servers: Servers, old: Player) -> None:
+    """By hand, as on a broker that lists what it serves: the same producer sends its batches as they are."""
+    server = servers.fresh(settings=SETTINGS)
+    server.control("PUT", "/v1/versions", {"Produce": {"min": 3, "max": 13}})
+    assert codec_sent(server, old, "trapped") == Codec.NONE
