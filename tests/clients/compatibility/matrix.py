@@ -2,7 +2,7 @@
 
     python -m tests.clients.compatibility.matrix [RELEASE ...]     records what real brokers let the clients do
 
-`recorded.json` has a row for each client: under a release what it came to, and so up to the next release in the row.
+`recorded.json` has a row for each client: what it came to with each release that it was played with.
 """
 
 import json
@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from broker.releases import NAMES, release
+from broker.releases import NAMES
 from tests.clients.drivers import HERE, command
 from tests.clients.targets import CACHE, JVM, ROOT
 from tools.old_kafka import running
 
 RECORDED = Path(__file__).with_name("recorded.json")
-RUN = tuple(name for name in NAMES if release(name).run)
 JAVA = ("0.11.0.3", "1.1.1", "2.4.1", "2.8.2", "3.9.1", "4.3.1")
 LIBRDKAFKA = {"librdkafka 2.3": CACHE / "python" / "confluent-2.3" / "bin" / "python", "librdkafka": sys.executable}
 CLIENTS = (*(f"kafka-clients {version}" for version in JAVA), *LIBRDKAFKA)
@@ -102,26 +101,13 @@ def play_all(players: Iterable[Player], address: str) -> dict[str, str]:
 
 def load() -> Matrix:
     """What was recorded from real brokers."""
-    rows = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    matrix: Matrix = {}
-    for client, row in rows.items():
-        found = None
-        for name in RUN:
-            found = row.get(name, found)
-            if found is not None:
-                matrix.setdefault(client, {})[name] = found
-    return matrix
+    found: Matrix = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    return found
 
 
 def save(matrix: Matrix) -> None:
-    """Write the changes alone."""
-    rows: Matrix = {}
-    for client in CLIENTS:
-        before = None
-        for name in RUN:
-            found = matrix.get(client, {}).get(name, before)
-            if found is not None and found != before:
-                rows.setdefault(client, {})[name] = before = found
+    """Write it down, oldest release first."""
+    rows = {client: {name: row[name] for name in NAMES if name in row} for client, row in matrix.items()}
     RECORDED.write_text(json.dumps(rows, indent=1) + "\n")
 
 
@@ -142,4 +128,4 @@ def record(releases: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    record(sys.argv[1:] or RUN)
+    record(sys.argv[1:] or NAMES)

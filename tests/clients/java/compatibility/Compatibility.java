@@ -78,6 +78,7 @@ public class Compatibility {
         made.put("enable.auto.commit", "false");
         made.put("max.block.ms", "10000");
         made.put("compression.type", "gzip");
+        made.put("retries", "20");  // before 2.1 the default was none
         return made;
     }
 
