@@ -112,7 +112,7 @@ class ThreeNodes:
     def start_ours(self) -> Server:
         """Run Understudy."""
         port = ",".join(map(str, self.ports))
-        self._ours = Server(start(port=port, brokers=3, data_dir=self.data, settings=OUR_SETTINGS))
+        self._ours = Server(start(port=port, brokers=3, data_dir=self.data, settings=SETTINGS))
         return self._ours
 
     def start_kafka(self) -> None:
