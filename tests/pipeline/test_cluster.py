@@ -72,12 +72,13 @@ def test_executors_need_not_be_prepared(tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bare")
     options = [
         "spark.ui.enabled=false",
+        "spark.ui.showConsoleProgress=false",
         "spark.driver.host=127.0.0.1",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.memory=512m",
         "spark.executor.memory=512m",
     ]
-    with standalone(tmp_path / "cluster", memory="700m") as master:
+    with standalone(tmp_path / "cluster", memory="1g") as master:
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, master, str(data), *options],
             cwd=tmp_path,
