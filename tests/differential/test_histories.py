@@ -24,14 +24,14 @@ def check(histories: Histories, seeds: Iterable[object], config: pytest.Config, 
 
 
 @pytest.mark.interop
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_two_hundred_histories(histories: Histories, pytestconfig: pytest.Config) -> None:
     """The slice that every change has to pass."""
     check(histories, range(200), pytestconfig)
 
 
 @pytest.mark.interop
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_histories_with_restarts(histories: Histories, pytestconfig: pytest.Config) -> None:
     """Both go down in good order or by SIGKILL, and go on from what is on their disks."""
     check(histories, range(-5, 0), pytestconfig, restarts=1)
