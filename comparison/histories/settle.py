@@ -56,16 +56,16 @@ class Deadline:
         time.sleep(min(0.001 * self._turns, 0.05))
 
 
-def metadata_followed(side: Side) -> None:
+def metadata_followed(side: Side, kind: int = TOPIC, name: str = BELL, setting: str = "retention.ms") -> None:
     """Return when the broker has done whatever the metadata told it before this call.
 
     Two strokes: the first value may arrive together with the change that is waited for, the second comes after it.
     """
     for _ in range(2):
         value = str(next(_ring))
-        resource = AlterConfigsResource(TOPIC, BELL, [AlterableConfig("retention.ms", SET, value)])
+        resource = AlterConfigsResource(kind, name, [AlterableConfig(setting, SET, value)])
         side.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
-        asked = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, BELL, ["retention.ms"])])
+        asked = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [setting])])
         deadline = patiently("the broker follows its metadata")
         while True:
             (result,) = side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked).results

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from comparison.histories.settle import BELL, metadata_followed
+from comparison.histories.settle import metadata_followed
 from comparison.side import Side
 from protocol.apis import ApiKey
-from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.list_groups import ListGroupsRequest
@@ -22,10 +21,38 @@ from protocol.messages.metadata import MetadataRequest
 from tests.clients import targets
 from tests.conftest import BrokerWith
 from tests.serving import Server, Servers
+from tests.wire import PATIENCE_S, Wire
 
 TARGET = os.environ.get("TARGET", "understudy")
 MOST_CLUSTERS = 2
+CLIENT_METRICS = 16
+FOLLOWED = {
+    ApiKey.CREATE_TOPICS,
+    ApiKey.DELETE_TOPICS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+}
 STEERED, OURS_ALONE = "steered", "ours alone"
+
+
+def settled(address: str) -> None:
+    """Return when a broker has followed its metadata; a subscription of client metrics is what is rung."""
+    side = Side(address)
+    metadata_followed(side, CLIENT_METRICS, "bell", "interval.ms")
+    side.close()
+
+
+class PatientWire(Wire):
+    """A connection that comes back from an administrator's request when the broker has done it."""
+
+    def call(self, key: ApiKey, version: int, request: Any) -> Any:
+        """As any wire, and then some."""
+        answer = super().call(key, version, request)
+        if key in FOLLOWED:
+            host, port = self.socket.getpeername()[:2]
+            settled(f"{host}:{port}")
+        return answer
 
 
 class OnKafka(Server):
@@ -43,6 +70,12 @@ class OnKafka(Server):
     def pid(self) -> int:
         """No row may look into Kafka's process."""
         pytest.skip(OURS_ALONE)
+
+    def wire(self, broker: int = 1, *, client_id: str | None = "test", patience_s: float = PATIENCE_S) -> Wire:
+        """A connection to a broker, closed when the test is over."""
+        made = PatientWire(self.addresses[broker - 1], client_id, patience_s)
+        self.opened.append(made)
+        return made
 
     def control(self, *_arguments: Any, **_more: Any) -> Any:
         """There is no control plane."""
@@ -63,12 +96,9 @@ class OnKafka(Server):
         found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
         names = [DeleteTopicState(each.name) for each in found if not each.is_internal]
         side.call(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=10_000, topics=names))
-        bell = CreatableTopic(BELL, 1, 1)
-        side.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([bell], 10_000))
-        metadata_followed(side)
-        gone = DeleteTopicsRequest(timeout_ms=10_000, topics=[DeleteTopicState(BELL)])
-        side.call(ApiKey.DELETE_TOPICS, 6, gone)
         side.close()
+        for address in self.addresses:
+            settled(address)
 
     def close(self) -> None:
         """End it."""
