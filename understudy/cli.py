@@ -12,6 +12,9 @@ COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
     "ctl": ("understudy.ctl", "steer a running cluster through its control plane"),
     "compare": ("understudy.compare", "ask a Kafka of yours and this one the same, and tell what differs"),
+    "audit": ("understudy.audit", "look for what went wrong in a data directory"),
+    "export": ("understudy.export", "copy topics to Parquet, nothing lost"),
+    "load": ("understudy.load", "load an export into a data directory or a cluster"),
     "completion": ("understudy.completion", "print a completion script for bash, zsh or fish"),
 }
 

@@ -53,7 +53,7 @@ class Tables:
         self.directories = Tree(path).directories()
         self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
         if not self.files:
-            raise FileNotFoundError(f"{path} holds no partition's directory, such as orders-0: is it a data directory?")
+            raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
 
     def register(self, *, records: bool = False) -> None:
         """Make the views of the logs."""

@@ -204,9 +204,8 @@ def _check(code: ErrorCode, topic: str, partition: int) -> None:
 
 def is_bootstrap(text: str) -> bool:
     """Whether a word names a cluster, `HOST:PORT[,...]`, rather than a directory."""
-    return "://" not in text and all(
-        host and port.isdecimal() for host, _, port in (each.strip().rpartition(":") for each in text.split(","))
-    )
+    addresses = [each.strip().rpartition(":") for each in text.split(",")]
+    return "/" not in text and all(host and port.isdecimal() for host, _, port in addresses)
 
 
 def batches_of(cluster: Cluster, topic: str, partition: int) -> Iterator[bytes]:

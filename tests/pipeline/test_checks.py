@@ -94,3 +94,11 @@ def test_assignments_are_read_as_the_journal_shows_them() -> None:
     shown = '{"base64": "' + base64.b64encode(raw).decode() + '"}'
     assert owned_partitions(shown) == [("orders", 0), ("orders", 300)]
     assert owned_partitions('{"base64": "!"}') == owned_partitions(None) == []
+
+
+def test_the_documentation_lists_every_check() -> None:
+    """With its severity, its title and what it needs."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    for check in checks().values():
+        needs = f" (needs {', '.join(sorted(f'`--{name}`' for name in check.needs))})" if check.needs else ""
+        assert f"| `{check.name}` | {check.severity} | {check.title}{needs} |" in page

@@ -1,0 +1,203 @@
+"""Logs -> Parquet -> logs that a broker serves, and back again: nothing is lost."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.transfer import exporting, loading
+from pipeline.transfer.choosing import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
+from pipeline.transfer.loading import LoadError
+from pipeline.transfer.manifest import Manifest, ManifestError, Store
+from pipeline.transfer.mirror import mirror
+from pipeline.transfer.wire import Cluster, is_bootstrap
+from tests.pipeline import planted
+from tests.pipeline.planting import Planting
+from understudy.launcher import ServerProcess, words
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+NOW_MS = 1_700_001_000_000
+PARTITIONS = 12
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """All records of an export, in order."""
+    table = ds.dataset(folder, format="parquet").to_table()
+    return sorted(table.to_pylist(), key=lambda row: (row["topic"], row["partition"], row["offset"]))
+
+
+def serve(directory: Path) -> ServerProcess:
+    """A broker over a data directory."""
+    return ServerProcess(words(data_dir=directory, port=0, control_port="off"))
+
+
+def load(spark: SparkSession, out: Path, manifest: Manifest, directory: Path, choice: Choice | None = None) -> int:
+    """Load an export into a new data directory."""
+    wanted = loading.targets(Store(str(out)), manifest, choice or Choice())
+    server = serve(directory)
+    try:
+        with Cluster(server.ready.bootstrap_servers[0]) as cluster:
+            cluster.create(loading.counts(wanted))
+    finally:
+        server.stop()
+    return loading.into_directory(spark, str(directory), wanted, NOW_MS)
+
+
+def served(directory: Path, folder: Path) -> dict[str, dict[str, str]]:
+    """Everything that a broker over a directory gives, as a folder of logs; the topics' settings."""
+    server = serve(directory)
+    folder.mkdir()
+    try:
+        with Cluster(server.ready.bootstrap_servers[0]) as cluster:
+            return mirror(cluster, folder, Choice())
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of odd logs: transactions, wrapped sequences, compaction, append times, and random records."""
+    where = Planting(tmp_path_factory.mktemp("transfer") / "data")
+    planted.clean(where)
+    chance = random.Random(8)
+    choices = (None, b"", b"x", chance.randbytes(3000))
+    for partition in range(PARTITIONS):
+        log = where.shelf("random", partition, start=chance.choice((0, 7)))
+        for _ in range(chance.randrange(6)):
+            count = chance.randrange(1, 30)
+            log.data(
+                count,
+                keys=[chance.choice(choices) for _ in range(count)],
+                values=[chance.choice(choices) for _ in range(count)],
+                codec=chance.randrange(5),
+                base_offset=log.next_offset + chance.choice((0, 0, 5)),
+                at_ms=chance.choice((None, -1, 0, 5)),
+            )
+    return where.close()
+
+
+@pytest.mark.parametrize("producers", [False, True], ids=["as consumers see it", "with producers"])
+def test_the_round_trip_loses_nothing(spark: SparkSession, source: Path, tmp_path: Path, producers: bool) -> None:
+    """Export, load into a new directory, serve it, fetch all of it, export again: equal, record by record."""
+    out, again = tmp_path / "out", tmp_path / "again"
+    first = exporting.export(spark, str(source), str(out), producers=producers)
+    assert load(spark, out, first, tmp_path / "data") == first.records > 100
+    settings = served(tmp_path / "data", tmp_path / "mirror")
+    assert settings["compacted"] == first.configs["compacted"] == {"cleanup.policy": "compact"}
+    second = exporting.export(spark, str(tmp_path / "mirror"), str(again), producers=producers)
+    assert rows(again) == rows(out)
+    assert second.topics == first.topics
+
+
+def test_an_export_holds_what_the_log_holds(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    """Headers twice and null, null against empty, log append time, aborted records left out; the manifest says so."""
+    manifest = exporting.export(spark, str(source), str(tmp_path / "out"))
+    found = rows(tmp_path / "out")
+    orders = [row for row in found if row["topic"] == "orders" and row["partition"] == 0]
+    assert orders[0]["headers"] == [{"key": "h", "value": b"1"}, {"key": "h", "value": None}]
+    assert orders[1]["headers"] is None
+    assert {row["timestampType"] for row in found if row["topic"] == "timed"} == {1}
+    values = {row["value"] for row in found if row["topic"] == "random"}
+    assert {None, b""} < values
+    bounds = manifest.topics["orders"][0]
+    assert (bounds.records, bounds.log_end) == (30, 39)  # 48 less an aborted transaction's 6, and markers
+    assert [row["offset"] for row in found if row["topic"] == "compacted"] == [0, 3, 4, 5, 20, 21, 22]
+    exporting.verify(Store(str(tmp_path / "out")), manifest)
+    stored = json.loads((tmp_path / "out" / "_manifest.json").read_text(encoding="utf-8"))
+    assert sum(each["records"] for each in stored["files"]) == manifest.records == len(found)
+
+
+def test_an_export_is_verified_before_it_is_loaded(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    """A byte that differs is told with the file's name; an export is not written over by accident."""
+    manifest = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
+    (file,) = manifest.files
+    path = tmp_path / "out" / file.path
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(ManifestError, match="checksum differs"):
+        exporting.verify(Store(str(tmp_path / "out")), manifest)
+    with pytest.raises(ManifestError, match="--overwrite"):
+        exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
+    again = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]), overwrite=True)
+    exporting.verify(Store(str(tmp_path / "out")), again)
+
+
+def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    """Ranges, a sample by key that is the same every time, masks, and another name."""
+    choice = Choice(
+        topics=["orders"],
+        offsets=(3, None),
+        sample=0.5,
+        masks={"value": "sha2(value, 256)"},
+        renamed={"orders": "sample"},
+    )
+    exporting.export(spark, str(source), str(tmp_path / "out"), choice=choice)
+    found = rows(tmp_path / "out")
+    whole = tmp_path / "whole"
+    manifest = exporting.export(spark, str(source), str(whole), choice=Choice(topics=["orders"]))
+    keys, all_keys = {row["key"] for row in found}, {row["key"] for row in rows(whole)}
+    assert 0 < len(keys) < len(all_keys)
+    assert {row["topic"] for row in found} == {"sample"}
+    assert all(len(row["value"]) == 64 for row in found)
+    assert len(found) == len([row for row in rows(whole) if row["key"] in keys and row["offset"] >= 3])
+    store, chosen = exporting.chosen(spark, Store(str(whole)), manifest, choice, str(tmp_path / "chosen"))
+    assert chosen.records == len(found)
+    assert {target.topic for target in loading.targets(store, chosen, choice)} == {"sample"}
+
+
+def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    """What is there is not touched."""
+    manifest = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
+    load(spark, tmp_path / "out", manifest, tmp_path / "data")
+    with pytest.raises(LoadError, match="holds records already"):
+        load(spark, tmp_path / "out", manifest, tmp_path / "data")
+
+
+def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    """New offsets; keys, values, headers and times as they were."""
+    manifest = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["orders"]))
+    server = ServerProcess(words(port=0, control_port="off"))
+    try:
+        address = server.ready.bootstrap_servers[0]
+        wanted = loading.targets(Store(str(tmp_path / "out")), manifest, Choice(renamed={"orders": "copy"}))
+        with Cluster(address) as cluster:
+            cluster.create(loading.counts(wanted))
+        assert loading.into_cluster(spark, address, wanted) == manifest.records
+        (tmp_path / "mirror").mkdir()
+        with Cluster(address) as cluster:
+            mirror(cluster, tmp_path / "mirror", Choice())
+    finally:
+        server.stop()
+    exporting.export(spark, str(tmp_path / "mirror"), str(tmp_path / "again"))
+    kept = ("partition", "timestamp_ms", "key", "value", "headers")
+    assert [[row[name] for name in kept] for row in rows(tmp_path / "again")] == [
+        [row[name] for name in kept] for row in rows(tmp_path / "out")
+    ]
+
+
+def test_wishes_are_read_or_refused() -> None:
+    """Each with a sentence that shows what it looks like."""
+    assert parse_offsets("5:") == (5, None)
+    assert parse_offsets(":7") == (None, 7)
+    assert parse_time("--since", "2023-11-14T22:13:20") == NOW_MS - 1_000_000
+    assert parse_time("--since", "2023-11-14T23:13:20+01:00") == NOW_MS - 1_000_000
+    assert parse_sample("10%") == 0.1
+    assert parse_pairs("--topic-map", ["a=b", "c=d=e"]) == {"a": "b", "c": "d=e"}
+    for wish in (
+        lambda: parse_offsets("5"),
+        lambda: parse_offsets("a:b"),
+        lambda: parse_time("--since", "yesterday"),
+        lambda: parse_sample("2"),
+        lambda: parse_pairs("--mask", ["offset=1"], ["key"]),
+    ):
+        with pytest.raises(ChoiceError, match="--"):
+            wish()
+    assert is_bootstrap("localhost:9092")
+    assert is_bootstrap("a:1,b:2")
+    assert not is_bootstrap("s3://bucket/a")
+    assert not is_bootstrap("/data:9")
+    with pytest.raises(LoadError, match="two topics would become a"):
+        loading.targets(Store("x"), Manifest("", False, "", {"a": {}, "b": {}}), Choice(renamed={"b": "a"}))

@@ -1,0 +1,65 @@
+"""The commands of the pipeline at the door: what they refuse, and what they say where Spark or Java lacks."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from understudy import tables
+from understudy.java import NoJavaError
+
+
+def run(*words: str) -> SimpleNamespace:
+    """`understudy ...` in a process of its own."""
+    done = subprocess.run([sys.executable, "-m", "understudy", *words], capture_output=True, text=True, check=False)
+    return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["audit"], "name a data directory"),
+        (["audit", "nowhere"], "there is no directory nowhere"),
+        (["audit", "--show", "nonsense"], "there is no check 'nonsense'"),
+        (["audit", "x", "--fromat", "json"], "no such option: --fromat (did you mean --format?)"),
+        (["export", "nowhere", "out", "--offsets", "5"], "--offsets 5 is not FROM:TO"),
+        (["load", "nowhere", "--to", "x", "--codec", "rar"], "holds no _manifest.json"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence: str) -> None:
+    """On stderr, with exit code 2 (1 where a file is not what it should be), before Spark starts."""
+    done = run(*words)
+    assert done.code == (1 if "_manifest" in sentence else 2)
+    assert done.err.startswith(f"understudy {words[0]}: ")
+    assert sentence in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_the_checks_are_listed_and_shown_without_spark() -> None:
+    """Names with titles; one with its query."""
+    assert "sequence-gap" in run("audit", "--list").out
+    shown = run("audit", "--show", "i03-sequence")
+    assert shown.code == 0
+    assert "SELECT" in shown.out
+
+
+def test_what_lacks_is_named_with_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No Spark: the extra. No Java: a JDK, or the extra that brings one."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(SystemExit) as left:
+        tables.enter("understudy audit")
+    assert left.value.code == 2
+    assert "pip install 'understudy[spark]'" in capsys.readouterr().err
+    monkeypatch.undo()
+
+    def nowhere() -> Path:
+        raise NoJavaError("Spark needs Java 17 or later")
+
+    monkeypatch.setattr(tables, "find_java", nowhere)
+    with pytest.raises(SystemExit):
+        tables.enter("understudy audit")
+    assert "Java 17" in capsys.readouterr().err
