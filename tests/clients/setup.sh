@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
-#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium
+#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark
 #   setup.sh PART...                 python java kafka spark go js rust: that part's dependencies
 #   setup.sh all                     both
 #
@@ -43,7 +43,7 @@ candidate() { apt-cache policy "$1" | sed -n 's/.*Candidate: \([^(].*\)/\1/p'; }
 
 toolchains() {
     local tool lacks=()
-    for tool in javac mvn go node npm cargo g++ make chromium chromedriver; do present $tool || lacks+=($tool); done
+    for tool in javac mvn go node npm cargo g++ make chromium chromedriver tshark; do present $tool || lacks+=($tool); done
     for tool in zlib.h zstd.h openssl/ssl.h; do [ -e "/usr/include/$tool" ] || lacks+=($tool); done
     [ ${#lacks[@]} = 0 ] && return
     present apt-get || { say "lacks ${lacks[*]}, and has no apt-get"; return 1; }

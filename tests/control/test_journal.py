@@ -1,6 +1,5 @@
 """The journal at its doors: what it tells, how it is searched, and the capture made from it."""
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -17,6 +16,7 @@ from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.control.doors import Doors
+from tests.examples.running import needs
 from tests.scenarios.core.batches import batch
 from tests.wire import Wire, header
 
@@ -291,9 +291,10 @@ def total(data: bytes) -> int:
     return words
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="Wireshark's tshark is not installed")
+@pytest.mark.interop
 def test_wireshark_reads_the_capture(doors: Doors, tmp_path: Path) -> None:
     """Its Kafka dissector finds each request and answer, and nothing malformed."""
+    needs("tshark")
     path = captured(doors, tmp_path)
 
     def tshark(*words: str) -> str:
