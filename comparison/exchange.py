@@ -124,4 +124,14 @@ class Recorded(Exchange):
 
     def pair_of(self, what: str, made: Sequence[Any]) -> tuple[Any, Any]:
         """The recorded answer comes first."""
-        return self._recorded.get(what, "(not recorded)"), made[0]
+        recorded = self._recorded.get(what, "(not recorded)")
+        return recorded, as_recorded(recorded, made[0])
+
+
+def as_recorded(recorded: Any, made: Any) -> Any:
+    """An answer without the fields that our message classes have got since the recording."""
+    if isinstance(recorded, dict) and isinstance(made, dict):
+        return {name: as_recorded(recorded[name], inner) for name, inner in made.items() if name in recorded}
+    if isinstance(recorded, list) and isinstance(made, list) and len(recorded) == len(made):
+        return [as_recorded(*pair) for pair in zip(recorded, made, strict=True)]
+    return made
