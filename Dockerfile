@@ -12,6 +12,7 @@ COPY protocol protocol
 COPY storage storage
 COPY broker broker
 COPY pipeline pipeline
+COPY comparison comparison
 RUN python3 -m venv /opt/understudy \
     && /opt/understudy/bin/pip install --no-cache-dir --constraint constraints.txt . \
     && /opt/understudy/bin/pip uninstall --yes pip \
