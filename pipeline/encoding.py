@@ -27,12 +27,16 @@ Ints = npt.NDArray[np.int64]
 
 
 class Batching(NamedTuple):
-    """How batches are made: `codec` as a number; `producers`: as they were, by `batch_base_offset`."""
+    """How batches are made: `codec` as a number; `producers`: as they were, by `batch_base_offset`.
+
+    `span_ms`: batches made anew end at multiples of so many milliseconds as well.
+    """
 
     codec: int = Codec.NONE
     level: int | None = None
     producers: bool = False
     leader_epoch: int = 0
+    span_ms: int | None = None
 
 
 def varints(values: Ints) -> pa.Array:
@@ -101,7 +105,7 @@ def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
     kinds = _ints(columns["timestampType"])
     sizes = _ints(pc.fill_null(pc.binary_length(columns["key"]), 0)) + 40
     sizes += _ints(pc.fill_null(pc.binary_length(columns["value"]), 0))
-    starts = _as_they_were(columns) if how.producers else _anew(offsets, times, kinds, sizes)
+    starts = _as_they_were(columns) if how.producers else _anew(offsets, times, kinds, sizes, how.span_ms)
     stops = np.append(starts[1:], len(offsets))
     bases = np.repeat(offsets[starts], stops - starts)
     if how.producers:
@@ -159,7 +163,7 @@ def _as_they_were(columns: dict[str, pa.Array]) -> Ints:
     return np.flatnonzero(np.concatenate(([True], bases[1:] != bases[:-1])))
 
 
-def _anew(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints) -> Ints:
+def _anew(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints, span_ms: int | None) -> Ints:
     """Where a batch begins: after so many bytes, where the kind of time changes, where offsets are too far apart.
 
     A batch has one log append time: another one begins another batch.
@@ -167,4 +171,6 @@ def _anew(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints) -> Ints:
     filled = (np.cumsum(sizes) - 1) // BATCH_BYTES
     changed = (kinds[1:] != kinds[:-1]) | (filled[1:] != filled[:-1]) | (np.diff(offsets) > _FARTHEST)
     changed |= (kinds[1:] == LOG_APPEND_TIME) & (times[1:] != times[:-1])
+    if span_ms is not None:
+        changed |= np.diff(times // span_ms) != 0
     return np.flatnonzero(np.concatenate(([True], changed)))

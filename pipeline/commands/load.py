@@ -45,7 +45,7 @@ def main(words: Mapping[str, Any]) -> int:
                 progress.tell("choosing records ...")
                 store, manifest = exporting.chosen(spark, store, manifest, choice, folder)
             wanted = [
-                replace(each, configs={**each.configs, **settings}, first_ms=0)
+                replace(each, configs={**each.configs, **settings})
                 for each in loading.targets(store, manifest, choice, codec=codec, speed=speed)
             ]
             progress.tell("loading ...")

@@ -42,6 +42,8 @@ from storage.recovery import load as open_log
 
 _CHUNK_ROWS = 64 * 1024
 _FAR_MS = 2**62
+_BURST_MS = 100
+"""Records so close together in a replay at a speed go out together."""
 
 
 class LoadError(RuntimeError):
@@ -64,6 +66,7 @@ class Target:
     codec: int
     speed: float
     first_ms: int
+    """The earliest time of all that is loaded: what `speed` counts from, the same for all partitions."""
 
 
 def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0, speed: float = 0.0) -> list[Target]:
@@ -75,6 +78,8 @@ def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0,
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
         raise LoadError(f"two topics would become {double}")
+    paths = {each.path for each in manifest.files if each.topic in wanted}
+    first_ms = parquet.first_time_ms(store, sorted(paths)) if speed > 0 else 0
     found = []
     for name in wanted:
         for number, bounds in manifest.topics[name].items():
@@ -85,11 +90,11 @@ def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0,
                 for part in each.parts
                 if part.partition == number
             ]
-            paths = tuple(dict.fromkeys(path for _, path in sorted(parts)))
+            files = tuple(dict.fromkeys(path for _, path in sorted(parts)))
             found.append(
                 Target(
-                    store.path, name, choice.name_of(name), number, paths, bounds.log_start, bounds.log_end,
-                    manifest.producers, manifest.configs.get(name, {}), codec, speed, 0,
+                    store.path, name, choice.name_of(name), number, files, bounds.log_start, bounds.log_end,
+                    manifest.producers, manifest.configs.get(name, {}), codec, speed, first_ms,
                 )
             )  # fmt: skip
     return found
@@ -244,18 +249,35 @@ def _check_empty(files: DiskFiles, target: Target) -> None:
 
 
 def _produce_partition(target: Target, *, bootstrap: str) -> dict[str, Any]:
-    how = Batching(codec=target.codec, producers=target.producers)
-    records, began = 0, time.monotonic()  # noqa: TID251 - this is what a speed means
     with Cluster(bootstrap) as cluster:
-        for table in tables(target):
-            if target.producers:
-                table = table.filter(pc.invert(table.column("is_control")))  # noqa: PLW2901 - markers cannot be produced
-            records += table.num_rows
-            for batch in encode(_as_new(table), how._replace(producers=False)):
-                batch[:8] = bytes(8)  # a producer counts from 0; the checksum does not cover it
-                _keep_pace(target, batch, began)
-                cluster.produce(target.topic, target.partition, batch)
+        records = replay(target, partial(cluster.produce, target.topic, target.partition))
     return {"topic": target.topic, "partition": target.partition, "records": records}
+
+
+def replay(
+    target: Target,
+    produce: Callable[[bytearray], object],
+    *,
+    now_s: Callable[[], float] = time.monotonic,  # noqa: TID251 - this is what a speed means
+    sleep: Callable[[float], object] = time.sleep,  # noqa: TID251 - as above
+) -> int:
+    """Give a partition's batches to `produce`, each when it is due at the target's speed (0: at once).
+
+    A batch is due when its last record was written, counted from `first_ms`. Returns how many records there were.
+    """
+    how = Batching(codec=target.codec, span_ms=max(1, int(_BURST_MS * target.speed)) if target.speed > 0 else None)
+    records, began = 0, now_s()
+    for table in tables(target):
+        if target.producers:
+            table = table.filter(pc.invert(table.column("is_control")))  # noqa: PLW2901 - markers cannot be produced
+        records += table.num_rows
+        for batch in encode(_as_new(table), how):
+            batch[:8] = bytes(8)  # a producer counts from 0; the checksum does not cover it
+            if target.speed > 0:
+                at_ms = int.from_bytes(batch[35:43], signed=True)
+                sleep(max(0.0, began + (at_ms - target.first_ms) / 1000 / target.speed - now_s()))
+            produce(batch)
+    return records
 
 
 def _as_new(table: pa.Table) -> pa.Table:
@@ -264,14 +286,6 @@ def _as_new(table: pa.Table) -> pa.Table:
         at = table.schema.get_field_index(name)
         table = table.set_column(at, table.schema.field(at), pa.array(values).cast(table.schema.field(at).type))
     return table
-
-
-def _keep_pace(target: Target, batch: bytearray, began: float) -> None:
-    """Wait until a batch is due, at `speed` times the pace at which its records were written; 0: at once."""
-    if target.speed > 0:
-        at_ms = int.from_bytes(batch[35:43], signed=True)
-        due = began + (at_ms - target.first_ms) / 1000 / target.speed
-        time.sleep(max(0.0, due - time.monotonic()))  # noqa: TID251 - as above
 
 
 def empty_bounds() -> Bounds:

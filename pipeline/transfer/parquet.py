@@ -104,3 +104,14 @@ def told(files: Iterable[ExportedFile]) -> Iterator[pa.RecordBatch]:
 
     for each in files:
         yield pa.RecordBatch.from_pydict({"told": [json.dumps(asdict(each))]}, schema=TOLD)
+
+
+def first_time_ms(store: Store, paths: Iterable[str]) -> int:
+    """The earliest time of the records in some files of an export; 0 where none has one."""
+    earliest = []
+    for path in paths:
+        with store.files.open_input_file(store.full(path)) as stream:
+            for batch in pq.ParquetFile(stream).iter_batches(columns=["timestamp_ms"]):
+                times = batch.column("timestamp_ms")
+                earliest.append(pc.min(times.filter(pc.greater_equal(times, 0))).as_py())
+    return min((each for each in earliest if each is not None), default=0)

@@ -5,14 +5,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.transfer import exporting, loading
+from pipeline.transfer import exporting, loading, parquet
 from pipeline.transfer.choosing import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
 from pipeline.transfer.loading import LoadError
-from pipeline.transfer.manifest import Manifest, ManifestError, Store
+from pipeline.transfer.manifest import Bounds, ExportedFile, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
 from pipeline.transfer.wire import Cluster, is_bootstrap
 from tests.pipeline import planted
@@ -176,6 +177,32 @@ def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_p
     assert [[row[name] for name in kept] for row in rows(tmp_path / "again")] == [
         [row[name] for name in kept] for row in rows(tmp_path / "out")
     ]
+
+
+def test_speed_counts_from_the_first_record_of_all(tmp_path: Path) -> None:
+    """Whatever year it was: at double speed, records half a second apart go out a quarter of a second apart."""
+    columns = parquet.schema(producers=False)
+    made: list[ExportedFile] = []
+    for partition, times in enumerate(([NOW_MS, NOW_MS + 500], [-1], [NOW_MS + 3000])):
+        rows = [dict.fromkeys(columns.names) for _ in times]
+        for offset, (row, at_ms) in enumerate(zip(rows, times, strict=True)):
+            row |= {"topic": "t", "partition": partition, "offset": offset, "timestamp_ms": at_ms, "timestampType": 0}
+        batch = pa.RecordBatch.from_pylist(rows, columns)
+        made += parquet.write_files([batch], str(tmp_path), columns, partition)
+    bounds = {partition: Bounds(0, 2) for partition in range(3)}
+    manifest = Manifest("", False, "read_committed", {"t": bounds}, files=tuple(made))
+    now_s = [5000.0]
+    slept = []
+
+    def wait(seconds: float) -> None:
+        slept.append(seconds)
+        now_s[0] += seconds
+
+    produced: list[bytearray] = []
+    for target in loading.targets(Store(str(tmp_path)), manifest, Choice(), speed=2):
+        loading.replay(target, produced.append, now_s=lambda: now_s[0], sleep=wait)
+    assert slept == [0, 0.25, 0, 1.5]
+    assert len(produced) == 4
 
 
 def test_wishes_are_read_or_refused() -> None:
