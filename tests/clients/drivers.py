@@ -22,7 +22,7 @@ from tests.clients.targets import ROOT, Target
 
 HERE = Path(__file__).resolve().parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
-RUN_TIMEOUT_S = 180
+RUN_TIMEOUT_S = 400
 BUILD_TIMEOUT_S = 420
 
 

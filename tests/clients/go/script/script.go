@@ -14,7 +14,7 @@ import (
 
 const (
 	patience = 20 * time.Second
-	perStep  = 40 * time.Second
+	perStep  = 120 * time.Second
 )
 
 type script struct {
