@@ -70,8 +70,8 @@ def ask_all(
         return [finding for finding in pool.map(one, checks) if finding.count]
 
 
-def totals(spark: SparkSession) -> dict[str, int]:
-    """How much was looked at: topics, partitions, batches, records, bytes."""
+def totals(spark: SparkSession, *, journal: bool = False) -> dict[str, int]:
+    """How much was looked at: topics, partitions, batches, records, bytes; with a journal also its requests."""
     batches = spark.table("batches")
     row = batches.select(
         F.count(F.lit(1)).alias("batches"),
@@ -82,6 +82,8 @@ def totals(spark: SparkSession) -> dict[str, int]:
         F.countDistinct("topic").alias("topics"), F.count(F.lit(1)).alias("partitions")
     )
     counted: dict[str, int] = {**where.toArrow().to_pylist()[0], **row.to_pylist()[0]}
+    if journal:
+        counted["requests"] = spark.table("calls").count()
     return counted
 
 

@@ -9,6 +9,7 @@ from pipeline.audits import findings, registry, shown
 from pipeline.audits.beside import Tree
 from pipeline.audits.registry import Check, NoSuchCheckError
 from pipeline.commands.progress import Progress, refuse
+from pipeline.journal import find_files
 
 PROGRAM: Final = "understudy audit"
 
@@ -65,8 +66,9 @@ def audit(words: Mapping[str, Any], wanted: list[Check]) -> tuple[findings.Repor
     from pipeline.session import session  # noqa: PLC0415 - as above
 
     progress = Progress(quiet=words["quiet"])
-    for path in filter(None, (words["dir"], words["journal"])):
-        Tree(path)  # so that a wrong path is told before Spark starts
+    Tree(words["dir"])  # so that a wrong path is told before Spark starts
+    if words["journal"]:
+        find_files(words["journal"])
     progress.tell("starting Spark ...")
     spark = session(words["register"], words["master"])
     tables = Tables(spark, words["dir"], words["journal"])
@@ -80,7 +82,7 @@ def audit(words: Mapping[str, Any], wanted: list[Check]) -> tuple[findings.Repor
             progress.tell(f"{len(asked)} of {len(wanted)} checks: {check.name}")
 
         found = findings.ask_all(spark, wanted, tell)
-        counted = findings.totals(spark)
+        counted = findings.totals(spark, journal=words["journal"] is not None)
         report = findings.Report(words["dir"], words["journal"], wanted, found, counted)
         if words["format"] == "html":
             from pipeline.audits import page  # noqa: PLC0415 - it brings the plots

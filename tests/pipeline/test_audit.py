@@ -10,6 +10,7 @@ from pipeline.audits import page, shown
 from pipeline.audits.findings import Report, ask_all, totals
 from pipeline.audits.registry import NEEDS, chosen
 from pipeline.audits.tables import Tables
+from pipeline.commands import audit as command
 from tests.pipeline import planted, wire_planted
 from tests.pipeline.planted import Found
 from tests.pipeline.wire_planted import FoundCall
@@ -79,6 +80,15 @@ def test_a_directory_without_logs_is_refused(spark: SparkSession, tmp_path: Path
     """Nothing to look at is an error, not a clean bill."""
     with pytest.raises(FileNotFoundError, match="no partition"):
         Tables(spark, str(tmp_path))
+
+
+def test_a_journal_without_files_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one sentence and before Spark starts, not with a worker's traceback."""
+    words = {**dict.fromkeys(("list", "show", "records")), "dir": str(tmp_path), "journal": str(tmp_path)}
+    with pytest.raises(SystemExit) as refused:
+        command.main({**words, "only": [], "without": [], "quiet": True})
+    assert refused.value.code == 2
+    assert "no journal lies there" in capsys.readouterr().err
 
 
 def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]) -> None:
