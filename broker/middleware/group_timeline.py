@@ -20,7 +20,7 @@ from broker.middleware.journal import FAULT_NOTE
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 
-EVENTS_OF_A_GROUP, GROUPS = 200, 2000
+EVENTS_OF_A_GROUP, EVENTS = 200, 10_000
 """How much is remembered; the group that was heard of least recently makes room."""
 NO_GENERATION = -1
 
@@ -54,6 +54,7 @@ class GroupTimelines:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._events: OrderedDict[str, deque[GroupEvent]] = OrderedDict()
+        self._count = 0
         self._seen: dict[str, tuple[ClassicGroup, int]] = {}  # group -> how many of its moves stand in the events
 
     def of(self, name: str, group: ClassicGroup | None) -> list[GroupEvent]:
@@ -65,6 +66,7 @@ class GroupTimelines:
         """Forget everything."""
         self._events.clear()
         self._seen.clear()
+        self._count = 0
 
     @property
     def middleware(self) -> Mapping[ApiKey, Middleware]:
@@ -97,26 +99,31 @@ class GroupTimelines:
         known, seen = self._seen.get(name, (group, 0))
         new = group.moved - (seen if known is group else 0)
         if new:
-            events = self._of(name)
+            events = self._events.get(name)
             at_ms = events[-1].at_ms if events else 0
-            events.extend(_moved(move, at_ms) for move in list(group.moves)[-new:])
-        self._seen[name] = (group, group.moved)
+            for move in list(group.moves)[-new:]:
+                self.note(name, _moved(move, at_ms))
+            self._seen[name] = (group, group.moved)
 
-    def _of(self, name: str) -> deque[GroupEvent]:
+    def note(self, name: str, event: GroupEvent) -> None:
+        """One more event; what was silent for longest is forgotten where all together have too many."""
         events = self._events.get(name)
         if events is None:
             events = self._events[name] = deque(maxlen=EVENTS_OF_A_GROUP)
-            while len(self._events) > GROUPS:
-                gone, _ = self._events.popitem(last=False)
-                self._seen.pop(gone, None)
         self._events.move_to_end(name)
-        return events
+        self._count += len(events) < EVENTS_OF_A_GROUP
+        events.append(event)
+        while self._count > EVENTS:
+            gone, forgotten = self._events.popitem(last=False)
+            self._seen.pop(gone, None)
+            self._count -= len(forgotten)
 
     def _note(self, request: Any, ctx: RequestContext, event: str, error: str | None) -> None:
         group = _group(ctx, request.group_id)
         state, epoch = ("", NO_GENERATION) if group is None else (group.state_name, group.generation)
         member = next(iter(getattr(request, "members", ())), request)  # LeaveGroup names several
-        self._of(request.group_id).append(
+        self.note(
+            request.group_id,
             GroupEvent(
                 self._clock.now_ms(),
                 event,
@@ -135,7 +142,7 @@ class GroupTimelines:
                 _RULES[ctx.api.key],
                 ctx.notes.get(FAULT_NOTE) if error and ctx.notes else None,
                 _generation(request),
-            )
+            ),
         )
 
 

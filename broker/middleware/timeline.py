@@ -25,7 +25,7 @@ from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch
 
 _S = TransactionState
-EVENTS_OF_AN_ID, EVENTS = 200, 20_000
+EVENTS_OF_AN_ID, EVENTS = 200, 10_000
 """How much is remembered of one and of all; the id that was heard of least recently makes room, with all its events."""
 
 

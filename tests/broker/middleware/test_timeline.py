@@ -1,6 +1,8 @@
 """How much of the lives of transactional ids is remembered."""
 
 from broker.clock import ManualClock
+from broker.middleware import group_timeline
+from broker.middleware.group_timeline import GroupEvent, GroupTimelines
 from broker.middleware.timeline import EVENTS, EVENTS_OF_AN_ID, Event, Timelines
 
 
@@ -34,3 +36,15 @@ def test_all_ids_together_take_a_bounded_room() -> None:
     timelines.clear()
     noted(timelines, "x", 1)
     assert len(timelines.of("x")) == 1
+
+
+def test_all_groups_together_take_a_bounded_room() -> None:
+    """So do groups: two thousand of them with all their events took a hundred megabytes."""
+    timelines = GroupTimelines(ManualClock(0))
+    for number in range(group_timeline.EVENTS):
+        for at_ms in (1, 2):
+            timelines.note(f"g-{number}", GroupEvent(at_ms, "refused", "", "", -1, -1))
+    timelines.note("g-0", GroupEvent(3, "refused", "", "", -1, -1))
+    kept = [number for number in range(group_timeline.EVENTS) if timelines.of(f"g-{number}", None)]
+    assert kept == [0, *range(group_timeline.EVENTS // 2 + 1, group_timeline.EVENTS)]
+    assert [event.at_ms for event in timelines.of("g-0", None)] == [3]
