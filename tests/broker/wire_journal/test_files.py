@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,28 +58,34 @@ def test_a_file_has_its_time(tmp_path: Path) -> None:
     assert hurried.left_s() == 0
 
 
-@pytest.fixture
+@contextmanager
 def little_room() -> Iterator[int]:
-    """No file of this process may grow beyond 20 bytes: as a full disk, in the middle of a line."""
+    """No file of this process may grow beyond 20 bytes: as a full disk, in the middle of a line.
+
+    Not a fixture: between a test's phases pytest itself writes, and its output may be a file.
+    """
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
-    yield 20
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    signal.signal(signal.SIGXFSZ, ignored)
+    try:
+        yield 20
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
-def test_lines_that_find_no_room_leave_none_of_their_bytes(tmp_path: Path, little_room: int) -> None:
+def test_lines_that_find_no_room_leave_none_of_their_bytes(tmp_path: Path) -> None:
     """What stood there stands there still, and the next ones go after it."""
     written = files(tmp_path)
     written.append(LINE)
-    with pytest.raises(OSError, match="File too large"):
+    with little_room() as room_bytes, pytest.raises(OSError, match="File too large"):
         written.append(LINE * 2)
     (path,) = tmp_path.iterdir()
     assert path.read_bytes() == LINE
-    written.append(LINE)
+    with little_room():
+        written.append(LINE)
     assert path.read_bytes() == LINE * 2
-    assert len(LINE * 2) < little_room < len(LINE * 3)
+    assert len(LINE * 2) < room_bytes < len(LINE * 3)
 
 
 def test_a_folder_that_is_gone_is_made_again(tmp_path: Path) -> None:
