@@ -41,6 +41,7 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset()) -> None:
         cluster.versions = versions_of(cluster.release)
     if "transactions" not in keep:
         cluster.timelines.clear()
+        cluster.producer_timelines.clear()
     if "groups" not in keep:
         cluster.group_timelines.clear()
     for node in cluster.nodes.values():

@@ -22,6 +22,7 @@ from broker.markers import Markers
 from broker.metadata_snapshots import MetadataSnapshots
 from broker.middleware.group_timeline import GroupTimelines
 from broker.middleware.journal import journal_of
+from broker.middleware.producer_timeline import ProducerTimelines
 from broker.middleware.read_only import refuse_changes
 from broker.middleware.script import Script
 from broker.middleware.timeline import Timelines
@@ -65,6 +66,7 @@ class Cluster:
         self.snapshots = Snapshots(self)
         self.timelines = Timelines(clock)
         self.group_timelines = GroupTimelines(clock)
+        self.producer_timelines = ProducerTimelines(clock)
         self.faults = Script(self.random)
         guard = (refuse_changes,) if options.read_only else ()
         self.middleware: tuple[Middleware, ...] = (self.faults.meet, answer_errors, *guard)
@@ -140,7 +142,7 @@ class Cluster:
         Raises:
             PortTaken: somebody listens there.
         """
-        watches = {**self.timelines.middleware, **self.group_timelines.middleware}
+        watches = [each.middleware for each in (self.timelines, self.group_timelines, self.producer_timelines)]
         dispatcher = Dispatcher(node, self, APIS, self.middleware, self.journal, watches)
         most = descriptors.for_connections(len(self.nodes))
         node.server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks, most=most)

@@ -5,7 +5,6 @@ The order of the checks is Kafka's (core A.2). Whatever cannot be answered raise
 
 import struct
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -54,13 +53,13 @@ class Dispatcher:
         apis: Sequence[Api],
         middleware: Sequence[Middleware],
         journal: Journal,
-        watches: Mapping[ApiKey, Middleware] = MappingProxyType({}),
+        watches: Sequence[Mapping[ApiKey, Middleware]] = (),
     ) -> None:
-        """``watches`` stand outside the middleware, for some APIs."""
+        """``watches`` stand outside the middleware, each for some APIs."""
         self._node, self._cluster, self._journal = node, cluster, journal
         self._apis: Mapping[int, Api] = {int(api.key): api for api in apis}
         self._handlers = {
-            int(api.key): chain((watches[api.key], *middleware) if api.key in watches else middleware, api.handle)
+            int(api.key): chain((*(each[api.key] for each in watches if api.key in each), *middleware), api.handle)
             for api in apis
         }
 

@@ -39,6 +39,7 @@ class Snapshot:
     chance: Any
     ahead_ms: int
     frozen_at_ms: int | None
+    taken_at_ms: int
 
 
 class Snapshots:
@@ -72,7 +73,8 @@ class Snapshots:
             shutil.rmtree(self._place / snapshot_id, ignore_errors=True)
             raise CannotKeep(f"the data directory cannot be copied to {self._place}: {error.strerror}") from error
         frozen_at_ms = clock.now_ms() if clock.frozen else None
-        self.kept[snapshot_id] = Snapshot(files, cluster.random.getstate(), clock.pushed_ms, frozen_at_ms)
+        at_ms = clock.now_ms()
+        self.kept[snapshot_id] = Snapshot(files, cluster.random.getstate(), clock.pushed_ms, frozen_at_ms, at_ms)
         return snapshot_id
 
     async def restore(self, snapshot: Snapshot) -> None:
@@ -90,6 +92,7 @@ class Snapshots:
         cluster.lifecycle.dismiss(snapshot.files)
         cluster.timelines.clear()
         cluster.group_timelines.clear()
+        cluster.producer_timelines.clear()
         for node in cluster.nodes.values():
             kept = snapshot.files[node.id]
             if isinstance(kept, MemoryFiles):

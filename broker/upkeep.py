@@ -170,8 +170,10 @@ class Upkeep:
         """Forget producers that were silent for ``producer.id.expiration.ms`` (transactions D.7)."""
         now_ms = self._cluster.clock.now_ms()
         for partition in self._cluster.partitions.values():
-            for log in partition.logs.values():
-                log.expire_producers(now_ms)
+            for broker_id, log in partition.logs.items():
+                gone = log.expire_producers(now_ms)
+                if gone and broker_id == partition.state.leader:
+                    self._cluster.producer_timelines.expired(gone, partition)
 
     def checkpoint(self) -> None:
         """Write recovery points, log starts and high watermarks (core F.7)."""

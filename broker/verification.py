@@ -23,6 +23,7 @@ from broker.settings import BrokerSettings
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
+from storage.rejection import RecordsRejectedError
 
 _NOT_ADDED = "Partition was not added to the transaction"
 _UNABLE = "Unable to verify the partition has been added to the transaction. Underlying error: {}"
@@ -75,7 +76,8 @@ def _take_guard(candidate: Candidate, mode: Mode, ctx: RequestContext) -> bool:
             now_ms=ctx.now_ms,
         )
     except KafkaError as error:
-        candidate.error = KafkaError(error.code)  # without the log's words (transactions D.13)
+        # Without words on the wire (transactions D.13); a rejection has none, but knows its rule.
+        candidate.fail(error if isinstance(error, RecordsRejectedError) else KafkaError(error.code))
     return candidate.guard is not None
 
 

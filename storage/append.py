@@ -21,7 +21,7 @@ class AppendInfo:
 
     `log_append_time_ms` is -1 unless the topic stamps LogAppendTime, or the batch is a duplicate: then it is the
     time of the batch that was appended before (transactions D.4, S1). `duplicate`: nothing was appended, the offsets
-    are those of the remembered batch.
+    are those of the remembered batch. `producer_epoch_before`: of the batch's producer here until then; -1: none.
     """
 
     base_offset: int
@@ -31,3 +31,4 @@ class AppendInfo:
     max_timestamp_ms: int = -1
     size: int = 0
     duplicate: bool = False
+    producer_epoch_before: int = -1

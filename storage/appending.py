@@ -55,6 +55,7 @@ def append_as_leader(
                 log.log_start_offset,
                 checked.timestamp_ms,
                 duplicate=True,
+                producer_epoch_before=batch.producer_epoch,
             )
         decision = checked
     _write(log, batch, decision, now_ms)
@@ -65,6 +66,7 @@ def append_as_leader(
         log.log_start_offset,
         batch.max_timestamp_ms,
         batch.size,
+        producer_epoch_before=-1 if decision is None else decision.producer_epoch_before,
     )
 
 

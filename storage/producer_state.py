@@ -72,6 +72,7 @@ class Accept:
     batch: RecordBatch
     marker: Marker | None = None
     transaction_version: int = 0
+    producer_epoch_before: int = NO_PRODUCER_EPOCH
 
 
 AppendDecision = Duplicate | Accept
@@ -179,10 +180,9 @@ class ProducerStates:
         if origin is AppendOrigin.CLIENT:
             self._check_sequence(entry, batch)
         if not batch.is_transactional and entry is not None and entry.transaction_first_offset is not None:
-            raise _refusal(
-                ErrorCode.INVALID_TXN_STATE, batch, "a transaction of it is open, the batch is outside"
-            )  # S10
-        return Accept(batch)
+            outside = "a transaction of it is open, the batch is outside"
+            raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, outside, "S10")
+        return Accept(batch, producer_epoch_before=NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch)
 
     def apply(self, decision: Accept) -> CompletedTransaction | None:
         """Take an accepted batch, now written at its offset, into the state; the transaction that it ended, if any."""
@@ -212,12 +212,14 @@ class ProducerStates:
             # M2: a TV2 marker is one epoch ahead of its data, unless it repeats one, or epochs are used up (KIP-1228).
             behind = entry.transaction_first_offset is not None and epoch != _MAX_EPOCH
         if behind:
-            raise _refusal(ErrorCode.INVALID_PRODUCER_EPOCH, batch, f"its epoch here is {entry.producer_epoch}")
+            rule = "M2, KIP-1228" if epoch == entry.producer_epoch else "M1"
+            raise _refusal(ErrorCode.INVALID_PRODUCER_EPOCH, batch, f"its epoch here is {entry.producer_epoch}", rule)
         if marker.coordinator_epoch < entry.coordinator_epoch:  # M3
             raise _refusal(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
                 batch,
                 f"coordinator epoch {marker.coordinator_epoch}, seen {entry.coordinator_epoch}",
+                "M3",
             )
         return Accept(batch, marker, transaction_version)
 
@@ -225,17 +227,19 @@ class ProducerStates:
         """S2, S3: a batch that begins a transaction here must come from a producer that was verified."""
         if not batch.is_transactional or self.has_open_transaction(batch.producer_id, batch.producer_epoch):
             return
-        self._check_epoch(batch.producer_id, batch.producer_epoch)
+        self._check_epoch(batch.producer_id, batch.producer_epoch, "S2")
         if self.rules.verification and not self.verifications.is_current(batch.producer_id, guard):
-            raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, "it is not part of an ongoing transaction")
+            outside = "it is not part of an ongoing transaction"
+            raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, outside, "S3, KIP-890")
 
-    def _check_epoch(self, producer_id: int, producer_epoch: int) -> None:
+    def _check_epoch(self, producer_id: int, producer_epoch: int, rule: str = "S4") -> None:
         """S2, S4: only a smaller epoch is refused."""
         entry = self._producers.get(producer_id) or ProducerEntry(producer_id)
         if producer_epoch < entry.producer_epoch:
             raise RecordsRejectedError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"producer {producer_id} sent epoch {producer_epoch}, its epoch here is {entry.producer_epoch}",
+                rule=f"transactions {rule}",
             )
 
     def _check_sequence(self, entry: ProducerEntry | None, batch: RecordBatch) -> None:
@@ -245,21 +249,20 @@ class ProducerStates:
         if verification is not None:
             begins = verification.supports_epoch_bump and self.rules.begins_at_zero
             if begins and sequence != 0 and not (entry and entry.batches):
-                raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, "a transaction begins with 0")  # S5
+                raise _out_of_order(batch, "a transaction begins with 0", "S5, KIP-890")
             if sequence > verification.lowest_sequence:
-                lowest = verification.lowest_sequence
-                raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, f"{lowest} was seen and is missing")  # S6
+                raise _out_of_order(batch, f"{verification.lowest_sequence} was seen and is missing", "S6, KIP-890")
         if entry is None or entry.producer_epoch == NO_PRODUCER_EPOCH:
             if self.rules.unknown is not None and sequence != 0:
-                raise _refusal(self.rules.unknown, batch, "the producer is unknown here")
+                raise _refusal(self.rules.unknown, batch, "the producer is unknown here", "S9 before KIP-360")
             return  # S9
         if batch.producer_epoch != entry.producer_epoch:
             if sequence != 0:
-                raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, "a new epoch begins with 0")  # S7
+                raise _out_of_order(batch, "a new epoch begins with 0", "S7")
             return
         last = entry.last_sequence
         if sequence != last + 1 and not (sequence == 0 and last == _MAX_SEQUENCE):
-            raise _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, f"its last sequence here is {last}")  # S8
+            raise _out_of_order(batch, f"its last sequence here is {last}", "S8")
 
     def _apply_data(self, batch: RecordBatch) -> None:
         entry = self._entry(batch.producer_id, batch.producer_epoch)
@@ -366,8 +369,11 @@ def _find_duplicate(entry: ProducerEntry, batch: RecordBatch, remembered: int) -
     return None
 
 
-def _refusal(code: ErrorCode, batch: RecordBatch, why: str) -> RecordsRejectedError:
+def _refusal(code: ErrorCode, batch: RecordBatch, why: str, rule: str) -> RecordsRejectedError:
     what = "marker" if batch.is_control else f"sequence {batch.base_sequence}"
-    return RecordsRejectedError(
-        code, f"producer {batch.producer_id} at epoch {batch.producer_epoch} sent {what}: {why}"
-    )
+    told = f"producer {batch.producer_id} at epoch {batch.producer_epoch} sent {what}: {why}"
+    return RecordsRejectedError(code, told, rule=f"transactions {rule}")
+
+
+def _out_of_order(batch: RecordBatch, why: str, rule: str) -> RecordsRejectedError:
+    return _refusal(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, batch, why, rule)

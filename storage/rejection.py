@@ -28,6 +28,7 @@ class RecordsRejectedError(KafkaError):
     Attributes:
         record_errors: (index in the batch, message) of every bad record, for RecordErrors (Produce v8+).
         reason: the cause in words, for people; `message` is what the wire carries, mostly null (transactions D.13).
+        rule: which one decided, where it is one of those about producers (transactions D.4, D.6).
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class RecordsRejectedError(KafkaError):
         *,
         message: str | None = None,
         record_errors: Sequence[tuple[int, str]] = (),
+        rule: str = "",
     ) -> None:
         super().__init__(code, message)
         self.args = (f"{code.name}: {reason}",)
         self.reason = reason
         self.record_errors = record_errors
+        self.rule = rule
 
     @property
     def reports_log_start(self) -> bool:

@@ -96,7 +96,7 @@ def staged(server: Server, task: str) -> Iterator[str]:
     server.reset()
     bootstrap, opened = ",".join(server.addresses), contextlib.ExitStack()
     with opened:
-        if "payments-1" in task or "/producers/" in task or "forget" in task:
+        if "payments-1" in task or "producers" in task or "forget" in task:
             producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payments-1"})
             producer.init_transactions(20)
             producer.begin_transaction()

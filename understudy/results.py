@@ -62,6 +62,60 @@ class Producer:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducerPlace:
+    """What one partition, such as ``orders-0``, knows of a producer id."""
+
+    partition: str
+    producer_id: int = -1
+    producer_epoch: int = -1
+    last_sequence: int = -1
+    last_timestamp_ms: int = -1
+    coordinator_epoch: int = -1
+    txn_start_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerEvent:
+    """One step in the life of a producer id: which sequences came, what the partition knew, the rule that decided.
+
+    Accepted batches that follow each other are one event, from `at_ms` to `until_ms`.
+    """
+
+    at_ms: int
+    event: str
+    until_ms: int = -1
+    partition: str = ""
+    producer_epoch: int = -1
+    epoch_before: int = -1
+    epoch_after: int = -1
+    first_sequence: int = -1
+    last_sequence: int = -1
+    known_sequence: int = -1
+    batches: int = 0
+    client_id: str | None = None
+    connection: int | None = None
+    broker: int | None = None
+    api: str | None = None
+    version: int | None = None
+    error: str | None = None
+    rule: str = ""
+    detail: str = ""
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerLife:
+    """A producer id, idempotent or transactional: the partitions that know it, and what has happened to it."""
+
+    producer_id: int
+    producer_epoch: int = -1
+    transactional_id: str | None = None
+    client_id: str | None = None
+    partitions: tuple[ProducerPlace, ...] = ()
+    timeline: tuple[ProducerEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AbortedTransaction:
     """A range of offsets that read_committed readers skip for this producer."""
 
@@ -259,6 +313,14 @@ class VersionRange:
 
     min: int
     max: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """A state of the cluster that was kept, and when."""
+
+    id: str
+    at_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def told_in_full(partition: ReplicatedPartition) -> dict[str, Any]:
     """The same with segments, producers and transactions."""
     log = log_of(partition)
     entries = [] if log is None or not log.has_producers else list(log.producers.producers.values())
-    producers = [_producer(entry) for entry in entries]
+    producers = [producer_told(entry) for entry in entries]
     return {
         **told(partition),
         "held": sorted(partition.held),
@@ -103,7 +103,8 @@ def told_in_full(partition: ReplicatedPartition) -> dict[str, Any]:
     }
 
 
-def _producer(entry: ProducerEntry) -> dict[str, Any]:
+def producer_told(entry: ProducerEntry) -> dict[str, Any]:
+    """What a partition knows of a producer."""
     start = entry.transaction_first_offset
     return {
         "producer_id": entry.producer_id,
@@ -208,4 +209,5 @@ async def forget_producer(asked: Asked) -> dict[str, Any]:
     logs = [log for log in found.logs.values() if text.isascii() and text.isdigit() and log.forget_producer(int(text))]
     if not logs:
         raise not_found(f"{found.name} knows no producer {text}")
+    asked.cluster.producer_timelines.forgotten(int(text), found)
     return {"producer_id": int(text), "forgotten": True}

@@ -17,6 +17,12 @@ async def take(asked: Asked) -> dict[str, Any]:
         raise conflict(str(error)) from error
 
 
+async def read_all(asked: Asked) -> dict[str, Any]:
+    """The states that were kept, oldest first."""
+    kept = asked.cluster.snapshots.kept
+    return {"snapshots": [{"id": name, "at_ms": snapshot.taken_at_ms} for name, snapshot in kept.items()]}
+
+
 async def restore(asked: Asked) -> dict[str, Any]:
     """Go back to a state that was kept, as often as you like; connections stay, coordinators load anew."""
     asked.only()

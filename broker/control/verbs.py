@@ -15,6 +15,8 @@ from broker.control import (
     journal,
     log,
     metrics,
+    producer_why,
+    producers,
     records,
     snapshots,
     transactions,
@@ -48,6 +50,7 @@ class Verb:
 
 _PARTITION = "/v1/topics/{topic}/partitions/{partition}"
 _TRANSACTION = "/v1/transactions/{transactional_id}"
+_PRODUCER = "/v1/producers/{producer_id}"
 _GROUP = "/v1/groups/{group}"
 
 VERBS: tuple[Verb, ...] = (
@@ -67,6 +70,9 @@ VERBS: tuple[Verb, ...] = (
     Verb("DELETE", f"{_PARTITION}/producers/{{producer_id}}", log.forget_producer, "ProducerForgotten"),
     Verb("GET", f"{_PARTITION}/records", records.read, "Records", query=records.READ),
     Verb("POST", "/v1/topics/{topic}/records", records.write, "Written", records.WRITE),
+    Verb("GET", "/v1/producers", producers.read_all, "Producers"),
+    Verb("GET", _PRODUCER, producers.read, "ProducerLife"),
+    Verb("GET", f"{_PRODUCER}/why", producer_why.why, "Why"),
     Verb("POST", "/v1/retention/run", cluster.run_retention, "RetentionRun"),
     Verb("POST", "/v1/compaction/run", cluster.run_compaction, "CompactionRun"),
     Verb("POST", "/v1/brokers", brokers.add, "Broker", brokers.ADD),
@@ -89,6 +95,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("GET", f"{_GROUP}/why", group_why.why, "Why"),
     Verb("POST", f"{_GROUP}/rebalance", groups.rebalance, "GroupInShort"),
     Verb("POST", f"{_GROUP}/members/{{member}}/evict", groups.evict, "GroupInShort"),
+    Verb("GET", "/v1/snapshots", snapshots.read_all, "Snapshots"),
     Verb("POST", "/v1/snapshots", snapshots.take, "SnapshotTaken"),
     Verb("POST", "/v1/snapshots/{snapshot}/restore", snapshots.restore, "SnapshotRestored"),
     Verb("GET", "/v1/versions", versions.read, "Versions"),

@@ -33,9 +33,31 @@ async def why(asked: Asked) -> dict[str, Any]:
         if not events and (found is None or name not in found[1].machine.transactions):
             raise not_found(f"nobody has used the transactional id {name!r}")
         return {"why": f"nothing was refused to {name!r} yet", "error": None, "at_ms": None, "rule": ""}
-    refused = events[last]
-    words = Refused(asked, name, events[:last], refused).in_words()
+    return _refusal(asked, name, events, last)
+
+
+def last_refusal(asked: Asked, name: str, producer_id: int, *, since_ms: int) -> dict[str, Any] | None:
+    """The last refusal of a transactional id, if it was of this producer and not before that time."""
+    events = asked.cluster.timelines.of(name)
+    last = next((at for at in reversed(range(len(events))) if events[at].error), None)
+    if last is None or events[last].at_ms < since_ms or events[last].said.producer_id != producer_id:
+        return None
+    return _refusal(asked, name, events, last)
+
+
+def _refusal(asked: Asked, name: str, events: Sequence[Event], at: int) -> dict[str, Any]:
+    refused = events[at]
+    words = Refused(asked, name, events[:at], refused).in_words()
     return {"why": words, "error": refused.error, "at_ms": refused.at_ms, "rule": refused.rule}
+
+
+def faults(asked: Asked, ids: str) -> str:
+    """What faults there were, by their ids."""
+    known = asked.cluster.faults.faults
+    return " and ".join(
+        f"fault {each}, {known[each].said['do']}" if each in known else f"fault {each}, taken back meanwhile"
+        for each in ids.split(",")
+    )
 
 
 class Refused:
@@ -51,16 +73,9 @@ class Refused:
         told = f"Refused was {request(it)}, at {clock_time(it.at_ms)}, with {it.error}"
         told += f" ({it.rule})." if it.rule else "."
         if it.fault is not None:
-            return f"a fault: {self._fault(it.fault)}; nothing of the transaction decided that. {told}"
+            return f"a fault: {faults(self._asked, it.fault)}; nothing of the transaction decided that. {told}"
         explain = _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)
         return f"{explain(self)} {told}"
-
-    def _fault(self, ids: str) -> str:
-        known = self._asked.cluster.faults.faults
-        return " and ".join(
-            f"fault {each}, {known[each].said['do']}" if each in known else f"fault {each}, taken back meanwhile"
-            for each in ids.split(",")
-        )
 
     # --- causes ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from broker.chain import Api, Disconnect
 from broker.context import RequestContext
 from broker.hints import endpoints_of
 from broker.message_format import check_producer
-from broker.producing.gate import Candidate, candidates_of
+from broker.producing.gate import CANDIDATES_NOTE, Candidate, candidates_of
 from broker.producing.telling import tell, tell_refused_batches
 from broker.producing.wait import await_replication, unsettled
 from broker.releases import Behaviour, Release
@@ -40,6 +40,7 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
         if request.acks != ACKS_NONE:  # then the connection is closed, with a line that says as much
             tell(error, ctx)
         raise
+    ctx.notes[CANDIDATES_NOTE] = candidates
     if request.transactional_id is not None and any(c.transactional for c in candidates):
         await verify(request.transactional_id, candidates, ctx)
     for candidate in candidates:

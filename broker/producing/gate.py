@@ -20,6 +20,8 @@ from storage.rejection import RequestRejectedError
 from storage.validation import check_partition_records, scan_first_batch
 
 _ADMIN_CLIENT = "__admin_client"  # the one client id that may write to internal topics (core D.5.7)
+CANDIDATES_NOTE = "candidates"
+"""Under this name a Produce request's notes carry its candidates, for whoever wants to know what became of them."""
 
 
 @dataclass(slots=True)

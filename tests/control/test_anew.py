@@ -184,6 +184,7 @@ def test_clients_go_on_after_a_restore(doors: Doors) -> None:
     producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
     assert send(producer, b"1") is None
     snapshot = doors.ctl("snapshots", "take")["id"]
+    assert doors.kafka.snapshots.list()[-1].id == doors.ctl("snapshots", "list")["snapshots"][-1]["id"] == snapshot
     assert send(producer, b"2") is None
     doors.ctl("snapshots", "restore", snapshot)
     assert send(producer, b"3") is None

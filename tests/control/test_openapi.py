@@ -91,8 +91,11 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
     consumer.commit(asynchronous=False)
     partition = doors.http("GET", "/v1/topics/t/partitions/0")
     transaction = doors.http("GET", "/v1/transactions/x")
+    life = doors.http("GET", f"/v1/producers/{transaction['producer_id']}")
     group = doors.http("GET", "/v1/groups/g")
     fault = doors.http("POST", "/v1/faults", {"do": {"drop": True}, "match": {"api": "EndTxn"}})
+    doors.http("POST", "/v1/snapshots")
+    snapshot = doors.http("GET", "/v1/snapshots")["snapshots"][0]
     record = doors.http("GET", "/v1/topics/t/partitions/0/records")["records"][0]
     told = [
         (results.Topic, doors.http("GET", "/v1/topics/t")),
@@ -104,6 +107,9 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
         (results.Written, doors.http("POST", "/v1/topics/t/records", {"records": [{"value": "v"}]})["written"][0]),
         (results.Transaction, transaction),
         (results.TimelineEvent, transaction["timeline"][0]),
+        (results.ProducerLife, life),
+        (results.ProducerPlace, life["partitions"][0]),
+        (results.ProducerEvent, life["timeline"][0]),
         (results.Refusal, doors.http("GET", "/v1/transactions/x/why")),
         (results.Group, group),
         (results.Member, group["members"][0]),
@@ -111,6 +117,7 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
         (results.GroupOffset, group["offsets"][0]),
         (results.VersionRange, doors.http("GET", "/v1/versions")["apis"]["EndTxn"]),
         (results.FaultState, fault),
+        (results.SnapshotInfo, snapshot),
         *((results.JournalEntry, entry) for entry in doors.http("GET", "/v1/journal?api=Fetch")["entries"]),
     ]
     for kind, answer in told:
@@ -126,7 +133,7 @@ def test_results_have_the_servers_names(doors: Doors) -> None:
 
 @contextmanager
 def something_of_everything(doors: Doors) -> Iterator[dict[str, str]]:
-    """Records, an open and an aborted transaction, a group with a member; the ids of the member and of a fault."""
+    """Records, an open and an aborted transaction, a group with a member; ids of member, fault and producer."""
     conf = {"bootstrap.servers": doors.bootstrap, "transactional.id": "x"}
     producer = Producer(conf)
     producer.init_transactions(20)
@@ -143,7 +150,7 @@ def something_of_everything(doors: Doors) -> Iterator[dict[str, str]]:
     consumer.commit(asynchronous=False)
     (member,) = doors.kafka.groups["g"].show().members
     fault = doors.kafka.faults.add(api="EndTxn", drop=True, optional=True).id
-    yield {"member": member.member_id, "fault": fault}
+    yield {"member": member.member_id, "fault": fault, "producer": str(doors.kafka.producers.list()[0].producer_id)}
     consumer.close()
 
 
@@ -154,6 +161,7 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
         ("GET", f"/v1/{path}", None)
         for path in ("groups", "groups/g", "groups/g/why", "versions", "faults", "faults/FAULT", "journal")
     ),
+    *(("GET", f"/v1/{path}", None) for path in ("producers", "producers/PRODUCER", "producers/PRODUCER/why")),
     *(("GET", path, None) for path in (PARTITION, f"{PARTITION}/records", TRANSACTION, f"{TRANSACTION}/why")),
     ("POST", "/v1/topics/t/records", {"records": [{"value": "v"}]}),
     ("POST", f"{PARTITION}/leader", {"broker": 2}),
@@ -181,6 +189,7 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
     ("POST", "/v1/clock/freeze", None),
     ("POST", "/v1/clock/thaw", None),
     ("POST", "/v1/snapshots", None),
+    ("GET", "/v1/snapshots", None),
     ("POST", "/v1/snapshots/1/restore", None),
     ("POST", "/v1/journal/rotate", None),
     ("DELETE", "/v1/journal", None),
@@ -195,6 +204,7 @@ def test_every_verb_answers_what_its_schema_says(tmp_path: Path) -> None:
     with something_of_everything(doors) as ids:
         for method, path, body in EVERYTHING:
             filled = path.replace("FAULT", ids["fault"]).replace("MEMBER", ids["member"])
+            filled = filled.replace("PRODUCER", ids["producer"])
             doors.http(method, filled, body)
             walked |= {
                 (verb.method, verb.path) for verb in VERBS if verb_matches(verb.path, path) and verb.method == method

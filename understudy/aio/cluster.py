@@ -7,7 +7,14 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from understudy import results
-from understudy.aio.coordination import AsyncBrokers, AsyncCoordinators, AsyncGroups, AsyncTransactions, AsyncVersions
+from understudy.aio.coordination import (
+    AsyncBrokers,
+    AsyncCoordinators,
+    AsyncGroups,
+    AsyncProducers,
+    AsyncTransactions,
+    AsyncVersions,
+)
 from understudy.aio.log import AsyncClock, AsyncCompaction, AsyncRetention, AsyncTopics
 from understudy.aio.part import AsyncPart
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
@@ -38,6 +45,7 @@ class AsyncCluster(AsyncPart):
         self.brokers = AsyncBrokers(self._send)
         self.coordinators = AsyncCoordinators(self._send)
         self.transactions = AsyncTransactions(self._send)
+        self.producers = AsyncProducers(self._send)
         self.groups = AsyncGroups(self._send)
         self.versions = AsyncVersions(self._send)
         self.faults = AsyncFaults(self._send)

@@ -1,4 +1,4 @@
-"""Brokers, coordinators, transactions, groups, and the versions that clients are told."""
+"""Brokers, coordinators, transactions, producers, groups, and the versions that clients are told."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -101,6 +101,31 @@ class AsyncTransactions(AsyncPart):
         """All of them."""
         found = (await self._ask("transactions list"))["transactions"]
         return [build(results.Transaction, transaction) for transaction in found]
+
+
+class AsyncProducer(AsyncPart):
+    """A producer id."""
+
+    async def show(self) -> results.ProducerLife:
+        """What each partition knows of it, and its timeline."""
+        return build(results.ProducerLife, await self._ask("producers show"))
+
+    async def why(self) -> results.Refusal:
+        """The last refusal told in words."""
+        return build(results.Refusal, await self._ask("producers why"))
+
+
+class AsyncProducers(AsyncPart):
+    """The producer ids, of idempotent and of transactional producers."""
+
+    def __getitem__(self, producer_id: int) -> AsyncProducer:
+        """The one with this number."""
+        return AsyncProducer(self._send, producer_id=producer_id)
+
+    async def list(self) -> Sequence[results.ProducerLife]:
+        """All of them."""
+        found = (await self._ask("producers list"))["producers"]
+        return [build(results.ProducerLife, producer) for producer in found]
 
 
 class AsyncGroup(AsyncPart):

@@ -116,9 +116,10 @@ class AsyncJournal(AsyncPart):
         file: str | None = (await self._ask("journal rotate"))["file"]
         return file
 
-    async def pcap(self) -> bytes:
-        """A capture that Wireshark's Kafka dissector reads."""
-        content: bytes = await self._ask("journal pcap")
+    async def pcap(self, **query: Unpack[JournalQuery]) -> bytes:
+        """The requests that match as a capture that Wireshark's Kafka dissector reads."""
+        check(query, JournalQuery, "journal.pcap")
+        content: bytes = await self._ask("journal pcap", **query)
         return content
 
 
@@ -136,6 +137,10 @@ class AsyncSnapshots(AsyncPart):
     def __getitem__(self, snapshot: str) -> AsyncSnapshot:
         """The one with this id."""
         return AsyncSnapshot(self._send, snapshot=snapshot)
+
+    async def list(self) -> Sequence[results.SnapshotInfo]:
+        """Those that were taken, oldest first."""
+        return [build(results.SnapshotInfo, each) for each in (await self._ask("snapshots list"))["snapshots"]]
 
     async def take(self) -> AsyncSnapshot:
         """Keep the whole cluster's state."""

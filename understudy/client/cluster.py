@@ -7,7 +7,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from understudy import results
-from understudy.client.coordination import Brokers, Coordinators, Groups, Transactions, Versions
+from understudy.client.coordination import (
+    Brokers,
+    Coordinators,
+    Groups,
+    Producers,
+    Transactions,
+    Versions,
+)
 from understudy.client.log import Clock, Compaction, Retention, Topics
 from understudy.client.part import Part
 from understudy.client.steering import Faults, Journal, Snapshots
@@ -37,6 +44,7 @@ class Cluster(Part):
         self.brokers = Brokers(self._send)
         self.coordinators = Coordinators(self._send)
         self.transactions = Transactions(self._send)
+        self.producers = Producers(self._send)
         self.groups = Groups(self._send)
         self.versions = Versions(self._send)
         self.faults = Faults(self._send)

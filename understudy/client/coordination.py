@@ -1,5 +1,5 @@
 # Made from understudy/aio/coordination.py by tools/generate_client.py: change it there.
-"""Brokers, coordinators, transactions, groups, and the versions that clients are told."""
+"""Brokers, coordinators, transactions, producers, groups, and the versions that clients are told."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -102,6 +102,31 @@ class Transactions(Part):
         """All of them."""
         found = (self._ask("transactions list"))["transactions"]
         return [build(results.Transaction, transaction) for transaction in found]
+
+
+class Producer(Part):
+    """A producer id."""
+
+    def show(self) -> results.ProducerLife:
+        """What each partition knows of it, and its timeline."""
+        return build(results.ProducerLife, self._ask("producers show"))
+
+    def why(self) -> results.Refusal:
+        """The last refusal told in words."""
+        return build(results.Refusal, self._ask("producers why"))
+
+
+class Producers(Part):
+    """The producer ids, of idempotent and of transactional producers."""
+
+    def __getitem__(self, producer_id: int) -> Producer:
+        """The one with this number."""
+        return Producer(self._send, producer_id=producer_id)
+
+    def list(self) -> Sequence[results.ProducerLife]:
+        """All of them."""
+        found = (self._ask("producers list"))["producers"]
+        return [build(results.ProducerLife, producer) for producer in found]
 
 
 class Group(Part):

@@ -116,9 +116,10 @@ class Journal(Part):
         file: str | None = (self._ask("journal rotate"))["file"]
         return file
 
-    def pcap(self) -> bytes:
-        """A capture that Wireshark's Kafka dissector reads."""
-        content: bytes = self._ask("journal pcap")
+    def pcap(self, **query: Unpack[JournalQuery]) -> bytes:
+        """The requests that match as a capture that Wireshark's Kafka dissector reads."""
+        check(query, JournalQuery, "journal.pcap")
+        content: bytes = self._ask("journal pcap", **query)
         return content
 
 
@@ -136,6 +137,10 @@ class Snapshots(Part):
     def __getitem__(self, snapshot: str) -> Snapshot:
         """The one with this id."""
         return Snapshot(self._send, snapshot=snapshot)
+
+    def list(self) -> Sequence[results.SnapshotInfo]:
+        """Those that were taken, oldest first."""
+        return [build(results.SnapshotInfo, each) for each in (self._ask("snapshots list"))["snapshots"]]
 
     def take(self) -> Snapshot:
         """Keep the whole cluster's state."""

@@ -1,8 +1,9 @@
-"""How much of the lives of transactional ids is remembered."""
+"""How much of the lives of transactional ids, groups and producers is remembered."""
 
 from broker.clock import ManualClock
-from broker.middleware import group_timeline
+from broker.middleware import group_timeline, producer_timeline
 from broker.middleware.group_timeline import GroupEvent, GroupTimelines
+from broker.middleware.producer_timeline import EVENTS_OF_A_PRODUCER, ProducerEvent, ProducerTimelines
 from broker.middleware.timeline import EVENTS, EVENTS_OF_AN_ID, Event, Timelines
 
 
@@ -48,3 +49,30 @@ def test_all_groups_together_take_a_bounded_room() -> None:
     kept = [number for number in range(group_timeline.EVENTS) if timelines.of(f"g-{number}", None)]
     assert kept == [0, *range(group_timeline.EVENTS // 2 + 1, group_timeline.EVENTS)]
     assert [event.at_ms for event in timelines.of("g-0", None)] == [3]
+
+
+def test_of_one_producer_the_newest_events_are_remembered() -> None:
+    """An event that is forgotten grows no more: the next batch begins one that can be seen."""
+    timelines = ProducerTimelines(ManualClock(0))
+    life = timelines._life(1)
+    for number in range(EVENTS_OF_A_PRODUCER + 7):
+        event = ProducerEvent(number, "accepted", number, ("t", number))
+        life.runs[("t", number)] = event
+        timelines._add(life, event)
+    assert [event.at_ms for event in life.events] == list(range(7, EVENTS_OF_A_PRODUCER + 7))
+    assert list(life.runs) == [("t", number) for number in range(7, EVENTS_OF_A_PRODUCER + 7)]
+
+
+def test_all_producers_together_take_a_bounded_room() -> None:
+    """Ids and events; the one that was not heard of for longest is forgotten first."""
+    timelines = ProducerTimelines(ManualClock(0))
+    for number in range(3 * producer_timeline.EVENTS):
+        timelines._life(number)
+    assert len(timelines.lives) == producer_timeline.EVENTS
+    for number in range(0, 3 * producer_timeline.EVENTS, 2):
+        timelines._add(timelines._life(number), ProducerEvent(number, "refused", number))
+    assert len(timelines.lives) + sum(len(life.events) for life in timelines.lives.values()) == producer_timeline.EVENTS
+    assert timelines.of(3 * producer_timeline.EVENTS - 2) is not None
+    timelines.clear()
+    timelines._add(timelines._life(1), ProducerEvent(1, "refused", 1))
+    assert len(timelines.lives) == 1
