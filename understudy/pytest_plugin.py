@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a session that asks for no cluster shall not pay for the cl
 
 IDLE_LIMIT = 4
 LAST_REQUESTS = 20
+MOST_WHYS = 50
 
 
 class Pool:
@@ -179,9 +180,7 @@ def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
         unmet = unmet_faults(cluster)
         if unmet:
             yield "unmet faults", "\n".join(unmet)
-        names = [row.transactional_id for row in cluster.transactions.list()]
-        whys = [(name, cluster.transactions[name].why()) for name in names]
-        told = [plain(f"{name}: {refusal.why}") for name, refusal in whys if refusal.error]
+        told = [plain(each) for each in whys(cluster)]
         if told:
             yield "why it refused", "\n".join(told)
     except (UnderstudyError, TypeError) as error:
@@ -189,6 +188,24 @@ def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
     log = cluster.log()
     if log:
         yield "the server's log", log
+
+
+def whys(cluster: "Cluster") -> Iterator[str]:
+    """The last refusal of each transactional id, producer and group; a producer with a name is told by it."""
+    named = set()
+    for transaction in cluster.transactions.list():
+        named.add(transaction.producer_id)
+        refusal = cluster.transactions[transaction.transactional_id].why()
+        if refusal.error:
+            yield f"{transaction.transactional_id}: {refusal.why}"
+    for producer in cluster.producers.list()[-MOST_WHYS:]:
+        refusal = cluster.producers[producer.producer_id].why()
+        if refusal.error and producer.producer_id not in named:
+            yield f"producer {producer.producer_id} ({producer.client_id}): {refusal.why}"
+    for group in cluster.groups.list()[-MOST_WHYS:]:
+        refusal = cluster.groups[group.group_id].why()
+        if refusal.error:
+            yield f"group {group.group_id}: {refusal.why}"
 
 
 def is_routine(entry: "JournalEntry") -> bool:

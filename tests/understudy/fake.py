@@ -24,6 +24,8 @@ class FakeControl:
             "GET /v1/faults": {"faults": []},
             "GET /v1/journal": {"entries": []},
             "GET /v1/transactions": {"transactions": []},
+            "GET /v1/producers": {"producers": []},
+            "GET /v1/groups": {"groups": []},
             **(answers or {}),
         }
         self.seen: list[tuple[str, str, Any]] = []

@@ -108,7 +108,13 @@ STORY = {
             }
         ]
     },
-    "GET /v1/transactions": {"transactions": [{"transactional_id": "x"}]},
+    "GET /v1/transactions": {"transactions": [{"transactional_id": "x", "producer_id": 1}]},
+    "GET /v1/producers": {"producers": [{"producer_id": 1}, {"producer_id": 2, "client_id": "c"}, {"producer_id": 3}]},
+    "GET /v1/producers/1/why": {"why": "the same by its number", "error": "PRODUCER_FENCED"},
+    "GET /v1/producers/2/why": {"why": "the sequence: 4 never came", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
+    "GET /v1/producers/3/why": {"why": "nothing was refused", "error": None},
+    "GET /v1/groups": {"groups": [{"group_id": "g"}]},
+    "GET /v1/groups/g/why": {"why": "another generation", "error": "ILLEGAL_GENERATION"},
     "GET /v1/transactions/x/why": {"why": "fenced: client b called InitProducerId", "error": "PRODUCER_FENCED"},
     "GET /v1/journal.pcap": b"pcap",
 }
@@ -125,10 +131,13 @@ def test_a_failing_test_tells_what_the_cluster_saw(pytester: pytest.Pytester, mo
             "43203.120 broker 1 connection 7 b: EndTxn v4 -> PRODUCER_FENCED (0.3 ms)",
             "*understudy: why it refused*",
             "x: fenced: client b called InitProducerId",
+            "producer 2 (c): the sequence: 4 never came",
+            "group g: another generation",
             "*understudy: the server's log*",
             "the last of 30 lines",
         ]
     )
+    result.stdout.no_fnmatch_line("*by its number*")
     kept = sorted(path.name for path in (pytester.path / "kept").iterdir())
     assert kept == [f"{result_name(pytester)}-1.json", f"{result_name(pytester)}-1.pcap"]
 
