@@ -1,0 +1,244 @@
+"""What steering costs, and what it costs the clients that are steered: the figures of the control plane by one command.
+
+    python -m benchmarks.steering [--quick] [--only start,reset,fixture,journal,queries] [--json FILE]
+
+It takes about five minutes, the most of it to fill a journal with a million requests, and wants a quiet machine. A goal
+that is missed is named, and the exit code is 1.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
+
+import understudy
+from benchmarks import payloads
+from benchmarks.journal_queries import queries
+from benchmarks.librdkafka import Producer as Quick
+from benchmarks.targets import CACHE, ROOT, SETTINGS
+
+TOPICS, CLIENTS = 100, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table. ``most``: the goal, in the same unit; ``None``: it is only told."""
+
+    name: str
+    value: float
+    unit: str
+    most: float | None = None
+    worst: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether it is above its goal."""
+        return self.most is not None and self.value > self.most
+
+    def line(self) -> str:
+        """As a row of a Markdown table."""
+        goal = "" if self.most is None else f"{'MISSED: ' if self.missed else ''}at most {self.most:g} {self.unit}"
+        worst = "" if self.worst is None else f"{self.worst:.1f} {self.unit}"
+        return f"| {self.name} | {self.value:.1f} {self.unit} | {worst} | {goal} |"
+
+
+def timed_ms(do: Callable[[], object]) -> float:
+    """How long it takes."""
+    begun = time.perf_counter()
+    do()
+    return (time.perf_counter() - begun) * 1e3
+
+
+def median_of(name: str, samples: list[float], most: float | None = None) -> Figure:
+    """Of times in ms; beside it the worst."""
+    return Figure(name, statistics.median(samples), "ms", most, max(samples))
+
+
+# --- start -----------------------------------------------------------------------------------------------------------
+
+
+def start(quick: bool) -> Iterator[Figure]:
+    """A test session's first cluster: process started, control plane and broker answer."""
+    samples = []
+    for _ in range(3 if quick else 9):
+        begun = time.perf_counter()
+        with understudy.start() as kafka:
+            kafka.health()
+            samples.append((time.perf_counter() - begun) * 1e3)
+    yield median_of("start of a server with its control plane", samples, 400)
+
+
+# --- reset -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def connected(bootstrap: str) -> Iterator[tuple[list[Producer], list[Consumer]]]:
+    """Ten clients, half of them producers, half consumers that read."""
+    common = {"bootstrap.servers": bootstrap, "retry.backoff.ms": 20, "reconnect.backoff.ms": 10}
+    producers = [Producer({**common, "linger.ms": 0}) for _ in range(CLIENTS // 2)]
+    consumers = [Consumer({**common, "group.id": f"g{at}", "auto.offset.reset": "earliest", "session.timeout.ms": 6000,
+                           "heartbeat.interval.ms": 100}) for at in range(CLIENTS // 2)]  # fmt: skip
+    for at, consumer in enumerate(consumers):
+        consumer.subscribe([f"t{at}"])
+    try:
+        yield producers, consumers
+    finally:
+        for consumer in consumers:
+            consumer.close()
+
+
+def went_round(producers: list[Producer], consumers: list[Consumer], word: bytes) -> None:
+    """Each producer writes the word, each consumer reads it; raises AssertionError after 60 s."""
+    for at, producer in enumerate(producers):
+        producer.produce(f"t{at}", word)
+    for producer in producers:
+        assert producer.flush(60) == 0
+    for consumer in consumers:
+        deadline = time.monotonic() + 60
+        while (message := consumer.poll(1)) is None or message.error() or message.value() != word:
+            assert time.monotonic() < deadline, "a consumer did not recover"
+
+
+def reset(quick: bool) -> Iterator[Figure]:
+    """`POST /v1/reset` with a hundred topics and ten connected clients, which recover by themselves."""
+    names = [f"t{number}:1" for number in range(TOPICS)]
+    took, asked, recovered = [], [], []
+    with understudy.start(topics=names, settings=SETTINGS) as kafka, connected(kafka.bootstrap_servers) as clients:
+        for number in range(3 if quick else 12):
+            went_round(*clients, f"{number}".encode())
+            asked.append(timed_ms(kafka.health))
+            took.append(timed_ms(kafka.reset))
+            recovered.append(timed_ms(partial(went_round, *clients, f"{number}, again".encode())))
+            assert len(kafka.topics.list()) >= TOPICS
+    yield median_of(f"reset, {TOPICS} topics, {CLIENTS} clients connected", took, 20)
+    yield median_of("of that, asking anything at all", asked)
+    yield median_of("until all ten clients have written and read again", recovered)
+
+
+# --- the fixture -----------------------------------------------------------------------------------------------------
+
+_TESTS = "import pytest\n\n@pytest.mark.parametrize('number', range({count}))\ndef test({fixture}number):\n    pass\n"
+
+
+def suite_s(folder: Path, count: int, fixture: str) -> float:
+    """A session of so many tests that do nothing."""
+    (folder / "test_nothing.py").write_text(_TESTS.format(count=count, fixture=fixture))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
+    begun = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return time.perf_counter() - begun
+
+
+def fixture(quick: bool) -> Iterator[Figure]:
+    """What `kafka` adds to each test after the first: a reset, two questions, and pytest's own work for it."""
+    few, many, costs = 20, 120 if quick else 420, []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for _ in range(1 if quick else 3):
+            each = {
+                kind: (suite_s(folder, many, kind) - suite_s(folder, few, kind)) / (many - few) * 1e3
+                for kind in ("kafka, ", "")
+            }
+            costs.append(each["kafka, "] - each[""])
+    yield median_of("the fixture, for each test", costs, 10)
+
+
+# --- the journal -----------------------------------------------------------------------------------------------------
+
+
+def journal(quick: bool) -> Iterator[Figure]:
+    """Throughput of produce with the journal on, off and in files, turn by turn; the cost as a part of that without."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
+        without = {**SETTINGS, "understudy.journal.max.entries": 0}
+        ways = {
+            "off": opened.enter_context(understudy.start(topics=["t:1"], settings=without)),
+            "on": opened.enter_context(understudy.start(topics=["t:1"], settings=SETTINGS)),
+            "in files": opened.enter_context(understudy.start(topics=["t:1"], settings=SETTINGS, journal=folder)),
+        }
+        for number in range(1 + (3 if quick else 9)):
+            for load, measured in LOADS.items():
+                for way, kafka in ways.items():
+                    rate = measured(kafka.bootstrap_servers, 8 if quick else 1)
+                    kafka.reset()
+                    if number:  # the first round warms up
+                        rates.setdefault((load, way), []).append(rate)
+    for load in LOADS:
+        for way in ("on", "in files"):
+            pairs = zip(rates[load, "off"], rates[load, way], strict=True)
+            cost = statistics.median((without - of) / without for without, of in pairs) * 100
+            yield Figure(f"journal {way}: throughput lost, {load}", cost, "%", 10 if way == "on" else None)
+
+
+def bulk_rate(bootstrap: str, part: int) -> float:
+    """Records of 1 kB a second, in batches as large as librdkafka makes them."""
+    count = 200_000 // part
+    with Quick(bootstrap, "t", payloads.lines(1000), linger_ms=5) as producer:
+        return count / producer.send(count, 60)
+
+
+def single_rate(bootstrap: str, part: int) -> float:
+    """Requests of one record of 100 bytes a second, many in flight: the journal's worst case."""
+    count = 40_000 // part
+    with Quick(bootstrap, "t", payloads.lines(100), linger_ms=0, batch_num_messages=1) as producer:
+        return count / producer.send(count, 60)
+
+
+LOADS = {"batches of 1 kB records": bulk_rate, "one record a request": single_rate}
+
+
+# --- all of it -------------------------------------------------------------------------------------------------------
+
+
+def asked(quick: bool) -> Iterator[Figure]:
+    """Latency of produce while the journal, with a million entries in it, is asked without a pause."""
+    for name, samples in queries(100_000 if quick else 1_000_000, 4 if quick else 12):
+        p50, *_, p99 = (samples[len(samples) * part // 100] for part in (50, 90, 99))
+        yield Figure(f"produce, p50, {name}", p50 * 1e3, "ms")
+        yield Figure(f"produce, p99, {name}", p99 * 1e3, "ms", 5, samples[-1] * 1e3)
+
+
+PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
+    "start": start,
+    "reset": reset,
+    "fixture": fixture,
+    "journal": journal,
+    "queries": asked,
+}
+
+
+def main() -> int:
+    """Measure, print, write."""
+    made = argparse.ArgumentParser(prog="python -m benchmarks.steering", description=(__doc__ or "").splitlines()[0])
+    made.add_argument("--quick", action="store_true", help="fewer rounds, a tenth of the journal")
+    made.add_argument("--only", default=",".join(PARTS), help="some of them: %(default)s")
+    made.add_argument("--json", type=Path, default=CACHE / "steering.json", help="write the figures there")
+    said = made.parse_args()
+    wished = said.only.split(",")
+    if unknown := [name for name in wished if name not in PARTS]:
+        made.error(f"there is no {unknown[0]!r}; there are {', '.join(PARTS)}")
+    figures = []
+    print("| what | median | worst | goal |\n|---|---|---|---|", flush=True)
+    for name in wished:
+        for figure in PARTS[name](said.quick):
+            figures.append(figure)
+            print(figure.line(), flush=True)
+    said.json.parent.mkdir(parents=True, exist_ok=True)
+    said.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1) + "\n")
+    return int(any(figure.missed for figure in figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
