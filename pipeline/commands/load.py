@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 from pipeline.commands.export import choice_of
 from pipeline.commands.progress import Progress, reason, refuse
 from pipeline.session import session
-from pipeline.transfer import exporting, loading
+from pipeline.transfer import exporting, loading, targets
 from pipeline.transfer.choosing import ChoiceError, parse_pairs
-from pipeline.transfer.loading import LoadError, Target
 from pipeline.transfer.manifest import ManifestError, Store
+from pipeline.transfer.targets import LoadError, Target
 from pipeline.transfer.wire import Cluster, WireError, is_bootstrap
 from protocol.records.compression import Codec
 from storage.files import DirectoryLockedError
@@ -37,7 +37,7 @@ def main(words: Mapping[str, Any]) -> int:
             exporting.verify(store, manifest)
         codec, speed = _codec(words["codec"]), _speed(words["speed"])
         settings = KEPT | parse_pairs("--config", words["config"])
-        loading.targets(store, manifest, choice)  # so that a wish that makes no sense is told before Spark starts
+        targets.targets(store, manifest, choice)  # so that a wish that makes no sense is told before Spark starts
         progress.tell("starting Spark ...")
         spark = session(words["register"], words["master"])
         with tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:
@@ -46,7 +46,7 @@ def main(words: Mapping[str, Any]) -> int:
                 store, manifest = exporting.chosen(spark, store, manifest, choice, folder)
             wanted = [
                 replace(each, configs={**each.configs, **settings})
-                for each in loading.targets(store, manifest, choice, codec=codec, speed=speed)
+                for each in targets.targets(store, manifest, choice, codec=codec, speed=speed)
             ]
             progress.tell("loading ...")
             count = _loaded(spark, words, wanted)
@@ -65,12 +65,12 @@ def main(words: Mapping[str, Any]) -> int:
 def _loaded(spark: Any, words: Mapping[str, Any], wanted: list[Target]) -> int:
     if is_bootstrap(words["to"]):
         with Cluster(words["to"]) as cluster:
-            cluster.create(loading.counts(wanted))
+            cluster.create(targets.counts(wanted))
         return loading.into_cluster(spark, words["to"], wanted)
     Path(words["to"]).mkdir(parents=True, exist_ok=True)
     try:
         with words["serve"](words["to"]) as bootstrap, Cluster(bootstrap) as cluster:
-            cluster.create(loading.counts(wanted))
+            cluster.create(targets.counts(wanted))
     except RuntimeError as error:
         raise LoadError(f"no broker can work in {words['to']}: {error}") from None
     now_ms = int(time.time() * 1000)  # noqa: TID251 - a command's time is the machine's

@@ -149,9 +149,14 @@ class Store:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, and the folders that it needs."""
-        self.files.create_dir(self.full(name).rpartition("/")[0], recursive=True)
-        with self.files.open_output_stream(self.full(name)) as stream:
+        with self.create(name) as stream:
             stream.write(content)
+
+    def create(self, name: str) -> Any:
+        """A new file, open for writing. A local one gets the folders that it needs; object stores know none."""
+        if isinstance(self.files, fs.LocalFileSystem):
+            self.files.create_dir(self.full(name).rpartition("/")[0], recursive=True)
+        return self.files.open_output_stream(self.full(name))
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""

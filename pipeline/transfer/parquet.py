@@ -19,6 +19,8 @@ PRODUCERS: Final = (
 FILE_BYTES: Final = 256 << 20
 """Of Arrow data that go into a file: 50 to 250 MB once they are compressed."""
 ROW_GROUP_ROWS: Final = 128 * 1024
+ROW_GROUP_BYTES: Final = 64 << 20
+"""Of Arrow data in one row group: whoever writes or reads holds so much of it in memory."""
 TOLD: Final = pa.schema([pa.field("told", pa.string())])
 """What `write_files` answers: one JSON text for each file."""
 
@@ -37,8 +39,9 @@ class _OpenFile:
         self.path = f"topic={quote(topic, safe='')}/{name}"
         self.bytes = self.records = 0
         self.parts: list[list[int]] = []
-        store.files.create_dir(store.full(self.path).rpartition("/")[0], recursive=True)
-        self._stream = store.files.open_output_stream(store.full(self.path))
+        self._stream = store.create(self.path)
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
         self._writer = pq.ParquetWriter(
             self._stream, columns, compression="zstd", compression_level=3, use_dictionary=["topic", "partition"],
             write_statistics=["partition", "offset", "timestamp", "timestamp_ms"], coerce_timestamps=None,
@@ -46,8 +49,12 @@ class _OpenFile:
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Add rows of the topic."""
-        self._writer.write_batch(rows, row_group_size=ROW_GROUP_ROWS)
-        self.bytes += rows.nbytes
+        self._waiting.append(rows)
+        size = rows.nbytes
+        self._waiting_bytes += size
+        if self._waiting_bytes >= ROW_GROUP_BYTES or sum(map(len, self._waiting)) >= ROW_GROUP_ROWS:
+            self._flush()
+        self.bytes += size
         self.records += rows.num_rows
         offsets = rows.column("offset")
         for partition, piece in _runs(rows.column("partition")):
@@ -59,8 +66,16 @@ class _OpenFile:
             else:
                 self.parts.append([partition, first, last, count])
 
+    def _flush(self) -> None:
+        """Write what waits as row groups: as one, unless it is very large."""
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting), row_group_size=ROW_GROUP_ROWS)
+            self._waiting.clear()
+            self._waiting_bytes = 0
+
     def close(self) -> ExportedFile:
         """Finish the file, and tell of it."""
+        self._flush()
         self._writer.close()
         self._stream.close()
         size = self.store.files.get_file_info(self.store.full(self.path)).size

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.transfer import exporting, loading, parquet
+from pipeline.transfer import exporting, loading, parquet, replaying
 from pipeline.transfer.choosing import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
-from pipeline.transfer.loading import LoadError
 from pipeline.transfer.manifest import Bounds, ExportedFile, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
+from pipeline.transfer.targets import LoadError, Target, counts, targets
 from pipeline.transfer.wire import Cluster, is_bootstrap
 from tests.pipeline import planted
 from tests.pipeline.planting import Planting
@@ -38,11 +39,11 @@ def serve(directory: Path) -> ServerProcess:
 
 def load(spark: SparkSession, out: Path, manifest: Manifest, directory: Path, choice: Choice | None = None) -> int:
     """Load an export into a new data directory."""
-    wanted = loading.targets(Store(str(out)), manifest, choice or Choice())
+    wanted = targets(Store(str(out)), manifest, choice or Choice())
     server = serve(directory)
     try:
         with Cluster(server.ready.bootstrap_servers[0]) as cluster:
-            cluster.create(loading.counts(wanted))
+            cluster.create(counts(wanted))
     finally:
         server.stop()
     return loading.into_directory(spark, str(directory), wanted, NOW_MS)
@@ -146,7 +147,7 @@ def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path
     assert len(found) == len([row for row in rows(whole) if row["key"] in keys and row["offset"] >= 3])
     store, chosen = exporting.chosen(spark, Store(str(whole)), manifest, choice, str(tmp_path / "chosen"))
     assert chosen.records == len(found)
-    assert {target.topic for target in loading.targets(store, chosen, choice)} == {"sample"}
+    assert {target.topic for target in targets(store, chosen, choice)} == {"sample"}
 
 
 def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, tmp_path: Path) -> None:
@@ -163,9 +164,9 @@ def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_p
     server = ServerProcess(words(port=0, control_port="off"))
     try:
         address = server.ready.bootstrap_servers[0]
-        wanted = loading.targets(Store(str(tmp_path / "out")), manifest, Choice(renamed={"orders": "copy"}))
+        wanted = targets(Store(str(tmp_path / "out")), manifest, Choice(renamed={"orders": "copy"}))
         with Cluster(address) as cluster:
-            cluster.create(loading.counts(wanted))
+            cluster.create(counts(wanted))
         assert loading.into_cluster(spark, address, wanted) == manifest.records
         (tmp_path / "mirror").mkdir()
         with Cluster(address) as cluster:
@@ -179,30 +180,57 @@ def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_p
     ]
 
 
-def test_speed_counts_from_the_first_record_of_all(tmp_path: Path) -> None:
-    """Whatever year it was: at double speed, records half a second apart go out a quarter of a second apart."""
+def timed_export(folder: Path, *times_ms: list[int]) -> list[Target]:
+    """An export of one topic, with records of these times in its partitions; the targets of a load at double speed."""
     columns = parquet.schema(producers=False)
     made: list[ExportedFile] = []
-    for partition, times in enumerate(([NOW_MS, NOW_MS + 500], [-1], [NOW_MS + 3000])):
+    for partition, times in enumerate(times_ms):
         rows = [dict.fromkeys(columns.names) for _ in times]
         for offset, (row, at_ms) in enumerate(zip(rows, times, strict=True)):
             row |= {"topic": "t", "partition": partition, "offset": offset, "timestamp_ms": at_ms, "timestampType": 0}
         batch = pa.RecordBatch.from_pylist(rows, columns)
-        made += parquet.write_files([batch], str(tmp_path), columns, partition)
-    bounds = {partition: Bounds(0, 2) for partition in range(3)}
+        made += parquet.write_files([batch], str(folder), columns, partition)
+    bounds = {partition: Bounds(0, len(times)) for partition, times in enumerate(times_ms)}
     manifest = Manifest("", False, "read_committed", {"t": bounds}, files=tuple(made))
+    return targets(Store(str(folder)), manifest, Choice(), speed=2)
+
+
+def test_speed_counts_from_the_first_record_of_all(tmp_path: Path) -> None:
+    """Whatever year it was: at double speed, records half a second apart go out a quarter of a second apart.
+
+    One task has three partitions, and each has its records when they are due, none after those of another partition.
+    """
+    wanted = timed_export(tmp_path, [NOW_MS, NOW_MS + 500, NOW_MS + 2000], [-1], [NOW_MS + 3000, NOW_MS + 1000])
+    wanted = replaying.begun(wanted, 5000.0)
     now_s = [5000.0]
-    slept = []
+    produced: list[tuple[int, float]] = []
 
     def wait(seconds: float) -> None:
-        slept.append(seconds)
         now_s[0] += seconds
 
-    produced: list[bytearray] = []
-    for target in loading.targets(Store(str(tmp_path)), manifest, Choice(), speed=2):
-        loading.replay(target, produced.append, now_s=lambda: now_s[0], sleep=wait)
-    assert slept == [0, 0.25, 0, 1.5]
-    assert len(produced) == 4
+    def produce(target: Target, _batch: bytearray) -> None:
+        produced.append((target.partition, now_s[0] - 5000 - replaying.LEAD_S))
+
+    assert replaying.replay(wanted, produce, now_s=lambda: now_s[0], sleep=wait) == [3, 1, 2]
+    assert produced == [(0, 0), (1, 0), (0, 0.25), (0, 1), (2, 1.5), (2, 1.5)]
+
+
+def test_a_replay_that_starts_late_catches_up(tmp_path: Path) -> None:
+    """All tasks count from the moment that the driver named, not from their own start."""
+    wanted = replaying.begun(timed_export(tmp_path, [NOW_MS, NOW_MS + 500, NOW_MS + 20_000]), 5000.0)
+    slept: list[float] = []
+    started_s = 5000 + replaying.LEAD_S + 4
+    replaying.replay(wanted, lambda _target, _batch: None, now_s=lambda: started_s, sleep=slept.append)
+    assert slept == [0, 0, 6]
+
+
+def test_a_replay_has_no_partition_that_waits_for_a_core(tmp_path: Path) -> None:
+    """At a speed, no more tasks than run at once; else one for each partition."""
+    wanted = timed_export(tmp_path, *([NOW_MS + each] for each in range(5)))
+    shares = replaying.shared_out(wanted, 2)
+    assert [[each.partition for each in share] for share in shares] == [[0, 2, 4], [1, 3]]
+    assert len(replaying.shared_out(wanted, 8)) == 5
+    assert len(replaying.shared_out([replace(each, speed=0.0) for each in wanted], 2)) == 5
 
 
 def test_wishes_are_read_or_refused() -> None:
@@ -227,4 +255,4 @@ def test_wishes_are_read_or_refused() -> None:
     assert not is_bootstrap("s3://bucket/a")
     assert not is_bootstrap("/data:9")
     with pytest.raises(LoadError, match="two topics would become a"):
-        loading.targets(Store("x"), Manifest("", False, "", {"a": {}, "b": {}}), Choice(renamed={"b": "a"}))
+        targets(Store("x"), Manifest("", False, "", {"a": {}, "b": {}}), Choice(renamed={"b": "a"}))
