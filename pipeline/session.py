@@ -27,6 +27,10 @@ LOCAL_SETTINGS: Final = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 """What a session on this machine has besides: a quick start, and no open port to the outside."""
+CLUSTER_SETTINGS: Final = {"spark.executorEnv.PYTHONPATH": "understudy/_server:understudy/_shipped"}
+"""What a session on a cluster has besides. `register` sends the code along, and Spark unpacks it in each executor's
+working folder as `understudy`. There the executors find the rooms by their own names, for tasks that are functions.
+"""
 
 
 def session(register: Callable[[SparkSession], None], master: str = LOCAL, name: str = "understudy") -> SparkSession:
@@ -41,6 +45,8 @@ def session(register: Callable[[SparkSession], None], master: str = LOCAL, name:
         cores = master.removeprefix("local").strip("[]")
         count = str((os.cpu_count() or 1) if cores in {"", "*"} else int(cores.split(",")[0]))
         settings |= LOCAL_SETTINGS | {"spark.sql.shuffle.partitions": count, "spark.default.parallelism": count}
+    else:
+        settings |= CLUSTER_SETTINGS
     for key, value in settings.items():
         builder = builder.config(key, value)
     with _hushed():

@@ -58,6 +58,7 @@ def _start(folder: Path, name: str, main_class: str, *words: str) -> subprocess.
     java = find_java()
     environment = {**os.environ, "JAVA_HOME": str(java), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home)}
     environment["SPARK_DAEMON_MEMORY"] = "256m"
+    environment.pop("PYTHONPATH", None)  # a worker of a real cluster knows nothing of this checkout
     with (folder / f"{name}.log").open("wb") as log:
         command = [str(home / "bin" / "spark-class"), main_class, *words]
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment)

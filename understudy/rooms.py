@@ -5,6 +5,7 @@ which may run the user's code next. There, the user's own `pipeline` or `storage
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,8 +70,8 @@ def borrow(module: str) -> Any:
 def _is_home() -> bool:
     """Whether the names of the rooms are ours in this process anyway."""
     home = str(folder())
-    loaded = [sys.modules[name] for name in NAMES if name in sys.modules]
-    return bool(loaded) and all(str(module.__file__).startswith(home) for module in loaded)
+    loaded = [os.path.realpath(str(sys.modules[name].__file__)) for name in NAMES if name in sys.modules]
+    return bool(loaded) and all(path.startswith(home) for path in loaded)
 
 
 def _take() -> dict[str, ModuleType]:

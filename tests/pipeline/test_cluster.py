@@ -1,12 +1,16 @@
 """A standalone cluster whose executors have Python, pyarrow and numpy, and nothing of ours."""
 
+import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pipeline.reading import read_segments
+from tests.pipeline import wire_planted
 from tests.pipeline.logs import chain, write_segment
 from tests.pipeline.test_journal import line, write
 from tools.spark_cluster import standalone
@@ -62,14 +66,34 @@ def bare_python(folder: Path) -> Path:
     return program
 
 
-def test_executors_need_not_be_prepared(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+    """Its address, and the environment of a driver whose executors have nothing but what they must have."""
+    folder = tmp_path_factory.mktemp("cluster")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": str(bare_python(folder / "bare")),
+    }
+    with standalone(folder / "processes", memory="1g") as master:
+        yield master, environment
+
+
+def run(environment: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A driver, from somewhere else than the checkout."""
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_executors_need_not_be_prepared(cluster: tuple[str, dict[str, str]], tmp_path: Path) -> None:
     """The code goes to them, compiled packages included; zstd needs one, the coordinators' records another."""
     data = tmp_path / "data"
     for partition in range(4):
         write_segment(data, *chain(3, 3, codec=4), name=f"t-{partition}")
     write_segment(data, *chain(2), name="__consumer_offsets-0")
     write(data / "journal", line(1), line(2))
-    python = bare_python(tmp_path / "bare")
     options = [
         "spark.ui.enabled=false",
         "spark.ui.showConsoleProgress=false",
@@ -78,21 +102,32 @@ def test_executors_need_not_be_prepared(tmp_path: Path) -> None:
         "spark.driver.memory=512m",
         "spark.executor.memory=512m",
     ]
-    with standalone(tmp_path / "cluster", memory="1g") as master:
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, master, str(data), *options],
-            cwd=tmp_path,
-            env={
-                "PATH": "/usr/bin:/bin",
-                "PYTHONPATH": str(ROOT),
-                "SPARK_LOCAL_IP": "127.0.0.1",
-                "PYSPARK_PYTHON": str(python),
-            },
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
+    master, environment = cluster
+    done = run(environment, tmp_path, "-c", SCRIPT, master, str(data), *options)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert f"found {sorted([*range(6)] * 4)} 2 2\n" in done.stdout
     assert "bare [True]" in done.stdout
+
+
+def test_the_commands_work_on_a_cluster(cluster: tuple[str, dict[str, str]], tmp_path: Path) -> None:
+    """Audit with a journal, export and load, whose tasks are functions of ours: on executors that were not prepared."""
+    master, environment = cluster
+    data, journal, out, again = (str(tmp_path / name) for name in ("data", "journal", "out", "again"))
+    wire_planted.planted(Path(data), Path(journal))
+    logs = [path for path in Path(data).glob("*/*.log") if not path.parent.name.startswith("__")]
+    records = sum(found.num_rows for path in logs for found in read_segments(path))
+
+    def understudy(*words: str) -> tuple[int, str]:
+        done = run(environment, tmp_path, "-m", "understudy", *words, "--master", master)
+        return done.returncode, done.stdout + done.stderr[-4000:]
+
+    checks = ("acknowledged-absent", "i28-two-owners", "index-offset")  # of the journal, with a function, of the files
+    asked = [word for check in checks for word in ("--only", check)]
+    code, said = understudy("audit", data, "--journal", journal, *asked)
+    assert code == 1, said
+    assert [check in said for check in checks] == [True, True, False]
+    code, said = understudy("export", data, out, "--isolation", "read_uncommitted")
+    assert (code, said.partition(" ")[0]) == (0, str(records)), said
+    code, said = understudy("load", out, "--to", again)
+    assert (code, said.partition(" ")[0]) == (0, str(records)), said
+    assert sum(found.num_rows for found in read_segments(again) if found.num_rows) >= records
