@@ -106,8 +106,9 @@ def tables(target: Target) -> Iterator[pa.Table]:
 
 def _chunk_rows(metadata: pq.FileMetaData) -> int:
     """How many rows to hold at a time: fewer where records are large."""
-    size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-    return min(_CHUNK_ROWS, max(1, _CHUNK_BYTES * metadata.num_rows // max(1, size)))
+    size: int = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    fitting: int = _CHUNK_BYTES * metadata.num_rows // max(1, size)
+    return min(_CHUNK_ROWS, max(1, fitting))
 
 
 def _groups_of(metadata: pq.FileMetaData, partition: int) -> list[int]:
