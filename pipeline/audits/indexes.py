@@ -1,47 +1,34 @@
-"""The data source `kafka_indexes`: the entries of the index files of data directories, one row each."""
+"""The entries of the index files of data directories, one row each, read by Spark's tasks."""
 
-import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audits.beside import INDEXES, Tree, index_entries
+from pipeline.audits.beside import INDEXES, PartitionFiles, index_entries
 from pipeline.schemas import ddl
 
 _FILES_OF_A_TASK = 200
+"""A task costs as much as reading them."""
+
+File = tuple[str, str]
+"""A data directory, and the path of an index file within it."""
 
 
-class IndexSource(DataSource):
-    """`spark.read.format("kafka_indexes").option("paths", '["DIR", ...]')`: the directory of one broker each."""
+def index_table(spark: SparkSession, files: Iterable[PartitionFiles]) -> DataFrame:
+    """The columns of `beside.INDEXES`.
 
-    @classmethod
-    def name(cls) -> str:
-        """The format's name."""
-        return "kafka_indexes"
-
-    def schema(self) -> str:
-        """The columns of `beside.INDEXES`."""
-        return ddl(INDEXES)
-
-    def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
-        """The reader of the directories that the option names."""
-        return _Reader(json.loads(self.options["paths"]))
+    No data source: Spark plans those with a worker's Python on the driver, where the code has not been sent.
+    """
+    wanted = [(each.directory, file) for each in files for file in each.index_files]
+    groups = [wanted[at : at + _FILES_OF_A_TASK] for at in range(0, len(wanted), _FILES_OF_A_TASK)]
+    numbers = spark.range(0, len(groups), 1, max(1, len(groups)))
+    return numbers.mapInArrow(partial(_read, groups=groups), ddl(INDEXES))
 
 
-class _Reader(DataSourceReader):
-    def __init__(self, paths: list[str]) -> None:
-        self._paths = paths
-
-    def partitions(self) -> list[InputPartition]:
-        """A few hundred files a task: a task costs as much as reading them."""
-        wanted = [(path, file) for path in self._paths for each in Tree(path).partitions() for file in each.index_files]
-        return [
-            InputPartition(wanted[at : at + _FILES_OF_A_TASK]) for at in range(0, len(wanted), _FILES_OF_A_TASK)
-        ] or [InputPartition([])]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The entries, file by file."""
-        for directory, file in partition.value:
-            yield index_entries(directory, file)
+def _read(batches: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[File]]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            for directory, file in groups[number]:
+                yield index_entries(directory, file)

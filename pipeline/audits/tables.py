@@ -5,7 +5,6 @@
 `directory`: where the data directory is the folder of several brokers', each one is looked at for itself.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from pipeline.audits import journal
 from pipeline.audits.beside import EVERYTHING, PartitionFiles, Tree
-from pipeline.audits.indexes import IndexSource
+from pipeline.audits.indexes import index_table
 from pipeline.audits.registry import view
 from pipeline.schemas import BATCHES, STATE, ddl
 
@@ -58,7 +57,6 @@ class Tables:
     def register(self, *, records: bool = False) -> None:
         """Make the views of the logs."""
         spark = self.spark
-        spark.dataSource.register(IndexSource)
         spark.sql(_NOW)
         self._view("batches", self._batches())
         if records:
@@ -67,8 +65,7 @@ class Tables:
             self._view(f"state_{kind}", self._state(kind))
         self._view("partitions", self._partitions())
         self._view("epochs", self._epochs())
-        indexes = spark.read.format("kafka_indexes").option("paths", json.dumps(self.directories)).load()
-        self._view("indexes", indexes)
+        self._view("indexes", index_table(spark, self.files))
         for name in LOG_VIEWS:
             self._view(name, spark.sql(view(name)))
         if self.journal_path is not None:
