@@ -1,0 +1,193 @@
+"""How fast the pipeline is: the decoder, the data sources in Spark, audits, export and load; beside Spark's own source.
+
+    python -m benchmarks.pipeline [--quick] [--rounds 5] [--records 1000000] [--large 10000000] [--write]
+
+It makes its directories itself (some 7 GB below the folder for temporary files), and takes about a quarter of an hour.
+`--write` puts the table into docs/pipeline-benchmarks.md. Spark's own Kafka source comes by Maven, once.
+Exit code 1: a goal was missed.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.decoder import GOALS, millions
+from benchmarks.machine import description
+from benchmarks.report import BEGIN, END, write_page
+from benchmarks.targets import ROOT
+from pipeline.reading import read_segments
+from protocol.records.compression import Codec
+from tools.fill_directory import Filling, fill
+from understudy.java import find_java
+
+PAGE = ROOT / "docs" / "pipeline-benchmarks.md"
+BATCHES_LISTED, BATCHES_AUDITED = 100_000, 1_000_000
+Taken = Mapping[str, Mapping[int, list[tuple[float, float]]]]
+"""Row -> size -> (seconds by the clock, seconds of processor time) of each round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a row shall reach: so many a second, or at most so many seconds."""
+
+    row: str
+    title: str
+    least: float | None = None
+    most_s: float | None = None
+
+
+ROWS = (
+    Goal("segments", "`kafka_segments`, count and sum, `local[1]`", least=1e6),
+    Goal("connector", "the same by Spark's own Kafka source from a running Understudy, `local[1]`"),
+    Goal("batches", "`kafka_batches`, count, `local[2]`", most_s=1),
+    Goal("audit", "audit, all checks of a directory, `local[2]`", most_s=20),
+    Goal("export", "export, `local[2]`", least=3e5),
+    Goal("load", "load into a directory, `local[2]`", least=5e5),
+)
+SLOPE, TIMES_CONNECTOR = 1.2, 3.0
+
+
+def write_directories(folder: Path, sizes: list[int], batches: tuple[int, int]) -> None:
+    """What is read: records of the usual size in four partitions, and many small batches."""
+    for size in sizes:
+        fill(folder / f"records-{size}", Filling(size, partitions=4))
+    listed, audited = batches
+    fill(folder / f"batches-{listed}", Filling(listed * 10, partitions=4, per_batch=10))
+    made = Filling(audited * 3, partitions=8, per_batch=3, value_bytes=60, transactions=50)
+    fill(folder / f"audited-{audited}", made)
+
+
+def decoded(folder: Path, sizes: list[int], rounds: int) -> list[tuple[str, float, float]]:
+    """The decoder alone: title, goal and millions of records a second of processor time."""
+    found = []
+    for size in sizes:
+        path = folder / f"records-{size}" / "filled-0"
+        rate = millions(lambda path=path: read_segments(path), rounds)  # type: ignore[misc]
+        found.append((f"decoder to Arrow, uncompressed, {size // 4:,} records", GOALS[Codec.NONE], rate))
+    fill(folder / "zstd", Filling(sizes[0] // 4, codec=Codec.ZSTD))
+    rate = millions(lambda: read_segments(folder / "zstd"), rounds)
+    return [*found, (f"decoder to Arrow, zstd, {sizes[0] // 4:,} records", GOALS[Codec.ZSTD], rate)]
+
+
+def jars() -> str:
+    """Those of Spark's own Kafka source, with commas between; empty where they cannot be had."""
+    cache = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
+    done = subprocess.run([ROOT / "tests" / "clients" / "setup.sh", "spark"], check=False)
+    return "" if done.returncode else ",".join(map(str, sorted(cache.glob("java/spark-*/*.jar"))))
+
+
+def measured(group: str, folder: Path, rounds: int, connector: str) -> Taken:
+    """What a group of rows took."""
+    environment = {**os.environ, "JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {"SPARK_KAFKA_JARS": connector, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "benchmarks.spark_rows", group, str(folder), str(rounds)]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if not line.startswith("{"):
+                print(line, end="", file=sys.stderr, flush=True)
+    if process.returncode:
+        sys.exit(f"the rows of {group} failed")
+    told = json.loads(lines[-1])
+    return {row: {int(size): taken for size, taken in sizes.items()} for row, sizes in told.items()}
+
+
+def audit_command(folder: Path) -> float:
+    """Seconds that the whole command takes, the start of Java and Spark among them."""
+    command = [sys.executable, "-m", "understudy", "audit", str(folder), "--master", "local[2]", "--quiet"]
+    begun = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begun
+
+
+def table(taken: Taken, decoder: list[tuple[str, float, float]], command_s: float) -> tuple[list[str], bool]:
+    """The lines of the table, and whether every goal is met."""
+    lines = ["| | size | goal | median | best round | processor time per million |", "|---|---|---|---|---|---|"]
+    met = True
+    for title, goal, rate in decoder:
+        met &= rate >= goal
+        lines.append(f"| {title} | | {goal:g} M/s | **{rate:.2f} M/s** | | {1 / rate:.2f} s |")
+    for row in ROWS:
+        for size, rounds in taken.get(row.row, {}).items():
+            seconds = statistics.median(wall for wall, _ in rounds)
+            best, used = min(wall for wall, _ in rounds), statistics.median(cpu for _, cpu in rounds)
+            per_million = f"{used / size * 1e6:.1f} s"
+            if row.most_s is not None:
+                met &= seconds <= row.most_s
+                cells = (f"{row.most_s:g} s", f"{seconds:.2f} s", f"{best:.2f} s")
+            else:
+                met &= row.least is None or size / seconds >= row.least
+                goal_text = "" if row.least is None else f"{row.least / 1e6:g} M/s"
+                cells = (goal_text, f"{size / seconds / 1e6:.2f} M/s", f"{size / best / 1e6:.2f} M/s")
+            lines.append(f"| {row.title} | {size:,} | {cells[0]} | **{cells[1]}** | {cells[2]} | {per_million} |")
+    lines.append(f"| `understudy audit`, the whole command with its start, `local[2]` | {BATCHES_AUDITED:,} | "
+                 f"| **{command_s:.1f} s** | | |")  # fmt: skip
+    return lines, met
+
+
+def ratios(taken: Taken) -> tuple[list[str], bool]:
+    """How it grows, and how far Spark's own source is behind; by the best rounds, which others disturbed least."""
+    lines, met = ["", "| | goal | |", "|---|---|---|"], True
+    for row in ("segments", "export", "load"):
+        sizes = taken.get(row, {})
+        if len(sizes) > 1:
+            small, large = min(sizes), max(sizes)
+            clock, used = (
+                (min(each[part] for each in sizes[large]) / large) / (min(each[part] for each in sizes[small]) / small)
+                for part in (0, 1)
+            )
+            met &= min(clock, used) <= SLOPE
+            title = f"{row}: cost of a record at {large:,} against {small:,}"
+            lines.append(f"| {title} | {SLOPE} | {clock:.2f} by the clock, {used:.2f} of processor time |")
+    if "connector" in taken:
+        size = min(taken["connector"])
+        ours, theirs = (min(wall for wall, _ in taken[row][size]) for row in ("segments", "connector"))
+        met &= theirs / ours >= TIMES_CONNECTOR
+        lines.append(f"| `kafka_segments` against Spark's own source | {TIMES_CONNECTOR:g} | {theirs / ours:.1f} |")
+    return lines, met
+
+
+def main() -> None:
+    """Measure, print, write; exits with 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--large", type=int, default=10_000_000, help="records of the large directory")
+    parser.add_argument("--quick", action="store_true", help="a fifth of everything: whether it runs, not how fast")
+    parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
+    asked = parser.parse_args()
+    part = 5 if asked.quick else 1
+    sizes = sorted({asked.records // part, asked.large // part})
+    batches = (BATCHES_LISTED // part, BATCHES_AUDITED // part)
+    machine = description()
+    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as name:
+        folder = Path(name)
+        print("writing directories ...", file=sys.stderr, flush=True)
+        write_directories(folder, sizes, batches)
+        decoder = decoded(folder, sizes, asked.rounds)
+        connector = jars()
+        taken = {**measured("local2", folder, asked.rounds, ""), **measured("local1", folder, asked.rounds, connector)}
+        command_s = audit_command(folder / f"audited-{batches[1]}")
+    lines, met = table(taken, decoder, command_s)
+    more, grows = ratios(taken)
+    told = ("processors", "memory", "system", "Python", "load average at the start")
+    head = ["", *(f"* {key}: {machine[key]}" for key in told), ""]
+    made = "\n".join([*head, *lines, *more, ""])
+    if asked.write:
+        write_page(PAGE, f"{BEGIN}\n{made}{END}")
+    print(made)
+    sys.exit(not (met and grows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What memory the commands take on a large directory: generated, audited, exported, and loaded again.
+
+    python tools/bounded_memory.py [--gigabytes 10] [--folder DIR] [--master local[2]]
+
+prints the largest resident memory of each kind of process: the command's own, the virtual machine (Spark's driver, in
+local mode with its executor), and one Python worker. Exit code 1: one of them is above its bound, which does not
+depend on the size of the directory. It needs three times the gigabytes on the disk.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.processors import watched
+from tools.fill_directory import Filling, fill
+
+_GB = 1_000_000_000
+BOUNDS: Mapping[str, float] = {"driver": 1.0, "java": 3.2, "worker": 1.0}
+"""Gigabytes. Java has a heap of 2 GiB; a worker holds a few pieces of 16 MB, and what Arrow makes of them."""
+_RECORD_BYTES = 205
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one command took: seconds, and the peak of each kind of process in gigabytes."""
+
+    command: str
+    seconds: float
+    peaks: Mapping[str, float]
+
+    def above(self) -> list[str]:
+        """The kinds of processes that took more than they may."""
+        return [kind for kind, peak in self.peaks.items() if peak > BOUNDS[kind]]
+
+
+def run(*words: str) -> Taken:
+    """Run one command to its end. Raises CalledProcessError."""
+    begun = time.monotonic()
+    command = [sys.executable, "-m", "understudy", *words]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, watched(process.pid) as peaks:
+        code = process.wait()
+    if code:
+        raise subprocess.CalledProcessError(code, command)
+    return Taken(words[0], time.monotonic() - begun, {kind: peak / _GB for kind, peak in sorted(peaks.items())})
+
+
+def measure(folder: Path, gigabytes: float, master: str = "local[2]") -> list[Taken]:
+    """Fill a directory, then audit, export and load it; 8 partitions, transactions, batches of 80 records."""
+    data, out = folder / "data", folder / "out"
+    size = fill(data, Filling(int(gigabytes * _GB / _RECORD_BYTES), partitions=8, transactions=100))
+    print(f"{size / _GB:.2f} GB in {data}", flush=True)
+    found = []
+    for words in (
+        ("audit", str(data)),
+        ("export", str(data), str(out)),
+        ("load", str(out), "--to", str(folder / "loaded")),
+    ):
+        found.append(run(*words, "--master", master, "--quiet"))
+        told = ", ".join(f"{kind} {peak:.2f} GB" for kind, peak in found[-1].peaks.items())
+        print(f"{found[-1].command}: {found[-1].seconds:.0f} s, {told}", flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure, print; exits with 1 where something is above its bound."""
+    parser = argparse.ArgumentParser(description="What memory the commands take on a large directory.")
+    parser.add_argument("--gigabytes", type=float, default=10)
+    parser.add_argument("--folder", type=Path, help="for the files; default: a temporary one, removed in the end")
+    parser.add_argument("--master", default="local[2]")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bounded-", dir=asked.folder) as folder:
+        found = measure(Path(folder), asked.gigabytes, asked.master)
+    sys.exit(any(each.above() for each in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""A data directory of any size within seconds, as a broker leaves it: for figures, and for tests of what is large.
+
+    python tools/fill_directory.py DIR --records 10000000 [--partitions 4] [--per-batch 80] [--codec zstd] ...
+
+Records have keys of 12 and values of 180 bytes of JSON, every tenth a header. There are some thousand different
+batches, which come again and again under other offsets and times: a large directory costs a checksum for each batch.
+With `--transactions N`, a transactional producer writes them, N batches to a transaction; every tenth one is aborted.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from protocol.records.batch import TRANSACTIONAL_BIT, RecordBatch
+from protocol.records.compression import Codec, compress
+from protocol.records.control import build_marker
+from protocol.records.records import Record, frame_batch, write_record
+from protocol.types import uuid_text
+from storage.checkpoints import (
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK,
+    LEADER_EPOCHS,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT,
+    encode_clean_shutdown,
+    encode_epochs,
+    encode_offsets,
+    encode_partition_metadata,
+    encode_properties,
+)
+from storage.files import DiskFiles
+from storage.leader_epochs import EpochEntry
+from storage.segment import Segment
+from storage.txn_index import AbortedTransaction
+
+NOW_MS = 1_700_000_000_000
+TOPIC = "filled"
+ABORTED_OF = 10
+_MIB = 1 << 20
+_INDEX_BYTES, _INDEX_INTERVAL_BYTES = 10 * _MIB, 4096
+_DIFFERENT = 300_000
+"""Records before they come again: some 60 MB, more than any codec looks back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What to write.
+
+    Attributes:
+        records: in all, markers not counted.
+        partitions: of the one topic `TOPIC`; each gets the same share.
+        per_batch: records in a batch.
+        value_bytes: of each value.
+        codec: of all batches.
+        transactions: batches of one transaction; 0: a producer without transactions and without an id.
+        segment_bytes: after which a segment ends.
+    """
+
+    records: int
+    partitions: int = 1
+    per_batch: int = 80
+    value_bytes: int = 180
+    codec: int = Codec.NONE
+    transactions: int = 0
+    segment_bytes: int = 256 * _MIB
+
+    @property
+    def batches(self) -> int:
+        """Of records, in one partition."""
+        return -(-self.records // self.partitions // self.per_batch)
+
+
+def parts(filling: Filling) -> list[bytes]:
+    """The records of the different batches, compressed where that was asked for; offsets and times count from 0."""
+    chance = Random(1)  # noqa: S311 - the same directory each time
+    made = []
+    for number in range(max(1, min(filling.batches, _DIFFERENT // filling.per_batch))):
+        data = bytearray()
+        for offset in range(filling.per_batch):
+            text = f'{{"id":{offset},"user":"user-{chance.randrange(10**6)}","amount":{chance.random() * 1000}'
+            value = f'{text},"note":"{chance.getrandbits(320):080x}'.ljust(filling.value_bytes - 2)
+            headers = [("trace", b"%016x" % chance.getrandbits(64))] if offset % 10 == 0 else ()
+            key = b"key-%08d" % (number * filling.per_batch + offset)
+            value_bytes = (value[: filling.value_bytes - 2] + '"}').encode()
+            write_record(data, Record(offset, offset // 50, key, value_bytes, headers), 0, 0)
+        made.append(bytes(compress(filling.codec, data, None)) if filling.codec else bytes(data))
+    return made
+
+
+def fill(folder: Path, filling: Filling) -> int:
+    """Write the directory; returns its bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = DiskFiles(str(folder))
+    made = parts(filling)
+    ends = {(TOPIC, number): _partition(files, number, filling, made) for number in range(filling.partitions)}
+    for name in (HIGH_WATERMARK, RECOVERY_POINT):
+        files.replace(name, encode_offsets(ends))
+    properties = {"version": "1", "cluster.id": "filled", "node.id": "1", "directory.id": uuid_text(UUID(int=9))}
+    files.replace(META_PROPERTIES, encode_properties(properties))
+    files.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(1))
+    files.close()
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _partition(files: DiskFiles, number: int, filling: Filling, made: list[bytes]) -> int:
+    """Write one partition's folder; its log's end."""
+    directory = f"{TOPIC}-{number}"
+    (Path(files.root) / directory).mkdir()
+    segment = Segment(files, directory, 0, _INDEX_BYTES)
+    end = opened = 0
+    for batch, turn in _batches(number, filling, made):
+        header = RecordBatch(batch)
+        if segment.size + len(batch) > filling.segment_bytes:
+            segment.close_indexes()
+            segment = Segment(files, directory, header.base_offset, _INDEX_BYTES)
+        segment.append(batch, header, _INDEX_INTERVAL_BYTES)
+        end = header.next_offset
+        if header.is_control:
+            if _is_aborted(turn):
+                aborted = AbortedTransaction(header.producer_id, opened, header.base_offset, end)
+                segment.txn_index.append(aborted)
+            opened = end
+    segment.close_indexes()
+    files.replace(f"{directory}/{PARTITION_METADATA}", encode_partition_metadata(UUID(int=100)))
+    files.replace(f"{directory}/{LEADER_EPOCHS}", encode_epochs([EpochEntry(0, 0)]))
+    return end
+
+
+def _batches(number: int, filling: Filling, made: list[bytes]) -> Iterator[tuple[bytearray, int]]:
+    """Batch after batch, markers too, and which transaction they belong to."""
+    offset = sequence = turn = 0
+    last = filling.per_batch - 1
+    producer, bits = (1000 + number, TRANSACTIONAL_BIT) if filling.transactions else (-1, 0)
+    for index in range(filling.batches):
+        at_ms = NOW_MS + offset // 50
+        batch = frame_batch(
+            made[index % len(made)], filling.per_batch, base_offset=offset, last_offset_delta=last,
+            base_timestamp_ms=at_ms, max_timestamp_ms=at_ms + last // 50, attributes=bits | filling.codec,
+            producer_id=producer, producer_epoch=0 if bits else -1, base_sequence=sequence if bits else -1,
+            partition_leader_epoch=0,
+        )  # fmt: skip
+        yield batch, turn
+        offset += filling.per_batch
+        sequence = (sequence + filling.per_batch) & 0x7FFFFFFF
+        ends = index == filling.batches - 1 or (filling.transactions and (index + 1) % filling.transactions == 0)
+        if filling.transactions and ends:
+            committed = not _is_aborted(turn)
+            yield build_marker(producer, 0, committed, 0, at_ms, base_offset=offset, partition_leader_epoch=0), turn
+            offset += 1
+            turn += 1
+
+
+def _is_aborted(turn: int) -> bool:
+    return turn % ABORTED_OF == ABORTED_OF - 1
+
+
+def main() -> None:
+    """Write a directory, say how large it is."""
+    parser = argparse.ArgumentParser(description="A data directory of any size within seconds.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--partitions", type=int, default=1)
+    parser.add_argument("--per-batch", type=int, default=80)
+    parser.add_argument("--value-bytes", type=int, default=180)
+    parser.add_argument("--codec", choices=[codec.name.lower() for codec in Codec], default="none")
+    parser.add_argument("--transactions", type=int, default=0, help="batches of one transaction; 0: none")
+    asked = parser.parse_args()
+    filling = Filling(
+        asked.records, asked.partitions, asked.per_batch, asked.value_bytes, Codec[asked.codec.upper()],
+        asked.transactions,
+    )  # fmt: skip
+    size = fill(asked.folder, filling)
+    print(f"{filling.batches * filling.per_batch * filling.partitions} records, {size / 1e9:.2f} GB: {asked.folder}")
+
+
+if __name__ == "__main__":
+    main()
