@@ -101,7 +101,8 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, process: subproc
         pause.wait(0.05)
 
 
-def _accepts(port: int) -> bool:
+def accepts(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
@@ -162,7 +163,7 @@ def _kafka(brokers: int, settings: dict[str, str]) -> Target:
             server = ["java", *JVM, "-cp", classpath, "kafka.Kafka", str(folder / f"server-{node}.properties")]
             processes.append(_spawn(server, folder / "log"))
         for port, process in zip(ports, processes, strict=True):
-            wait_until(lambda port=port: _accepts(port), 90, process, folder / "log")  # type: ignore[misc]
+            wait_until(lambda port=port: accepts(port), 90, process, folder / "log")  # type: ignore[misc]
     except BaseException:
         _end(processes, folder)
         raise
