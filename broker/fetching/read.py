@@ -45,10 +45,14 @@ class Reading:
 
 
 def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool) -> list[Reading]:
-    """Names for ids, permission, existence (core E.1 F3); what is refused here is told after what can be read."""
+    """Names for ids, permission, existence (core E.1 F3); what is refused here is told after what can be read.
+
+    A session keeps the name that it once found for an id: a deleted topic makes the partition unknown,
+    not the id. Ids without a name are refused before everything else that is.
+    """
     found = []
     for interest in interests:
-        if uses_topic_ids:
+        if uses_topic_ids and not interest.topic:
             topic = ctx.cluster.image.topics_by_id.get(interest.topic_id) if interest.topic_id else None
             if topic is None:
                 found.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
@@ -61,8 +65,15 @@ def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: boo
         refused = None if partition else _refused(interest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         found.append(Reading(interest, partition, refused))
     if len(found) > 1 and any(reading.refused for reading in found):
-        found.sort(key=lambda reading: reading.refused is not None)  # the refused come last, in their order
+        found.sort(key=_place)
     return found
+
+
+def _place(reading: Reading) -> int:
+    """Where a partition is told: what can be read, then ids without a name, then the other refused ones."""
+    if reading.refused is None:
+        return 0
+    return 1 if reading.refused.error_code is ErrorCode.UNKNOWN_TOPIC_ID else 2
 
 
 def _refused(interest: Interest, code: ErrorCode) -> PartitionData:
