@@ -40,6 +40,17 @@ KNOWN: tuple[Known, ...] = (
         "A topic's `compression.type` makes the broker compress again; the records are the same, the bytes are not.",
         "0.1.0",
     ),
+    Known(
+        "controller",
+        "*",
+        "controller_id",
+        "a broker that it draws for each answer",
+        "the first alive broker",
+        "In KRaft no broker is the controller, and clients send its requests to any (GAPS.md).",
+        "0.1.0",
+        kafka_says=frozenset({1, 2, 3}),
+        understudy_says=frozenset({1}),
+    ),
 )
 
 

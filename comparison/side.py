@@ -47,8 +47,8 @@ class Member:
 class Side:
     """A cluster under its address. Names of topics, groups and transactional ids are the same on both sides.
 
-    ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts the cluster, in good
-    order or not, where that can be done.
+    ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts a broker, in good
+    order or not, where that can be done. ``address`` is the first broker's, ``others`` are those of brokers 2 to N.
     """
 
     address: str
@@ -57,8 +57,15 @@ class Side:
     producers: dict[str, Producer] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    restart: Callable[[bool], None] | None = None
+    restart: Callable[[bool, int], None] | None = None
     connections: dict[str, Connection] = field(default_factory=dict)
+    client_id: str = "compare"
+    others: tuple[str, ...] = ()
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The address of each."""
+        return (self.address, *self.others)
 
     def begin(self, prefix: str, base_ms: int) -> None:
         """Forget what was before: a new history, with names of its own."""
@@ -72,14 +79,15 @@ class Side:
         return symbol[1:] if symbol.startswith("=") else self.names.prefix + symbol
 
     def connection(self, name: str) -> Connection:
-        """A connection, opened on its first use."""
+        """A connection, opened on its first use; `0@2` is one to broker 2."""
         if name not in self.connections:
-            self.connections[name] = Connection(self.address)
+            broker = int(name.partition("@")[2] or 1)
+            self.connections[name] = Connection(self.brokers[broker - 1], self.client_id)
         return self.connections[name]
 
-    def call(self, key: ApiKey, version: int, request: Any) -> Any:
+    def call(self, key: ApiKey, version: int, request: Any, broker: int = 1) -> Any:
         """Ask on a connection that no step uses."""
-        return self.connection("aside").call(key, version, request)
+        return self.connection(f"aside@{broker}").call(key, version, request)
 
     def producer(self, symbol: str) -> Producer:
         """A producer by its symbol; unknown to the cluster until a step initialised it."""

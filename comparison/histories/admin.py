@@ -7,8 +7,17 @@ from comparison.histories.asked import Asked, Builder, Settle, Step
 from comparison.side import Side
 from protocol.apis import ApiKey
 from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -34,7 +43,9 @@ def _learn(side: Side, symbol: str, answer: Any) -> None:
 def create_topic(side: Side, step: Step) -> Asked:
     """CreateTopics of one topic."""
     configs = [CreatableTopicConfig(name, value) for name, value in step.get("configs", {}).items()]
-    topic = CreatableTopic(side.called(step["topic"]), step["partitions"], step.get("factor", 1), (), configs)
+    placed = [CreatableReplicaAssignment(index, each) for index, each in enumerate(step.get("assign", ()))]
+    count, factor = (-1, -1) if placed else (step["partitions"], step.get("factor", 1))
+    topic = CreatableTopic(side.called(step["topic"]), count, factor, placed, configs)
     request = CreateTopicsRequest([topic], PATIENCE_MS, step.get("validate", False))
     after = partial(_learn, side, step["topic"])
     return Asked(ApiKey.CREATE_TOPICS, step["v"], request, step["c"], after, Settle.METADATA)
@@ -54,7 +65,8 @@ def delete_topic(side: Side, step: Step) -> Asked:
 
 def create_partitions(side: Side, step: Step) -> Asked:
     """CreatePartitions: a topic gets more of them."""
-    topic = CreatePartitionsTopic(side.called(step["topic"]), step["count"], None)
+    placed = [CreatePartitionsAssignment(each) for each in step["assign"]] if "assign" in step else None
+    topic = CreatePartitionsTopic(side.called(step["topic"]), step["count"], placed)
     request = CreatePartitionsRequest([topic], PATIENCE_MS, step.get("validate", False))
     return Asked(ApiKey.CREATE_PARTITIONS, step["v"], request, step["c"], settle=Settle.METADATA)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from comparison.difference import Difference
 from comparison.exchange import Exchange
-from comparison.histories.settle import partitions_of
+from comparison.histories.settle import leader, partitions_of
 from comparison.plain import OFFSETS, TRANSACTIONS, coordinator_records, whole_batches
 from comparison.side import Side
 from protocol.apis import ApiKey
@@ -31,7 +31,8 @@ def topics_of(side: Side) -> dict[str, int]:
 def offset(side: Side, topic: str, partition: int, at: int) -> int:
     """An end of a partition's log, by the topic's full name."""
     request = ListOffsetsRequest(-1, [ListOffsetsTopic(topic, [ListOffsetsPartition(partition, at)])])
-    ((answer,),) = [each.partitions for each in side.call(ApiKey.LIST_OFFSETS, 7, request).topics]
+    told = side.call(ApiKey.LIST_OFFSETS, 7, request, leader(side, topic, partition))
+    ((answer,),) = [each.partitions for each in told.topics]
     found: int = answer.offset
     return found
 
@@ -39,7 +40,8 @@ def offset(side: Side, topic: str, partition: int, at: int) -> int:
 def _fetched(side: Side, topic: str, partition: int, position: int) -> PartitionData:
     asked = FetchTopic(topic, [FetchPartition(partition, position, 1 << 26)])
     request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 26, topics=[asked], session_epoch=-1)
-    ((answer,),) = [each.partitions for each in side.call(ApiKey.FETCH, 12, request).responses]
+    told = side.call(ApiKey.FETCH, 12, request, leader(side, topic, partition))
+    ((answer,),) = [each.partitions for each in told.responses]
     found: PartitionData = answer
     return found
 
@@ -63,7 +65,7 @@ def _log(side: Side, topic: str, partition: int) -> dict[str, Any]:
 
 def _producers(side: Side, topic: str, partition: int) -> Any:
     request = DescribeProducersRequest([TopicRequest(side.called(topic), [partition])])
-    return side.call(ApiKey.DESCRIBE_PRODUCERS, 0, request)
+    return side.call(ApiKey.DESCRIBE_PRODUCERS, 0, request, leader(side, side.called(topic), partition))
 
 
 def _coordinators_log(side: Side, since: Ends, topic: str, partition: int) -> list[dict[str, Any]]:

@@ -10,13 +10,16 @@ from comparison.exchange import Exchange
 from comparison.histories import admin, final, groups, looks, records, transactions
 from comparison.histories.asked import Asked, Builder, Settle, Step
 from comparison.histories.settle import (
+    STUCK_ALIKE_S,
     Restless,
     came_back,
+    coordinator,
     metadata_followed,
     patiently,
     requests_done,
-    transaction_ended,
+    transactions_ended,
 )
+from comparison.histories.spread import broker_of, in_sync
 from comparison.side import Side
 from protocol.apis import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest
@@ -84,6 +87,10 @@ class Player:
         if step["do"] == "restart":
             return self._restart(step)
         asked = [BUILDERS[step["do"]](side, step) for side in self.exchange.sides]
+        if self.exchange.sides[0].others:
+            broker = broker_of(self.exchange.sides[0], step)
+            for each in asked:
+                each.connection = f"{each.connection}@{broker}"
         first = asked[0]
         late = self._collect(first.connection)
         if late or first.connection in self._parked:
@@ -107,8 +114,10 @@ class Player:
             for side in self.exchange.sides:
                 side.close()
                 side.sessions.clear()
-                side.restart(step["clean"])  # type: ignore[misc]
+                side.restart(step["clean"], step.get("broker", 1))  # type: ignore[misc]
                 came_back(side)
+                if side.others:
+                    in_sync(side)
         return []
 
     def _read(self, number: int, asked: Sequence[Asked]) -> list[Difference]:
@@ -138,14 +147,19 @@ class Player:
         if asked.settle is Settle.CONNECTION:
             served = [{"served": requests_done(side, asked.connection)} for side in self.exchange.sides]
             return self.exchange.judged(str(number), asked.key.title, served)
-        restless = [_settle(side, asked) for side in self.exchange.sides]
-        return [Difference("Settle", asked.settle.value, restless[0], restless[-1])] if any(restless) else []
+        if asked.settle is Settle.TRANSACTION:
+            return transactions_ended(self.exchange.sides, asked.about)
+        if asked.settle is Settle.METADATA:
+            for side in self.exchange.sides:
+                metadata_followed(side)
+        return []
 
     # --- answers that wait for other members -------------------------------------------------------------------------
 
     def _group_settled(self, group: str) -> list[Difference]:
         """Take the answers that came, until all clusters are in the same state and owe none in it."""
         deadline = patiently(f"the group {group}")
+        alike_until = time.monotonic() + STUCK_ALIKE_S
         while True:
             found = [each for name in list(self._parked) for each in self._collect(name)]
             if found:
@@ -154,6 +168,8 @@ class Player:
             waiting = [WAITING[parked.asked[0].key] for parked in self._of(group)]
             if len(set(states)) == 1 and all(state == states[0] for state in waiting):
                 return []
+            if len(set(states)) == 1 and time.monotonic() > alike_until:
+                return []  # a request that was replaced by a later one is never answered, here and there
             deadline.check(f"{states}, waiting: {waiting}")
 
     def _of(self, group: str) -> list[_Parked]:
@@ -166,18 +182,6 @@ class Player:
             return []
         del self._parked[connection]
         return self._compare(parked.number, parked.asked)
-
-
-def _settle(side: Side, asked: Asked) -> str:
-    """Wait for what the step set going; what did not come to rest."""
-    try:
-        if asked.settle is Settle.METADATA:
-            metadata_followed(side)
-        elif asked.settle is Settle.TRANSACTION:
-            transaction_ended(side, asked.about)
-    except Restless as restless:
-        return str(restless)
-    return ""
 
 
 def _answer(side: Side, asked: Asked, *, send: bool = False) -> object:
@@ -198,6 +202,8 @@ def _answer(side: Side, asked: Asked, *, send: bool = False) -> object:
 
 
 def _state(side: Side, group: str) -> str:
-    (found,) = side.call(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest([side.called(group)])).groups
+    name = side.called(group)
+    asked = DescribeGroupsRequest([name])
+    (found,) = side.call(ApiKey.DESCRIBE_GROUPS, 5, asked, coordinator(side, name, 0)).groups
     state: str = found.group_state
     return state

@@ -13,6 +13,7 @@ from comparison.histories.generate import Generator
 from comparison.histories.play import Played, Player
 from comparison.histories.settle import common_versions, warmed_up
 from comparison.histories.shrink import shrunk
+from comparison.histories.spread import placed, spread
 
 LENGTH = 40
 MOST_PLAYS = 150
@@ -89,6 +90,8 @@ class Histories:
     def __init__(self, pair: Pair, run: str = "h") -> None:
         for side in pair.sides:
             warmed_up(side)
+            if side.others:
+                placed(side)
         self.pair, self.player = pair, Player(pair, run)
         self.versions = common_versions(*pair.sides)
 
@@ -96,7 +99,9 @@ class Histories:
         """Play a history for each seed; stops once so many differences were found that come each time."""
         report = Report(self.pair)
         for seed in seeds:
-            steps = Generator(self.versions, seed).history(length, restarts=restarts)
+            steps: Sequence[Step] = Generator(self.versions, seed).history(length, restarts=restarts)
+            if brokers := len(self.pair.sides[0].others):
+                steps = spread(steps, seed, 1 + brokers)
             played = self.player.play(steps)
             report.histories += 1
             report.steps += played.asked

@@ -5,9 +5,12 @@ before the markers are written. A history that ran on at once would compare mome
 """
 
 import time
+from collections.abc import Sequence
 from itertools import count
 
 from comparison.connection import Closed
+from comparison.difference import Difference
+from comparison.histories.asked import Settle
 from comparison.side import Side
 from protocol.apis import ApiKey
 from protocol.codec import known_versions
@@ -30,6 +33,8 @@ BELL = "comparison-bell"
 """A topic whose settings are rung: when the broker shows the new value, it has followed everything before."""
 TOPIC, SET = 2, 0
 PATIENCE_S = 8.0
+STUCK_ALIKE_S = 1.5
+"""Markers that a partition takes are written within milliseconds."""
 _ring = count(1_000_000)
 
 
@@ -66,24 +71,62 @@ def metadata_followed(side: Side, kind: int = TOPIC, name: str = BELL, setting: 
         resource = AlterConfigsResource(kind, name, [AlterableConfig(setting, SET, value)])
         side.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
         asked = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [setting])])
-        deadline = patiently("the broker follows its metadata")
-        while True:
-            (result,) = side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked).results
-            if result.configs and result.configs[0].value == value:
-                break
-            deadline.check()
+        deadline = patiently("the brokers follow their metadata")
+        for broker in range(1, len(side.brokers) + 1):
+            while True:
+                (result,) = side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked, broker).results
+                if result.configs and result.configs[0].value == value:
+                    break
+                deadline.check()
 
 
-def transaction_ended(side: Side, name: str) -> None:
-    """Return when a transactional id is in no state that its coordinator leaves by itself."""
-    request = DescribeTransactionsRequest([side.called(name)])
+def leader(side: Side, topic: str, partition: int) -> int:
+    """The broker that leads a partition, by the topic's full name; the first one where there is none."""
+    if not side.others:
+        return 1
+    (found,) = side.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)], False)).topics
+    led = (each.leader_id for each in found.partitions if each.partition_index == partition)
+    return max(next(led, 1), 1)
+
+
+def coordinator(side: Side, name: str, kind: int) -> int:
+    """The broker that coordinates a group (0) or a transactional id (1), by its full name."""
+    if not side.others:
+        return 1
+    request = FindCoordinatorRequest(name, kind, [name])
+    (found,) = side.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+    return max(int(found.node_id), 1)
+
+
+def transactions_ended(sides: Sequence[Side], name: str) -> list[Difference]:
+    """Return when a transactional id is in no state that its coordinators leave by themselves.
+
+    A coordinator whose markers are refused for good stays between its transaction's end and its completion. Where all
+    sides stay there, they are alike; where some do, that is the difference.
+    """
     deadline = patiently(f"the transaction of {name} ends")
+    alike_until = time.monotonic() + STUCK_ALIKE_S
     while True:
-        (state,) = side.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, request).transaction_states
-        passing = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
-        if state.error_code not in passing and not state.transaction_state.startswith("Prepare"):
-            return
-        deadline.check(state.transaction_state)
+        states = [_passing_state(side, name) for side in sides]
+        if not any(states):
+            return []
+        if all(states) and len(set(states)) == 1 and time.monotonic() > alike_until:
+            return []
+        try:
+            deadline.check()
+        except Restless:
+            return [Difference("Settle", Settle.TRANSACTION.value, states[0], states[-1])]
+
+
+def _passing_state(side: Side, name: str) -> str:
+    """The state that a coordinator leaves by itself; none where it is at rest."""
+    request = DescribeTransactionsRequest([side.called(name)])
+    broker = coordinator(side, side.called(name), 1)
+    (state,) = side.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, request, broker).transaction_states
+    if state.error_code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR):
+        return "loading"
+    told: str = state.transaction_state
+    return told if told.startswith("Prepare") else ""
 
 
 def requests_done(side: Side, connection: str) -> bool:
@@ -100,6 +143,7 @@ def warmed_up(side: Side) -> None:
     """Return when the cluster is ready: internal topics there, every coordinator loaded, the bell hung."""
     deadline = patiently("the coordinators load")
     side.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(BELL, 1, 1)], 15_000))
+    metadata_followed(side)
     for kind in (0, 1):
         while True:
             request = FindCoordinatorRequest("any", kind, ["any"])
@@ -130,10 +174,11 @@ def came_back(side: Side) -> None:
 def _answers_without_loading(side: Side, name: str, deadline: Deadline) -> None:
     waiting = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     for each in (name, None):  # ids of their own come from a block that the broker may be waiting for
-        while side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(each, 60_000)).error_code in waiting:
+        init = InitProducerIdRequest(each, 60_000)
+        while side.call(ApiKey.INIT_PRODUCER_ID, 4, init, coordinator(side, name, 1)).error_code in waiting:
             deadline.check()
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, None)])
-    while side.call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code in waiting:
+    while side.call(ApiKey.OFFSET_FETCH, 8, request, coordinator(side, name, 0)).groups[0].error_code in waiting:
         deadline.check()
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
-from tests.differential.targets import Kafka, Understudy, side
+from tests.differential.cluster import KafkaCluster
+from tests.differential.targets import KAFKA_SETTINGS, SETTINGS, THREE, Kafka, Understudy, side, sides
+from tests.serving import Server, start
 from tests.storage.kafka_tools import need_kafka
 
 REPORTS = pytest.StashKey[list[Report]]()
@@ -27,6 +29,23 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
             theirs.stop()
     finally:
         ours.stop()
+
+
+@pytest.fixture(scope="session")
+def histories_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
+    """Two clusters of three brokers each."""
+    need_kafka()
+    settings = {**KAFKA_SETTINGS, **THREE}
+    ours = Server(start(brokers=3, settings={**SETTINGS, **THREE}))
+    try:
+        theirs = KafkaCluster(tmp_path_factory.mktemp("three"), brokers=3, settings=settings)
+        try:
+            theirs.start()
+            yield Histories(Pair(*sides(theirs, ours)))
+        finally:
+            theirs.stop(clean=False)
+    finally:
+        ours.process.stop()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -5,7 +5,8 @@ from typing import Protocol
 
 from comparison.side import Side
 from tests.clients.targets import free_ports
-from tests.serving import start
+from tests.differential.cluster import KafkaCluster
+from tests.serving import Server, start
 from tests.storage.kafka_tools import RealBroker
 
 SETTINGS = {
@@ -19,17 +20,49 @@ SETTINGS = {
     "group.coordinator.append.linger.ms": "0",
 }
 """As short and few as both need them; nothing that happens by the clock shall happen between two looks."""
-KAFKA_SETTINGS = {**SETTINGS, "broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+KAFKA_SETTINGS = {
+    **SETTINGS,
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "controller.quorum.append.linger.ms": "0",
+}
+"""Its controller waits 25 ms for more to write; nobody else writes."""
+THREE = {
+    "offsets.topic.num.partitions": "3",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.num.partitions": "3",
+    "transaction.state.log.replication.factor": "3",
+    "auto.leader.rebalance.enable": "false",
+}
+"""Of clusters of three brokers, beside those."""
 
 
 def side(target: "Target") -> Side:
     """A target as histories see it; they may restart it."""
 
-    def restart(clean: bool) -> None:
+    def restart(clean: bool, _broker: int) -> None:
         target.stop(clean=clean)
         target.start()
 
     return Side(target.bootstrap, restart=restart)
+
+
+def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Side, Side]:
+    """Clusters of several brokers as histories see them; their brokers can be restarted one by one."""
+
+    def kafkas(clean: bool, broker: int) -> None:
+        kafka.stop(broker, clean=clean)
+        kafka.missed(broker)
+        kafka.start(broker)
+
+    def ours(clean: bool, broker: int) -> None:
+        understudy.control("POST", f"/v1/brokers/{broker}/{'stop' if clean else 'kill'}")
+        understudy.control("POST", f"/v1/brokers/{broker}/start")
+
+    return (
+        Side(kafka.addresses[0], others=kafka.addresses[1:], restart=kafkas),
+        Side(understudy.addresses[0], others=understudy.addresses[1:], restart=ours),
+    )
 
 
 class Target(Protocol):

@@ -52,6 +52,16 @@ def test_twenty_thousand_histories(histories: Histories, pytestconfig: pytest.Co
     check(histories, range(1_000, 21_000), pytestconfig)
 
 
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_histories_of_three_brokers(
+    histories_of_three: Histories, pytestconfig: pytest.Config, restarts: int
+) -> None:
+    """Leaders, coordinators and wrong brokers; one of them goes down, in good order or by SIGKILL, and comes back."""
+    check(histories_of_three, range(-2_000, -1_980 if restarts else -1_800), pytestconfig, restarts)
+
+
 @pytest.mark.interop
 @pytest.mark.parametrize("file", sorted(SAVED.glob("*.json")), ids=lambda file: file.stem)
 def test_what_once_differed(histories: Histories, file: Path) -> None:

@@ -1,0 +1,148 @@
+"""A real Apache Kafka of one or several brokers, whose brokers can be stopped, killed and started again by number."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from comparison.connection import Closed
+from comparison.side import Side
+from protocol.apis import ApiKey
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.clients.targets import free_ports, kafka_libs, wait_until
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+HEAP_MB = 384
+PATIENCE_S = 60.0
+QUICK = {
+    "controller.quorum.append.linger.ms": "0",
+    "broker.heartbeat.interval.ms": "300",
+    "group.coordinator.append.linger.ms": "0",
+    "log.cleaner.backoff.ms": "300",
+    "log.initial.task.delay.ms": "500",
+    "replica.fetch.wait.max.ms": "50",
+}
+"""No client can see these; they spare it from waiting for batches that nobody else fills."""
+
+
+class KafkaCluster:
+    """Brokers 1 to N; the first one is the controller too. Data outlive the processes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        brokers: int = 1,
+        settings: Mapping[str, str] | None = None,
+        features: Mapping[str, int] | None = None,
+        data_dir: Path | None = None,
+    ) -> None:
+        self._folder, self._count = folder, brokers
+        folder.mkdir(parents=True, exist_ok=True)
+        ports = free_ports(brokers + 1)
+        self.addresses = tuple(f"127.0.0.1:{port}" for port in ports[:brokers])
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        for node in range(1, brokers + 1):
+            data = data_dir or folder / f"data-{node}"
+            lines = _properties(node, ports[node - 1], ports[-1], min(brokers, 3), data) | QUICK | dict(settings or {})
+            self._file(node).write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        levels = [word for name, level in (features or {}).items() for word in ("--feature", f"{name}={level}")]
+        if data_dir is None or not (data_dir / "meta.properties").exists():
+            self._format(levels)
+
+    def _file(self, node: int) -> Path:
+        return self._folder / f"server-{node}.properties"
+
+    def _format(self, levels: list[str]) -> None:
+        """All directories at the same time: each takes a JVM's start."""
+        tool = [*_java(64), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, *levels]
+        nodes = range(1, self._count + 1)
+        output = (self._folder / "format.log").open("ab")
+        with output:
+            running = [subprocess.Popen([*tool, "-c", self._file(n)], stdout=output, stderr=output) for n in nodes]
+            if any([each.wait(PATIENCE_S) for each in running]):  # noqa: C419 - waits for all of them
+                raise RuntimeError((self._folder / "format.log").read_text())
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The addresses of those that run."""
+        return tuple(self.addresses[node - 1] for node in sorted(self._processes))
+
+    @property
+    def log(self) -> Path:
+        """What the brokers say."""
+        return self._folder / "brokers.log"
+
+    def start(self, broker: int | None = None) -> None:
+        """Start a broker, or all; returns when each tells of all that run and has producer ids. Twice is harmless."""
+        for node in range(1, self._count + 1) if broker is None else [broker]:
+            if node not in self._processes:
+                with self.log.open("ab") as output:
+                    command = [*_java(HEAP_MB), "kafka.Kafka", str(self._file(node))]
+                    self._processes[node] = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        for node, process in self._processes.items():
+            wait_until(lambda node=node: self._is_ready(node), PATIENCE_S, process, self.log)  # type: ignore[misc]
+
+    def _is_ready(self, node: int) -> bool:
+        side = Side(self.addresses[node - 1])
+        try:
+            found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
+            given = side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 60_000))
+        except (OSError, Closed):
+            return False
+        finally:
+            side.close()
+        return {each.broker_id for each in found} >= self._processes.keys() and not given.error_code
+
+    def stop(self, broker: int | None = None, *, clean: bool = True) -> None:
+        """End a broker, or all, the controller last; in good order or by SIGKILL."""
+        for node in [broker] if broker is not None else sorted(self._processes, reverse=True):
+            process = self._processes.pop(node, None)
+            if process is not None:
+                process.send_signal(signal.SIGTERM if clean else signal.SIGKILL)
+                process.wait(PATIENCE_S)
+
+    def missed(self, broker: int) -> bool:
+        """Wait until nobody tells of a broker that is down; whether it came to that."""
+        deadline = time.monotonic() + PATIENCE_S
+        pause = threading.Event()
+        while time.monotonic() < deadline:
+            for node in self._processes:
+                side = Side(self.addresses[node - 1])
+                found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
+                side.close()
+                if broker in {each.broker_id for each in found}:
+                    break
+            else:
+                return True
+            pause.wait(0.05)
+        return False
+
+
+def _java(heap_mb: int) -> list[str]:
+    flags = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    level = os.environ.get("KAFKA_LOG_LEVEL", "warn")
+    return ["java", *flags, f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}", "-cp", f"{kafka_libs()}/*"]
+
+
+def _properties(node: int, port: int, controller: int, replicas: int, data: Path) -> dict[str, str]:
+    first = node == 1
+    return {
+        "process.roles": "broker,controller" if first else "broker",
+        "node.id": str(node),
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://127.0.0.1:{controller}" if first else ""),
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": str(data),
+        "offsets.topic.replication.factor": str(replicas),
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "4",
+    }
