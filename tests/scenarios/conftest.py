@@ -1,157 +1,145 @@
-"""``TARGET=kafka pytest tests/scenarios/core tests/scenarios/groups``: the same rows, asked of a real Apache Kafka.
-
-What steers a cluster (its clock, faults, brokers killed by the control plane) no Kafka can be asked for: such a row is
-skipped there as `steered`. Scenarios that run a cluster inside the test's own loop (transactions) know nothing of this.
-"""
+"""``TARGET=kafka pytest tests/scenarios``: the same rows, asked of a real Apache Kafka (``on_kafka``)."""
 
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from comparison.histories.settle import metadata_followed
-from comparison.side import Side
-from protocol.apis import ApiKey
-from protocol.messages.delete_groups import DeleteGroupsRequest
-from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from protocol.messages.list_groups import ListGroupsRequest
-from protocol.messages.metadata import MetadataRequest
-from tests.clients import targets
 from tests.conftest import BrokerWith
-from tests.serving import Server, Servers
-from tests.wire import PATIENCE_S, Wire
+from tests.scenarios import on_kafka
+from tests.scenarios.on_kafka import TARGET, OnKafka, kafkas
+from tests.serving import Server, start
 
-TARGET = os.environ.get("TARGET", "understudy")
-MOST_CLUSTERS = 2
-CLIENT_METRICS = 16
-FOLLOWED = {
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.CREATE_PARTITIONS,
-    ApiKey.ALTER_CONFIGS,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS,
-}
-STEERED, OURS_ALONE = "steered", "ours alone"
+OUTCOMES = pytest.StashKey[dict[str, tuple[str, str]]]()
 
 
-def settled(address: str) -> None:
-    """Return when a broker has followed its metadata; a subscription of client metrics is what is rung."""
-    side = Side(address)
-    metadata_followed(side, CLIENT_METRICS, "bell", "interval.ms")
-    side.close()
+class Lasting(Protocol):
+    """One broker that can be stopped and started over its data, with these settings."""
+
+    server: Server
+
+    def restart(self) -> Server:
+        """Stop and start, in good order; time stands still."""
+        ...
 
 
-class PatientWire(Wire):
-    """A connection that comes back from an administrator's request when the broker has done it."""
+class LastingUnderstudy:
+    """Ours."""
 
-    def call(self, key: ApiKey, version: int, request: Any) -> Any:
-        """As any wire, and then some."""
-        answer = super().call(key, version, request)
-        if key in FOLLOWED:
-            host, port = self.socket.getpeername()[:2]
-            settled(f"{host}:{port}")
-        return answer
+    def __init__(self, data_dir: Path, settings: dict[str, object]) -> None:
+        self._options = {"settings": settings, "data_dir": data_dir}
+        self.server = self._start()
 
-
-class OnKafka(Server):
-    """A real cluster behind the interface that the rows use."""
-
-    def __init__(self, cluster: targets.Target) -> None:
-        self._cluster, self.opened = cluster, []
-
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """Of each broker."""
-        return tuple(self._cluster.bootstrap_servers)
-
-    @property
-    def pid(self) -> int:
-        """No row may look into Kafka's process."""
-        pytest.skip(OURS_ALONE)
-
-    def wire(self, broker: int = 1, *, client_id: str | None = "test", patience_s: float = PATIENCE_S) -> Wire:
-        """A connection to a broker, closed when the test is over."""
-        made = PatientWire(self.addresses[broker - 1], client_id, patience_s)
-        self.opened.append(made)
-        return made
-
-    def control(self, *_arguments: Any, **_more: Any) -> Any:
-        """There is no control plane."""
-        pytest.skip(STEERED)
-
-    def log_position(self) -> int:
-        """What we log is ours."""
-        pytest.skip(OURS_ALONE)
-
-    def reset(self) -> None:
-        """Without topics and groups, as if it had just started."""
-        for address in self.addresses:
-            side = Side(address)
-            groups = [each.group_id for each in side.call(ApiKey.LIST_GROUPS, 4, ListGroupsRequest()).groups]
-            side.call(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups))
-            side.close()
-        side = Side(self.addresses[0])
-        found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
-        names = [DeleteTopicState(each.name) for each in found if not each.is_internal]
-        side.call(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=10_000, topics=names))
-        side.close()
-        for address in self.addresses:
-            settled(address)
-
-    def close(self) -> None:
-        """End it."""
-        self.finish_test()
-        self._cluster.close()
-
-
-class Kafkas(Servers):
-    """Real clusters, by set-up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._clusters: dict[str, OnKafka] = {}
-
-    def fresh(self, **options: Any) -> Server:
-        """A cluster with these settings and so many brokers, without topics and groups."""
-        if set(options) - {"settings", "brokers"}:
-            pytest.skip(OURS_ALONE)
-        name = json.dumps(options, sort_keys=True)
-        server = self._clusters.pop(name, None)
-        if server is None:
-            while len(self._clusters) >= MOST_CLUSTERS:
-                self._clusters.pop(next(iter(self._clusters))).close()
-            settings = {key: str(value) for key, value in options.get("settings", {}).items()}
-            server = OnKafka(targets.start(options.get("brokers", 1), "kafka", settings))
-        self._clusters[name] = server
-        server.reset()
+    def _start(self) -> Server:
+        server = Server(start(**self._options))
+        server.freeze()
         return server
 
-    def finish_test(self) -> None:
-        """Hang up whatever the test opened, anywhere."""
-        for server in self._clusters.values():
-            server.finish_test()
+    def stop(self) -> None:
+        """Stop it."""
+        self.server.finish_test()
+        self.server.process.stop()
 
-    def close(self) -> None:
-        """End all of them."""
-        for server in self._clusters.values():
-            server.close()
-        self._clusters.clear()
+    def restart(self) -> Server:
+        """Stop and start."""
+        self.stop()
+        self.server = self._start()
+        return self.server
 
 
-@pytest.fixture(scope="session")
-def kafkas() -> Iterator[Kafkas]:
-    """The session's real clusters."""
-    running = Kafkas()
-    yield running
-    running.close()
+class LastingKafka:
+    """A real one."""
+
+    def __init__(self, server: OnKafka) -> None:
+        self._kafka = server
+        self.server: Server = server
+
+    def restart(self) -> Server:
+        """Stop and start."""
+        self._kafka.finish_test()
+        for verb in ("stop", "start"):
+            self._kafka.control("POST", f"/v1/brokers/1/{verb}")
+        return self.server
+
+
+class LastingWith(Protocol):
+    """``lasting_with({...})``: a broker with these settings that outlives a restart."""
+
+    def __call__(self, settings: dict[str, object]) -> Lasting:
+        """Start it."""
+        ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def real_clusters() -> Iterator[None]:
+    """End the session's real clusters, if there are any."""
+    yield
+    on_kafka.end()
 
 
 if TARGET == "kafka":
 
     @pytest.fixture
-    def broker_with(kafkas: Kafkas) -> Iterator[BrokerWith]:
+    def broker_with() -> Iterator[BrokerWith]:
         """A factory of real clusters."""
-        yield kafkas.fresh
-        kafkas.finish_test()
+        yield kafkas().fresh
+        kafkas().finish_test()
+
+    @pytest.fixture
+    def lasting_with() -> Iterator[LastingWith]:
+        """A factory of real brokers."""
+
+        def started(settings: dict[str, object]) -> Lasting:
+            return LastingKafka(kafkas().fresh(settings=settings))
+
+        yield started
+        kafkas().finish_test()
+
+else:
+
+    @pytest.fixture
+    def lasting_with(tmp_path: Path) -> Iterator[LastingWith]:
+        """A factory of brokers of ours, each over a directory of its own."""
+        running: list[LastingUnderstudy] = []
+
+        def started(settings: dict[str, object]) -> Lasting:
+            running.append(LastingUnderstudy(tmp_path / str(len(running)), settings))
+            return running[-1]
+
+        yield started
+        for each in running:
+            each.stop()
+
+
+# --- what came of each test, for the ledger (tests/differential/rows.py) --------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to note outcomes, if somebody wants them."""
+    if os.environ.get("ROWS_FILE"):
+        config.stash[OUTCOMES] = {}
+        config.pluginmanager.register(Noting(config.stash[OUTCOMES]))
+
+
+class Noting:
+    """Notes the outcome of each test, and why it was skipped or failed."""
+
+    def __init__(self, outcomes: dict[str, tuple[str, str]]) -> None:
+        self._outcomes = outcomes
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test that fails or is skipped in its set-up has no call."""
+        if report.when == "call" or not report.passed:
+            why = ""
+            if report.skipped and isinstance(report.longrepr, tuple):
+                why = report.longrepr[2].removeprefix("Skipped: ")
+            elif report.failed:
+                why = str(report.longreprtext).strip().splitlines()[-1][:200]
+            self._outcomes[report.nodeid] = (report.outcome, why)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write them down."""
+        Path(os.environ["ROWS_FILE"]).write_text(json.dumps(self._outcomes), encoding="utf-8")

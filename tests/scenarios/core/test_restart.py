@@ -7,6 +7,7 @@ import pytest
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.scenarios.core.asking import created
+from tests.scenarios.on_kafka import TARGET, ours_alone
 from tests.serving import Server, start
 
 
@@ -20,6 +21,8 @@ def _leader_epoch(server: Server, name: str) -> int:
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_seed_draws_other_ids_in_another_life(tmp_path: Path, clean: bool) -> None:
     """A topic made after a restart has an id of its own; and the broker is new to its cluster: epochs go on by two."""
+    if TARGET == "kafka":
+        ours_alone("a seed")
     ids = []
     for life in range(3):
         server = Server(start(data_dir=tmp_path / "data", seed=7))

@@ -22,7 +22,7 @@ from tests.serving import Server, until
 from tests.wire import Wire
 
 G = "g"
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     "offsets.topic.replication.factor": 1,
     "offsets.topic.num.partitions": 4,
     "group.initial.rebalance.delay.ms": 0,
@@ -56,12 +56,25 @@ class Member:
     member_id: str = ""
     generation: int = -1
     last: JoinGroupResponse = field(default_factory=JoinGroupResponse)
+    protocols: tuple[str, ...] = ("range",)
+    protocol_type: str = "consumer"
 
     def _join_request(self) -> JoinGroupRequest:
-        protocols = [JoinGroupRequestProtocol("range", self.metadata)]
+        protocols = [JoinGroupRequestProtocol(name, self.metadata) for name in self.protocols]
         return JoinGroupRequest(
-            self.group_id, self.session_ms, self.member_id, "consumer", protocols, self.rebalance_ms, self.instance_id
+            self.group_id,
+            self.session_ms,
+            self.member_id,
+            self.protocol_type,
+            protocols,
+            self.rebalance_ms,
+            self.instance_id,
         )
+
+    def refused(self, version: int = 9) -> tuple[int, str]:
+        """JoinGroup that is answered at once: the code, and the member id that it tells."""
+        answer = self.wire.call(ApiKey.JOIN_GROUP, version, self._join_request())
+        return int(answer.error_code), answer.member_id
 
     def start(self) -> None:
         """Send JoinGroup; a dynamic member without an id gets one first."""
@@ -97,6 +110,14 @@ class Member:
         request = HeartbeatRequest(self.group_id, self.generation, self.member_id, self.instance_id)
         answer: ErrorCode = self.wire.call(ApiKey.HEARTBEAT, 4, request).error_code
         return answer
+
+    def beat(self, generation: int | None = None, member_id: str | None = None) -> int:
+        """Heartbeat, perhaps of another generation or member; the code."""
+        who = self.member_id if member_id is None else member_id
+        request = HeartbeatRequest(
+            self.group_id, self.generation if generation is None else generation, who, self.instance_id
+        )
+        return int(self.wire.call(ApiKey.HEARTBEAT, 4, request).error_code)
 
     def leave(self) -> None:
         """Send LeaveGroup."""

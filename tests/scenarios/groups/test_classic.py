@@ -3,9 +3,6 @@
 All rows stand at the coordinator's machine too, in tests/coordination/group.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from protocol.apis import ApiKey
@@ -13,6 +10,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.list_groups import ListGroupsRequest
 from tests.conftest import BrokerWith
+from tests.scenarios.conftest import Lasting, LastingWith
 from tests.scenarios.groups.members import (
     SETTINGS,
     Member,
@@ -23,7 +21,7 @@ from tests.scenarios.groups.members import (
     see_members,
     see_state,
 )
-from tests.serving import Server, start
+from tests.serving import Server
 
 
 @pytest.fixture
@@ -35,35 +33,9 @@ def server(broker_with: BrokerWith) -> Server:
 
 
 @pytest.fixture
-def lasting(tmp_path: Path) -> Iterator["Lasting"]:
+def lasting(lasting_with: LastingWith) -> Lasting:
     """A broker that can be stopped and started over its data."""
-    running = Lasting(tmp_path)
-    yield running
-    running.stop()
-
-
-class Lasting:
-    """One broker over a data directory."""
-
-    def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
-        self.server = self._start()
-
-    def _start(self) -> Server:
-        server = Server(start(settings=SETTINGS, data_dir=self._data_dir))
-        server.freeze()
-        return server
-
-    def stop(self) -> None:
-        """Stop it, cleanly."""
-        self.server.finish_test()
-        self.server.process.stop()
-
-    def restart(self) -> Server:
-        """Stop and start."""
-        self.stop()
-        self.server = self._start()
-        return self.server
+    return lasting_with(SETTINGS)
 
 
 def test_CLS_10_members_are_collected_for_a_while(broker_with: BrokerWith) -> None:

@@ -3,8 +3,9 @@
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,12 +22,21 @@ from protocol.messages.describe_transactions import DescribeTransactionsRequest,
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.records.records import Record, build_batch, read_records
-from tests.scenarios.transactions.partitions import BAR, FOO, LOG, Partitions
-from tests.scenarios.transactions.stage import running
+from tests.scenarios.on_kafka import TARGET
+from tests.scenarios.transactions import kafka_stage
+from tests.scenarios.transactions.partitions import BAR, FOO, LOG, Partitions, logged_in
+from tests.scenarios.transactions.stage import Stage, running
 
 Given = tuple[int, int, int]
 """Error code, producer id, epoch."""
 Parts = Mapping[str, Sequence[int]]
+
+
+def on_target(**options: Any) -> AbstractAsyncContextManager[Stage]:
+    """A stage with these options of ``running``; with ``TARGET=kafka`` over a real one, which has the same calls."""
+    if TARGET == "kafka":
+        return cast("AbstractAsyncContextManager[Stage]", kafka_stage.running(**options))
+    return running(**options)
 
 
 def on_cluster(**options: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
@@ -37,7 +47,7 @@ def on_cluster(**options: Any) -> Callable[[Callable[..., Awaitable[None]]], Cal
         @functools.wraps(test)
         async def run(**arguments: Any) -> None:
             failure: BaseException | None = None
-            async with running(**options) as stage:
+            async with on_target(**options) as stage:
                 try:
                     await test(Client(stage), **arguments)
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - told as it is, not as a part of the task group's failure
@@ -82,9 +92,9 @@ class Client(Partitions):
     async def at_epoch(self, epoch: int, name: str = "tx") -> tuple[int, int]:
         """A producer at that epoch, steered there."""
         await self.new(name)
-        runtime = self.cluster.nodes[await self.coordinator(name)].transactions_for(name)
-        await runtime.ask(lambda machine, now_ms, to: machine.set_epoch(name, epoch, now_ms, to))
-        return runtime.machine.transactions[name].producer_id, epoch
+        given = await self.stage.set_epoch(name, epoch, await self.coordinator(name))
+        self.hang_up()  # it may have taken a restart
+        return given
 
     async def add(
         self, producer: tuple[int, int], parts: Parts, name: str = "tx", *, v: int = 3
@@ -163,7 +173,7 @@ class Client(Partitions):
 
     async def log(self, name: str = "tx") -> list[TransactionRecord | TransactionTombstone]:
         """The records of an id in the transaction log, oldest first."""
-        index = self.cluster.nodes[1].coordinating_partition(LOG, name)
+        index = logged_in(name)
         found = []
         for batch in (await self.read(LOG, partition=index)).batches:
             for record in () if batch.is_control else read_records(batch):
@@ -181,7 +191,7 @@ class Client(Partitions):
 
     async def move(self, name: str, broker: int) -> int:
         """Let another broker coordinate an id, by reassigning its partition of the log; the new leader epoch."""
-        index = self.cluster.nodes[1].coordinating_partition(LOG, name)
+        index = logged_in(name)
         return await self.reassign(LOG, index, [broker])
 
     async def plant(self, topic: str, partition: int, *records: tuple[bytes, bytes | None]) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from broker.cluster import Cluster
+from broker.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -30,10 +32,17 @@ from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMa
 from protocol.records.batch import RecordBatch, batches
 from protocol.records.control import parse_marker
 from protocol.records.records import Record, build_batch, read_records
-from tests.scenarios.transactions.stage import AsyncWire, Stage
+from tests.scenarios.transactions.stage import SETTINGS, AsyncWire, Stage
 
 FOO, BAR, OFFSETS, LOG = "foo", "bar", "__consumer_offsets", "__transaction_state"
 COMMITTED, UNCOMMITTED = 1, 0
+MOST_QUESTIONS = 500
+"""Until a coordinator is there: a real Kafka takes its time to make its topic."""
+
+
+def logged_in(name: str) -> int:
+    """The partition of the transaction log that an id has here."""
+    return partition_for(name, int(SETTINGS["transaction.state.log.num.partitions"]))
 
 
 def values_of(batch: RecordBatch) -> list[bytes | None]:
@@ -86,8 +95,13 @@ class Partitions:
     """Asks brokers, found by what the cluster knows."""
 
     def __init__(self, stage: Stage, client_id: str = "client") -> None:
-        self.stage, self.cluster, self.client_id = stage, stage.cluster, client_id
+        self.stage, self.client_id = stage, client_id
         self._wires: dict[int, AsyncWire] = {}
+
+    @property
+    def cluster(self) -> Cluster:
+        """What is inside; a real Kafka lets nobody look there, and the row is skipped."""
+        return self.stage.cluster
 
     # --- the way to a broker -----------------------------------------------------------------------------------------
 
@@ -106,7 +120,7 @@ class Partitions:
     async def coordinator(self, key: str, kind: int = 1) -> int:
         """The broker that coordinates a transactional id (1) or a group (0)."""
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-        for _ in range(5):
+        for _ in range(MOST_QUESTIONS):
             (found,) = (await (await self.at()).call(ApiKey.FIND_COORDINATOR, 4, request)).coordinators
             if not found.error_code:
                 return int(found.node_id)
@@ -115,9 +129,7 @@ class Partitions:
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """The broker that leads a partition."""
-        found = self.cluster.image.partition(topic, partition)
-        assert found is not None
-        return int(found.leader)
+        return self.stage.leader(topic, partition)
 
     async def reassign(self, topic: str, partition: int, brokers: list[int]) -> int:
         """AlterPartitionReassignments; the leader epoch after it."""
@@ -126,11 +138,7 @@ class Partitions:
         answer = await self.ask(1, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
         assert not answer.error_code, answer
         assert not answer.responses[0].partitions[0].error_code, answer
-        await self.stage.pass_time(0)
-        found = self.cluster.image.partition(topic, partition)
-        assert found is not None
-        assert (found.replicas, found.leader) == (tuple(brokers), brokers[0])
-        return found.leader_epoch
+        return await self.stage.moved(topic, partition, brokers)
 
     async def ask(self, broker: int, key: ApiKey, version: int, request: Any) -> Any:
         """One request to one broker."""

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import anyio
 
@@ -78,7 +79,7 @@ class Stage:
 
     async def connect(self, broker: int = 1, client_id: str = "client") -> AsyncWire:
         """A connection to one broker."""
-        host, port = self.cluster.bootstrap[broker - 1]
+        host, port = self.bootstrap[broker - 1]
         wire = AsyncWire(*await asyncio.open_connection(host, port), client_id)
         self._open.append(wire)
         return wire
@@ -87,11 +88,56 @@ class Stage:
         """Push the clock; what became due has run."""
         await self.clock.push(ms)
 
+    @property
+    def bootstrap(self) -> list[tuple[str, int]]:
+        """Host and port of each broker."""
+        return list(self.cluster.bootstrap)
+
     async def restart(self, broker: int = 1, *, clean: bool = False) -> None:
         """Kill or stop a broker and start it again; nobody has noticed that it was gone."""
         lifecycle, node = self.cluster.lifecycle, self.cluster.nodes[broker]
         (lifecycle.stop if clean else lifecycle.kill)(node)
         await lifecycle.start(node)
+
+    def kill(self, broker: int) -> None:
+        """Without a word; nobody has noticed yet."""
+        self.cluster.lifecycle.kill(self.cluster.nodes[broker])
+
+    async def start(self, broker: int) -> None:
+        """Start a broker that is down."""
+        await self.cluster.lifecycle.start(self.cluster.nodes[broker])
+
+    def topic_names(self) -> set[str]:
+        """Of all topics."""
+        return set(self.cluster.image.topics)
+
+    def topic_id(self, topic: str) -> UUID:
+        """Its id."""
+        return self.cluster.image.topics[topic].id
+
+    def leader(self, topic: str, index: int) -> int:
+        """The broker that leads a partition."""
+        found = self.cluster.image.partition(topic, index)
+        assert found is not None
+        return int(found.leader)
+
+    async def moved(self, topic: str, index: int, brokers: list[int]) -> int:
+        """After a partition was reassigned to these brokers, of which the first one leads: the leader epoch."""
+        await self.pass_time(0)
+        found = self.cluster.image.partition(topic, index)
+        assert found is not None
+        assert (found.replicas, found.leader) == (tuple(brokers), brokers[0])
+        return found.leader_epoch
+
+    async def set_epoch(self, name: str, epoch: int, broker: int) -> tuple[int, int]:
+        """An initialised producer at that epoch."""
+        runtime = self.cluster.nodes[broker].transactions_for(name)
+        await runtime.ask(lambda machine, now_ms, to: machine.set_epoch(name, epoch, now_ms, to))
+        return runtime.machine.transactions[name].producer_id, epoch
+
+    async def clean(self) -> None:
+        """Compact."""
+        await self.cluster.upkeep.run_cleaner()
 
     def close(self) -> None:
         """Hang up everywhere."""

@@ -12,7 +12,7 @@ from protocol.messages.list_transactions import ListTransactionsRequest
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from protocol.records.records import read_records
 from tests.scenarios.transactions.client import Client, on_cluster
-from tests.scenarios.transactions.partitions import BAR, FOO, LOG
+from tests.scenarios.transactions.partitions import BAR, FOO, LOG, logged_in
 
 TOPIC = 2
 
@@ -86,13 +86,13 @@ async def test_MRK_10_a_silent_leader_is_waited_for(c: Client) -> None:
     producer = await c.new(name)
     for topic in (FOO, BAR):
         await c.sent(topic, producer=producer, sequence=0, name=name)
-    c.cluster.lifecycle.kill(c.cluster.nodes[2])
+    c.stage.kill(2)
     assert (await c.end(producer, name=name))[0] == 0
     await c.stage.pass_time(3_000)
     assert await c.parts(name) == {(BAR, 0)}
     assert (await c.state(name))[0] == "PrepareCommit"
     assert await c.markers() == [(producer[0], 1, "COMMIT")]
-    await c.cluster.lifecycle.start(c.cluster.nodes[2])
+    await c.stage.start(2)
     await c.stage.pass_time(1_000)
     assert (await c.state(name))[0] == "CompleteCommit"
     c.hang_up()
@@ -106,11 +106,11 @@ async def test_MRK_10_a_fenced_leader_is_left_out(c: Client) -> None:
     name = await c.coordinated_by(1)
     producer = await c.new(name)
     await c.sent(BAR, producer=producer, sequence=0, name=name)
-    c.cluster.lifecycle.kill(c.cluster.nodes[2])
+    c.stage.kill(2)
     assert (await c.end(producer, name=name))[0] == 0
     await c.stage.pass_time(10_000)
     assert (await c.state(name))[0] == "CompleteCommit"
-    await c.cluster.lifecycle.start(c.cluster.nodes[2])
+    await c.stage.start(2)
     await c.settle()
     c.hang_up()
     assert await c.markers(BAR) == []
@@ -221,7 +221,7 @@ async def test_FC_02_many_keys_at_once(c: Client) -> None:
     """Each has the leader of its own partition."""
     await c.coordinator("a")
     answer = await found(c, key_type=1, coordinator_keys=["a", "b"])
-    led = {key: c.leader(LOG, c.cluster.nodes[1].coordinating_partition(LOG, key)) for key in ("a", "b")}
+    led = {key: c.leader(LOG, logged_in(key)) for key in ("a", "b")}
     assert {each.key: each.node_id for each in answer.coordinators} == led
 
 
@@ -245,14 +245,14 @@ async def test_LSO_03_a_marker_that_is_not_replicated(c: Client) -> None:
     name = await c.coordinated_by(1)
     producer = await c.new(name)
     await c.sent(producer=producer, sequence=0, name=name)
-    c.cluster.lifecycle.kill(c.cluster.nodes[2])
+    c.stage.kill(2)
     marker = WritableTxnMarker(*producer, True, [WritableTxnMarkerTopic(FOO, [0])], 0)
     wire = await c.stage.connect(1)
     wire.send(ApiKey.WRITE_TXN_MARKERS, 1, WriteTxnMarkersRequest([marker]))
     answer = asyncio.ensure_future(wire.answer())
     assert (await c.end_of(), await c.stable()) == (3, 0)
     assert not answer.done()
-    await c.cluster.lifecycle.start(c.cluster.nodes[2])
+    await c.stage.start(2)
     await c.settle()
     assert (await answer).markers[0].topics[0].partitions[0].error_code == 0
     assert (await c.end_of(), await c.stable()) == (4, 4)

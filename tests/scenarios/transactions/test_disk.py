@@ -9,9 +9,8 @@ from crc32c import crc32c
 from broker.node import java_hash, partition_for
 from protocol.log_records.transaction import TransactionRecord, TransactionState, encode
 from protocol.records.records import read_records
-from tests.scenarios.transactions.client import Client, on_cluster
+from tests.scenarios.transactions.client import Client, on_cluster, on_target
 from tests.scenarios.transactions.partitions import COMMITTED, FOO, LOG
-from tests.scenarios.transactions.stage import running
 
 S = TransactionState
 
@@ -27,7 +26,7 @@ def snapshot(path: Path) -> dict[int, tuple[int, ...]]:
 
 async def test_DSK_02_the_index_of_aborted_transactions(tmp_path: Path) -> None:
     """Entries of 34 bytes: producer, first offset, marker, and where the next open transaction began."""
-    async with running(topics={FOO: 1}, data_dir=tmp_path) as stage:
+    async with on_target(topics={FOO: 1}, data_dir=tmp_path) as stage:
         c = Client(stage)
         producers = {name: await c.new(name) for name in ("one", "other", "kept")}
         for name in ("one", "other"):
@@ -46,7 +45,7 @@ async def test_DSK_02_the_index_of_aborted_transactions(tmp_path: Path) -> None:
 
 async def test_DSK_03_04_the_newest_snapshot_is_broken(tmp_path: Path) -> None:
     """A clean stop writes one; where it cannot be read, the log says the same."""
-    async with running(topics={FOO: 1}, data_dir=tmp_path) as stage:
+    async with on_target(topics={FOO: 1}, data_dir=tmp_path) as stage:
         c = Client(stage)
         plain, open_one = await c.new(None), await c.new()
         await c.sent(producer=plain, sequence=0)
@@ -61,7 +60,7 @@ async def test_DSK_03_04_the_newest_snapshot_is_broken(tmp_path: Path) -> None:
     broken = bytearray(newest.read_bytes())
     broken[-1] ^= 255
     newest.write_bytes(broken)
-    async with running(data_dir=tmp_path) as stage:
+    async with on_target(data_dir=tmp_path) as stage:
         c = Client(stage)
         assert await c.producers() == before
         assert await c.stable() == 3

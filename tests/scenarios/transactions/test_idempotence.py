@@ -196,5 +196,5 @@ async def test_ACK_02_the_wrong_broker_names_the_right_one(c: Client) -> None:
     response = await c.produce_many({(FOO, 0): c.batch(THREE)}, v=10, broker=3 - leader)
     answer = response.responses[0].partition_responses[0]
     assert (code(answer), answer.base_offset, answer.current_leader.leader_id) == (6, -1, leader)
-    host, port = c.cluster.bootstrap[leader - 1]
+    host, port = c.stage.bootstrap[leader - 1]
     assert [(each.node_id, each.host, each.port) for each in response.node_endpoints] == [(leader, host, port)]

@@ -18,7 +18,7 @@ async def test_IPI_01_any_broker_serves_idempotent_producers(c: Client) -> None:
     given = [await c.init(None, broker=broker) for broker in (1, 2, 1, 2)]
     assert [(code, epoch) for code, _, epoch in given] == [(0, 0)] * 4
     assert len({producer_id for _, producer_id, _ in given}) == 4
-    assert LOG not in c.cluster.image.topics
+    assert LOG not in c.stage.topic_names()
 
 
 @on_cluster()

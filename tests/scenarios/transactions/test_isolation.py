@@ -113,7 +113,7 @@ async def test_FET_06_a_long_poll_waits_for_the_marker(c: Client) -> None:
 @on_cluster()
 async def test_an_isolation_level_that_nobody_knows(c: Client, version: int) -> None:
     """D.11: the whole request fails."""
-    topic_id = c.cluster.image.topics[FOO].id
+    topic_id = c.stage.topic_id(FOO)
     wanted = FetchTopic(FOO, [FetchPartition(0, 0, 1)], topic_id)
     answer = await c.ask(1, ApiKey.FETCH, version, FetchRequest(-1, 0, 0, 1, 2, [wanted]))
     assert answer.error_code == -1
@@ -181,7 +181,7 @@ async def test_CMP_01_compaction_takes_what_was_aborted(c: Client) -> None:
     for number in range(3):
         await c.stage.pass_time(400)
         await c.sent("keyed", [(b"a", b"%d" % (number + 2))])
-    await c.cluster.upkeep.run_cleaner()
+    await c.stage.clean()
     found = await c.read("keyed")
     assert b"bad" not in found.values
     assert b"1" not in found.values

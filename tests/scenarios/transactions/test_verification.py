@@ -36,7 +36,7 @@ async def test_VER_03_an_open_partition_needs_no_coordinator(c: Client) -> None:
     await c.add(producer, {FOO: [0]}, name)
     await c.sent(producer=producer, sequence=0, name=name, v=11)
     await c.sent(BAR, producer=producer, sequence=0, name=name)
-    c.cluster.lifecycle.kill(c.cluster.nodes[2])
+    c.stage.kill(2)
     assert await c.sent(producer=producer, sequence=3, name=name, v=11) == 3
     assert await c.sent(BAR, producer=producer, sequence=3, name=name) == 3
     answer = await c.produce(producer=producer, sequence=0, name=name, partition=1)

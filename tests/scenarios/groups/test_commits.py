@@ -1,0 +1,150 @@
+"""Groups G.2: what is committed, by whom, and what is told of it (OFF-02 to OFF-23)."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from tests.conftest import BrokerWith
+from tests.coordination.group.subscriptions import subscription
+from tests.scenarios.core.asking import created
+from tests.scenarios.groups.members import (
+    SETTINGS,
+    G,
+    Member,
+    assembled,
+    commit,
+    coordinated,
+    offset_of,
+    rebalanced,
+    see_members,
+)
+from tests.serving import Server
+from tests.wire import Wire
+
+NO_TOPIC = UUID("5f0c7bb6-6a3c-4d0e-9a54-7c1f00c0ffee")
+
+
+@pytest.fixture
+def server(broker_with: BrokerWith) -> Server:
+    """A broker whose clock moves only when it is pushed."""
+    server = broker_with(settings=SETTINGS)
+    server.freeze()
+    return server
+
+
+def committed(wire: Wire, *partitions: OffsetCommitRequestPartition, v: int = 8, **who: Any) -> list[int]:
+    """OffsetCommit for partitions of foo: the codes."""
+    topics = [OffsetCommitRequestTopic("foo", list(partitions))]
+    answer = wire.call(ApiKey.OFFSET_COMMIT, v, OffsetCommitRequest(G, topics=topics, **who))
+    return [int(each.error_code) for each in answer.topics[0].partitions]
+
+
+def one(offset: int = 5, index: int = 0, metadata: str = "") -> OffsetCommitRequestPartition:
+    """An offset."""
+    return OffsetCommitRequestPartition(index, offset, metadata)
+
+
+@pytest.mark.parametrize(("version", "code"), [(8, 22), (9, 69)])
+def test_OFF_02_a_generation_of_no_group(server: Server, version: int, code: int) -> None:
+    """22; since v9 the group is what is missing."""
+    wire = coordinated(server)
+    created(wire, "foo")
+    assert committed(wire, one(), v=version, generation_id_or_member_epoch=3) == [code]
+
+
+def test_OFF_04_who_is_not_that_member(server: Server) -> None:
+    """An old generation, a stranger, another's instance."""
+    member = Member(coordinated(server), instance_id="i1")
+    created(member.wire, "foo")
+    rebalanced(server, member)
+    now = member.generation
+
+    def code(generation: int, member_id: str, instance: str | None = None) -> int:
+        who: dict[str, Any] = {"member_id": member_id, "group_instance_id": instance}
+        return committed(member.wire, one(), generation_id_or_member_epoch=generation, **who)[0]
+
+    assert code(now - 1, member.member_id) == 22
+    assert code(now, "nobody") == 25
+    assert code(now, "nobody", "i1") == 82
+    assert code(now, member.member_id, "i1") == 0
+
+
+def test_OFF_06_a_member_commits_while_others_join(server: Server) -> None:
+    """What it read before it gives its partitions up."""
+    first, second = Member(coordinated(server)), Member(coordinated(server))
+    created(first.wire, "foo")
+    rebalanced(server, first)
+    second.start()
+    see_members(server, 2)
+    assert first.heartbeat() == 27
+    assert first.commit("foo", 5) == 0
+    assert offset_of(first.wire, "foo") == 5
+
+
+def test_OFF_07_metadata_that_is_too_long(server: Server) -> None:
+    """12 for that partition alone."""
+    wire = coordinated(server)
+    created(wire, "foo", 2)
+    assert committed(wire, one(metadata="m" * 4097), one(index=1, metadata="m" * 4096)) == [12, 0]
+
+
+def test_OFF_10_an_id_that_no_topic_has(server: Server) -> None:
+    """100, and the others go on."""
+    wire = coordinated(server)
+    known = created(wire, "foo")
+    topics = [OffsetCommitRequestTopic("", [one()], topic_id) for topic_id in (NO_TOPIC, known)]
+    answer = wire.call(ApiKey.OFFSET_COMMIT, 10, OffsetCommitRequest(G, topics=topics))
+    told = {each.topic_id: int(each.partitions[0].error_code) for each in answer.topics}
+    assert told == {NO_TOPIC: 100, known: 0}
+
+
+def test_OFF_20_offsets_of_a_topic_that_is_gone_are_not_told(server: Server) -> None:
+    """Asked for all of them."""
+    wire = coordinated(server)
+    for topic in ("foo", "bar"):
+        created(wire, topic)
+        assert commit(wire, topic, 5) == 0
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=10_000)
+    assert wire.call(ApiKey.DELETE_TOPICS, 6, request).responses[0].error_code == 0
+    (group,) = wire.call(
+        ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[OffsetFetchRequestGroup(G, None)])
+    ).groups
+    assert [topic.name for topic in group.topics] == ["bar"]
+
+
+def test_OFF_23_offsets_of_a_topic_that_is_read_stay(server: Server) -> None:
+    """86; others are deleted."""
+    member = Member(coordinated(server), subscription("foo"))
+    for topic in ("foo", "bar"):
+        created(member.wire, topic)
+    rebalanced(server, member)
+    for topic in ("foo", "bar"):
+        assert member.commit(topic, 5) == 0
+    topics = [OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(0)]) for name in ("foo", "bar")]
+    answer = member.wire.call(ApiKey.OFFSET_DELETE, 0, OffsetDeleteRequest(G, topics))
+    told = {topic.name: int(topic.partitions[0].error_code) for topic in answer.topics}
+    assert (int(answer.error_code), told) == (0, {"foo": 86, "bar": 0})
+    assert (offset_of(member.wire, "foo"), offset_of(member.wire, "bar")) == (5, -1)
+
+
+def test_members_that_have_not_synced_commit_nothing(server: Server) -> None:
+    """27 in each version that knows members."""
+    member = Member(coordinated(server))
+    created(member.wire, "foo")
+    assembled(server, member)
+    who: dict[str, Any] = {"generation_id_or_member_epoch": member.generation, "member_id": member.member_id}
+    assert [committed(member.wire, one(), v=version, **who) for version in (2, 5, 9)] == [[27]] * 3
