@@ -5,6 +5,8 @@ a transactional batch adds its partition to the transaction (KIP-890). Not done:
 Differs from Kafka: batches that are oddly or wrongly written (GAPS.md, Records).
 """
 
+from uuid import UUID
+
 from broker.chain import Api, Disconnect
 from broker.context import RequestContext
 from broker.hints import endpoints_of
@@ -129,19 +131,12 @@ def refuse(request: ProduceRequest, error: KafkaError, version: int) -> ProduceR
     """On every partition of the request; with acks=0 the connection is closed instead."""
     if request.acks == ACKS_NONE:
         raise Disconnect(f"Produce with acks=0: {error}")
-    return ProduceResponse(
-        [
-            TopicProduceResponse(
-                topic.name,
-                [
-                    PartitionProduceResponse(p.index, error.code, -1, error_message=error.message)
-                    for p in topic.partition_data
-                ],
-                topic.topic_id,
-            )
-            for topic in request.topic_data
-        ]
-    )
+    told: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}  # a repeated one once (core D.1 P5)
+    for topic in request.topic_data:
+        answers = told.setdefault((topic.name, topic.topic_id), {})
+        for data in topic.partition_data:
+            answers[data.index] = PartitionProduceResponse(data.index, error.code, -1, error_message=error.message)
+    return ProduceResponse([TopicProduceResponse(name, [*answers.values()], i) for (name, i), answers in told.items()])
 
 
 API = Api(ApiKey.PRODUCE, (3, 13), handle, refuse, removed=0)
