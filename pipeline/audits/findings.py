@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from pipeline.audits.registry import SEVERITIES, Check
+from pipeline.showing.text import plain
 
 ROWS_KEPT: Final = 1000
 """Of each check's rows, in their order; the count is of all."""
@@ -53,7 +54,7 @@ def ask(spark: SparkSession, check: Check) -> Finding:
     order = [name for name in ("directory", "run", "topic", "partition", "offset", "id") if name in frame.columns]
     found = frame.orderBy(*order).limit(ROWS_KEPT).toArrow().to_pylist()
     count = len(found) if len(found) < ROWS_KEPT else frame.count()
-    return Finding(check, count, [{name: _plain(value) for name, value in row.items()} for row in found])
+    return Finding(check, count, [{name: plain(value) for name, value in row.items()} for row in found])
 
 
 def ask_all(
@@ -90,14 +91,3 @@ def totals(spark: SparkSession, *, journal: bool = False) -> dict[str, int]:
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Errors, then warnings, then the rest; by name within each."""
     return sorted(findings, key=lambda each: (SEVERITIES.index(each.check.severity), each.check.name))
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can say it."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

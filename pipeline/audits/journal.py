@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from struct import Struct, error
 from typing import Final
 
@@ -19,13 +20,13 @@ OWNED: Final = "array<struct<topic:string,partition:int>>"
 _SHORT, _INT = Struct(">h"), Struct(">i")
 
 
-def register(spark: SparkSession, path: str) -> None:
-    """Make the views of a journal; `partitions` has to be there."""
+def register(spark: SparkSession, path: str, names: Sequence[str] = VIEWS) -> None:
+    """Make the views of a journal, all or those named; `partitions` has to be there."""
     wire = spark.read.format("wire_journal").load(path)
     wire.createOrReplaceTempView("wire")
     spark.catalog.cacheTable("wire")
     spark.udf.register("owned_partitions", owned_partitions, OWNED)
-    for name in VIEWS:
+    for name in names:
         frame = spark.sql(view(name))
         # Computed at once, so that what is asked of a table does not plan again how it is made.
         (frame if name == "calls" else frame.localCheckpoint()).createOrReplaceTempView(name)

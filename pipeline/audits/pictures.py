@@ -1,37 +1,25 @@
 """The pictures of a report: how transactions went and what they held back, and how much was written when.
 
-Each is a piece of SVG. Colours: committed blue, aborted orange, open and hanging red; told apart by shape too.
+Colours: committed blue, aborted orange, open and hanging red; told apart by shape too.
 """
 
-import io
-import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
+
+from pipeline.showing import plots
+from pipeline.showing.plots import BLUE, DAY_MS, ORANGE, PLAIN, RED, WINDOWS, Picture, span_text, when
 
 MOST_PARTITIONS: Final = 8
 MOST_TRANSACTIONS: Final = 400
 MOST_BATCHES: Final = 4000
-WINDOWS: Final = 60
 MOST_TOPICS: Final = 8
-COLOURS: Final = {"COMMIT": "#3b6ea8", "ABORT": "#e0812b", "open": "#c0392b"}
+COLOURS: Final = {"COMMIT": BLUE, "ABORT": ORANGE, "open": RED}
 _HATCHES: Final = {"COMMIT": "", "ABORT": "////", "open": "xx"}
-_PLAIN: Final = "#9aa5b1"
-_DAY: Final = 86_400_000
-_DAY_MS: Final = float(_DAY)
-
-
-class Picture(NamedTuple):
-    """A picture with its title and what it shows in words."""
-
-    title: str
-    words: str
-    svg: str
 
 
 def pictures(spark: SparkSession, suspects: Sequence[tuple[str, int]]) -> list[Picture]:
@@ -62,7 +50,7 @@ def _windows(spark: SparkSession) -> Picture | None:
     """).toArrow().to_pylist()[0]
     if span["low"] is None:
         return None
-    width = _width(span["high"] - span["low"])
+    width = plots.window_ms(span["high"] - span["low"])
     rows = spark.sql(f"""
       SELECT topic, (max_timestamp_ms - {span["low"]}) DIV {width} AS window, sum(record_count) AS records FROM batches
       WHERE damage IS NULL AND NOT is_control AND max_timestamp_ms BETWEEN {span["low"]} AND {span["high"]}
@@ -73,9 +61,9 @@ def _windows(spark: SparkSession) -> Picture | None:
     for row in rows:
         totals[row["topic"]] = totals.get(row["topic"], 0) + row["records"]
     named = sorted(totals, key=lambda topic: -totals[topic])[:MOST_TOPICS]
-    figure, axes = _figure(2.6)
+    figure, axes = plots.figure(2.6)
     bottoms = [0] * (WINDOWS + 1)
-    times = [_when(span["low"] + index * width) for index in range(WINDOWS + 1)]
+    times = [when(span["low"] + index * width) for index in range(WINDOWS + 1)]
     shades = mpl.color_sequences["tab10"]
     for index, topic in enumerate([*named, None]):
         counts = [0] * (WINDOWS + 1)
@@ -84,15 +72,15 @@ def _windows(spark: SparkSession) -> Picture | None:
                 counts[row["window"]] += row["records"]
         if any(counts):
             axes.bar(
-                times, counts, width / _DAY_MS, bottom=bottoms, align="edge", label=topic or "others",
-                color=shades[index] if topic else _PLAIN, linewidth=0,
+                times, counts, width / DAY_MS, bottom=bottoms, align="edge", label=topic or "others",
+                color=shades[index] if topic else PLAIN, linewidth=0,
             )  # fmt: skip
             bottoms = [low + count for low, count in zip(bottoms, counts, strict=True)]
-    axes.set_ylabel(f"records per {_span(width)}")
-    _dates(axes)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
-    words = f"{sum(totals.values())} records of {len(totals)} topics, counted per {_span(width)} of their times."
-    return Picture("How much was written when", words, _svg(figure))
+    axes.set_ylabel(f"records per {span_text(width)}")
+    plots.dated(axes)
+    plots.beside(axes)
+    words = f"{sum(totals.values())} records of {len(totals)} topics, counted per {span_text(width)} of their times."
+    return Picture("How much was written when", words, figure)
 
 
 def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None:
@@ -116,23 +104,23 @@ def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None
     for row in told:
         kind = row["marker"] or "open"
         stop = row["marker_ms"] if row["marker"] else end_ms
-        begin = _when(row["first_ms"])
+        begin = when(row["first_ms"])
         lanes.barh(
-            producers.index(row["producer_id"]), max(_when(stop) - begin, 1e-9), left=begin, height=0.7,
+            producers.index(row["producer_id"]), max(when(stop) - begin, 1e-9), left=begin, height=0.7,
             color=COLOURS[kind], hatch=_HATCHES[kind], edgecolor="white", linewidth=0.4,
         )  # fmt: skip
     lanes.set_yticks(range(len(producers)), [str(each) for each in producers])
     lanes.set_ylabel("producer")
-    times = [_when(row["max_timestamp_ms"]) for row in batches]
+    times = [when(row["max_timestamp_ms"]) for row in batches]
     ends = [row["last_offset"] + 1 for row in batches]
     held = stable(batches, told)
-    offsets.fill_between(times, held, ends, step="post", color="#f3d9d5", linewidth=0)
-    offsets.step(times, ends, where="post", color=_PLAIN, label="log end", linewidth=1)
+    offsets.fill_between(times, held, ends, step="post", color=RED, alpha=0.2, linewidth=0)
+    offsets.step(times, ends, where="post", color=PLAIN, label="log end", linewidth=1)
     offsets.step(times, held, where="post", color="black", label="last stable offset", linewidth=1.4)
     offsets.set_ylabel("offset")
     offsets.legend(loc="upper left", frameon=False, fontsize="small")
-    _dates(offsets)
-    return Picture(f"{topic}-{partition}", _words(told), _svg(figure))
+    plots.dated(offsets)
+    return Picture(f"{topic}-{partition}", _words(told), figure)
 
 
 def stable(batches: Sequence[dict[str, Any]], told: Sequence[dict[str, Any]]) -> list[int]:
@@ -156,57 +144,10 @@ def _words(told: Sequence[dict[str, Any]]) -> str:
     return text + newest + ". Between the two lines below lies what consumers that read committed cannot see."
 
 
-def _width(span_ms: int) -> int:
-    """A round length of windows of which `WINDOWS` are enough."""
-    least = span_ms // WINDOWS + 1
-    rounded = (unit * factor for unit in (1, 1000, 60_000, 3_600_000, _DAY) for factor in (1, 2, 5, 10, 15, 30))
-    return min((width for width in rounded if width >= least), default=-(-least // _DAY) * _DAY)
-
-
-def _when(at_ms: int) -> float:
-    return at_ms / _DAY_MS
-
-
-def _span(width_ms: int) -> str:
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        if width_ms >= size:
-            return f"{width_ms / size:.3g} {unit}"
-    return f"{width_ms} ms"
-
-
-def _figure(height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(10, height), layout="constrained")
-    axes = figure.add_subplot()
-    _plain(axes)
-    return figure, axes
-
-
 def _two_figures(producers: int) -> tuple[Figure, tuple[Axes, Axes]]:
     height = min(0.3 + 0.22 * producers, 3.5)
     figure = Figure(figsize=(10, height + 2.2), layout="constrained")
     lanes, offsets = figure.subplots(2, 1, sharex=True, height_ratios=(height, 2))
-    _plain(lanes)
-    _plain(offsets)
+    plots.bare(lanes)
+    plots.bare(offsets)
     return figure, (lanes, offsets)
-
-
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize="small")
-
-
-def _dates(axes: Axes) -> None:
-    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-
-
-def _svg(figure: Figure) -> str:
-    """The drawing itself, texts as texts, without the file's head."""
-    out = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "understudy", "hatch.linewidth": 0.6}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', "", text[text.index("<svg") :], count=1)
-
-

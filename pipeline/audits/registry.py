@@ -18,6 +18,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from pipeline.showing import queries
+
 SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
 NEEDS: Final = ("records", "journal")
@@ -46,32 +48,18 @@ def parse(name: str, text: str) -> Check:
     Raises:
         ValueError: the comment lines lack a title, a severity or an explanation.
     """
-    lines = text.splitlines()
-    head = [line[2:].strip() for line in lines if line.startswith("--")]
-    body = "\n".join(line for line in lines if not line.startswith("--")).strip()
-    fields = {"title": "", "severity": "", "needs": ""}
-    explanation: list[str] = []
-    for line in head:
-        word, colon, rest = line.partition(":")
-        if colon and word in fields and not explanation:
-            fields[word] = rest.strip()
-        else:
-            explanation.append(line)
-    if not fields["title"] or fields["severity"] not in SEVERITIES or not explanation or not body:
+    query = queries.parse(text, ("title", "severity", "needs"))
+    fields = query.fields
+    if not fields["title"] or fields["severity"] not in SEVERITIES or not query.explanation or not query.sql:
         raise ValueError(f"the check {name} lacks a title, a severity, an explanation or a query")
-    needs = frozenset(filter(None, (word.strip() for word in fields["needs"].split(","))))
-    return Check(name, fields["title"], fields["severity"], " ".join(explanation), body, needs)
+    needs = queries.names_in(fields["needs"])
+    return Check(name, fields["title"], fields["severity"], query.explanation, query.sql, needs)
 
 
 @cache
 def checks() -> Mapping[str, Check]:
     """All checks by name, the worst first."""
-    folder = files("pipeline.audits").joinpath("checks")
-    found = [
-        parse(entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8"))
-        for entry in folder.iterdir()
-        if entry.name.endswith(".sql")
-    ]
+    found = [parse(name, text) for name, text in queries.read_all("pipeline.audits", "checks").items()]
     return {check.name: check for check in sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.name))}
 
 

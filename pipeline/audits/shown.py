@@ -1,25 +1,14 @@
 """A report as a table for people, as JSON, and as JUnit XML for continuous integration."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 from xml.etree import ElementTree as ET
 
 from pipeline.audits.findings import Finding, Report
+from pipeline.showing.text import grid, size_text, wrapped
 
 _ROWS_OF_A_TABLE: Final = 10
-_WIDEST: Final = 48
-_UNIT: Final = 1024
 _UNFIT: Final = {code: None for code in range(32) if code not in (9, 10, 13)}
-
-
-def size_text(count: float) -> str:
-    """Bytes for people: 12.3 MiB."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if count < _UNIT:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= _UNIT
-    return f"{count:.1f} TiB"
 
 
 def summary(report: Report) -> str:
@@ -46,31 +35,11 @@ def as_table(report: Report) -> str:
 def _paragraph(finding: Finding) -> str:
     check = finding.check
     hidden = finding.count - min(len(finding.rows), _ROWS_OF_A_TABLE)
-    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({finding.count})", *_wrapped(check.explanation)]
+    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({finding.count})", *wrapped(check.explanation)]
     lines += grid(finding.columns, finding.rows[:_ROWS_OF_A_TABLE])
     if hidden:
         lines.append(f"  ... and {hidden} more (--format json tells up to {len(finding.rows)} of them)")
     return "\n".join([*lines, ""])
-
-
-def _wrapped(text: str, width: int = 110) -> Iterable[str]:
-    import textwrap  # noqa: PLC0415 - for this format alone
-
-    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
-
-
-def grid(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Rows under their columns' names; long texts lose their beginning, for paths tell more at their end."""
-    cells = [[_cell(row.get(name)) for name in columns] for row in rows]
-    widths = [max(len(name), *(len(row[at]) for row in cells), 0) for at, name in enumerate(columns)]
-    lines = [columns, *cells]
-    return ["  " + "  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines]  # fmt: skip
-
-
-def _cell(value: Any) -> str:
-    text = "-" if value is None else str(value)
-    return text if len(text) <= _WIDEST else "..." + text[3 - _WIDEST :]
 
 
 def as_json(report: Report) -> str:

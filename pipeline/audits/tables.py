@@ -54,8 +54,14 @@ class Tables:
         if not self.files:
             raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
 
-    def register(self, *, records: bool = False) -> None:
-        """Make the views of the logs."""
+    def register(
+        self,
+        *,
+        records: bool = False,
+        log_views: Sequence[str] = LOG_VIEWS,
+        journal_views: Sequence[str] = journal.VIEWS,
+    ) -> None:
+        """Make the views of the logs and of the journal: all of them, or those named, which have to be in order."""
         spark = self.spark
         spark.sql(_NOW)
         self._view("batches", self._batches())
@@ -66,10 +72,10 @@ class Tables:
         self._view("partitions", self._partitions())
         self._view("epochs", self._epochs())
         self._view("indexes", index_table(spark, self.files))
-        for name in LOG_VIEWS:
+        for name in log_views:
             self._view(name, spark.sql(view(name)))
         if self.journal_path is not None:
-            journal.register(spark, self.journal_path)
+            journal.register(spark, self.journal_path, journal_views)
 
     def forget(self) -> None:
         """Drop what was kept."""

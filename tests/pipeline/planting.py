@@ -114,7 +114,7 @@ class Shelf:
         self.raw(batch)
         return base
 
-    def records(self, pairs: Sequence[tuple[bytes, bytes | None]], **options: bool | int) -> int:
+    def records(self, pairs: Sequence[tuple[bytes | None, bytes | None]], **options: bool | int) -> int:
         """Append a batch of exactly these keys and values."""
         return self.data(
             len(pairs),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from understudy import tables
+from understudy import cli, tables
 from understudy.java import NoJavaError
 
 
@@ -24,6 +24,8 @@ def run(*words: str) -> SimpleNamespace:
         (["audit", "nowhere"], "there is no directory nowhere"),
         (["audit", "--show", "nonsense"], "there is no check 'nonsense'"),
         (["audit", "x", "--fromat", "json"], "no such option: --fromat (did you mean --format?)"),
+        (["report", "nowhere"], "there is no directory nowhere"),
+        (["report", "tests", "--only", "hot-kyes"], "there is no report 'hot-kyes' (did you mean hot-keys?)"),
         (["export", "nowhere", "out", "--offsets", "5"], "--offsets 5 is not FROM:TO"),
         (["load", "nowhere", "--to", "x", "--codec", "rar"], "holds no _manifest.json"),
     ],
@@ -37,12 +39,38 @@ def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence:
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["report"], "name a data directory"),
+        (["report", "tests", "--journal", "tests"], "no journal lies there"),
+        (["report", "tests", "--only", "lag-history"], "needs --journal DIR"),
+        (["report", "tests", "--at", "yesterday"], "--at yesterday is neither milliseconds nor a time"),
+        (["report", "tests", "--top", "0"], "0 is not a number from 1 on"),
+        (["report", "tests", "--retention-ms", "-2"], "-2 is not a number from 0 on"),
+    ],
+)
+def test_wishes_of_a_report_that_make_no_sense(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As above, within this process: they are many, and a process takes its time."""
+    with pytest.raises(SystemExit) as left:
+        cli.main(words)
+    assert left.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"understudy {words[0]}: ")
+    assert sentence in told
+    assert told.count("\n") == 1
+
+
 def test_the_checks_are_listed_and_shown_without_spark() -> None:
     """Names with titles; one with its query."""
     assert "sequence-gap" in run("audit", "--list").out
     shown = run("audit", "--show", "i03-sequence")
     assert shown.code == 0
     assert "SELECT" in shown.out
+    assert "hot-keys" in run("report", "--list").out
+    assert "SELECT" in run("report", "--show", "skew").out
 
 
 def test_what_lacks_is_named_with_how_to_get_it(

@@ -1,0 +1,1 @@
+"""What lies in a data directory, by size, by key, by age: reports, each a query that can be read."""

@@ -1,0 +1,79 @@
+"""Asks the reports, and holds what they answered."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pipeline.reports.tables import ReportTables
+from pipeline.showing.queries import Question
+from pipeline.showing.text import plain
+
+ROWS_KEPT: Final = 1000
+"""Of each report's rows, in their order; the count is of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A report's rows: the first of `count`, with values that JSON can say."""
+
+    question: Question
+    count: int
+    columns: tuple[str, ...]
+    rows: Sequence[dict[str, Any]]
+
+    @property
+    def told_columns(self) -> list[str]:
+        """The columns but those that have nothing in any row."""
+        return [name for name in self.columns if any(row[name] is not None for row in self.rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All answers, of which directory and journal."""
+
+    path: str
+    journal: str | None
+    topics: Sequence[str]
+    answers: Sequence[Answer]
+    lags: Sequence[dict[str, Any]] = ()
+    """For the picture: lag by reader, topic and window."""
+
+    def rows(self, name: str) -> Sequence[dict[str, Any]]:
+        """The rows of a report; none if it was not asked."""
+        return next((each.rows for each in self.answers if each.question.name == name), ())
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        told = f"{len(self.topics)} topics of {self.path}"
+        return told if self.journal is None else f"{told}, journal {self.journal}"
+
+
+def ask(tables: ReportTables, question: Question) -> Answer:
+    """One report."""
+    frame = tables.ask(question)
+    columns = tuple(frame.columns)
+    found = frame.limit(ROWS_KEPT + 1).toArrow().to_pylist()
+    count = len(found) if len(found) <= ROWS_KEPT else frame.count()
+    rows = [{name: plain(value) for name, value in row.items()} for row in found[:ROWS_KEPT]]
+    return Answer(question, count, columns, rows)
+
+
+def ask_all(
+    tables: ReportTables, questions: Sequence[Question], tell: Callable[[str], None] = lambda _name: None
+) -> list[Answer]:
+    """All of them, one after the other; `tell` hears the name of each before it begins."""
+    answers = []
+    for question in questions:
+        tell(question.name)
+        answers.append(ask(tables, question))
+    return answers
+
+
+def lags(tables: ReportTables) -> list[dict[str, Any]]:
+    """The lag of each reader and topic over time: what its picture shows. At most sixty windows each."""
+    found = tables.spark.sql("""
+      SELECT run, era, reader, topic, at_ms, sum(lag) AS lag FROM lag_windows GROUP BY ALL ORDER BY at_ms LIMIT 20000
+    """)
+    rows: list[dict[str, Any]] = found.toArrow().to_pylist()
+    return rows

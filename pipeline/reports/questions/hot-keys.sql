@@ -1,0 +1,12 @@
+-- title: the keys with most records
+-- needs: records
+-- The first keys of each topic (`--top`). `main_partition` has most of the key's records. Keys that are no text are told as X'...'.
+SELECT topic, place, CASE WHEN key IS NULL THEN NULL
+                          WHEN is_valid_utf8(CAST(key AS STRING)) THEN left(CAST(key AS STRING), 60)
+                          ELSE concat("X'", left(hex(key), 60), "'") END AS key,
+       records, share, value_bytes, partitions, main_partition,
+       if(newest_ms BETWEEN 0 AND 253402300799999, timestamp_millis(newest_ms), NULL) AS newest_at
+FROM (SELECT *, records / sum(records) OVER (PARTITION BY topic) AS share,
+             row_number() OVER (PARTITION BY topic ORDER BY records DESC, value_bytes DESC, key) AS place FROM keys)
+WHERE place <= :top
+ORDER BY topic, place

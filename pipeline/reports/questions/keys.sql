@@ -1,0 +1,16 @@
+-- title: how records are spread over keys
+-- needs: records
+-- One row per topic. `keys_of_half`: so many keys have half of the records. `scattered_keys` lie in more than one partition: the order of
+-- their records is lost; a change of the number of partitions, two partitioners, or records sent to a partition by number does it.
+WITH ranked AS (
+  SELECT topic, records, partitions, sum(records) OVER (PARTITION BY topic) AS total,
+         sum(records) OVER (PARTITION BY topic ORDER BY records DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+  FROM keys WHERE key IS NOT NULL
+),
+without AS (SELECT topic, sum(if(key IS NULL, records, 0)) AS without_key, sum(records) AS records FROM keys GROUP BY topic)
+SELECT topic, max(without.records) AS records, max(without_key) AS without_key, count(ranked.records) AS keys,
+       max(ranked.records) / max(without.records) AS hottest_share,
+       count_if(coalesce(before, 0) < total / 2) AS keys_of_half, count_if(partitions > 1) AS scattered_keys
+FROM without LEFT JOIN ranked USING (topic)
+GROUP BY topic
+ORDER BY hottest_share DESC NULLS LAST, topic

@@ -1,0 +1,1 @@
+"""What the audits, the reports and the conformance report share: texts, pages, plots."""

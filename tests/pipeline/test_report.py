@@ -1,0 +1,190 @@
+"""The reports on Spark, of a directory of which all is known; the storage itself judges compaction and retention."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.reports import answers, registry, shown
+from pipeline.reports.answers import Report
+from pipeline.reports.json_shape import MOST_PATHS, json_paths
+from pipeline.reports.pictures import pictures
+from pipeline.reports.registry import NoSuchReportError
+from pipeline.reports.tables import Asked, ReportTables
+from tests.pipeline import reported
+from tests.pipeline.reported import DAY_MS
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+
+
+class Reported:
+    """A report, and what it is about."""
+
+    def __init__(self, root: Path, now_ms: int, report: Report) -> None:
+        self.root, self.now_ms, self.report = root, now_ms, report
+
+    def rows(self, name: str, topic: str) -> list[dict[str, Any]]:
+        """A topic's rows of a report."""
+        return [row for row in self.report.rows(name) if row["topic"] == topic]
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
+    """All reports of the directory and the journal."""
+    folder = tmp_path_factory.mktemp("reported")
+    now_ms = reported.directory(folder / "data")
+    journal = reported.journal(folder / "journal", folder / "scratch")
+    tables = ReportTables(spark, str(folder / "data"), str(journal), Asked(("*",), now_ms, top=60))
+    tables.register(registry.chosen())
+    found = answers.ask_all(tables, registry.chosen())
+    yield Reported(folder / "data", now_ms, Report("DATA", "JOURNAL", tables.topics, found, answers.lags(tables)))
+    tables.forget()
+
+
+def test_sizes_are_those_of_the_files(made: Reported) -> None:
+    """Bytes as the disk has them; records without markers."""
+    for topic in ("skewed", "table", "random"):
+        (row,) = made.rows("size", topic)
+        files = sum(path.stat().st_size for path in made.root.glob(f"{topic}-*/*.log"))
+        assert row["bytes"] == files, topic
+    (table,) = made.rows("size", "table")
+    assert (table["records"], table["segments"], table["partitions"]) == (18, 5, 1)
+    assert sum(row["share"] for row in made.report.rows("size")) == pytest.approx(1)
+
+
+def test_skew_names_the_fullest_partition_and_the_key_behind_it(made: Reported) -> None:
+    """60, 20, 20 and 0 records of 100; the key `hot` has half of them."""
+    (skew,) = made.rows("skew", "skewed")
+    assert (skew["fullest_partition"], skew["most_times_the_mean"], skew["empty_partitions"]) == (0, 2.4, 1)
+    assert [row["times_the_mean"] for row in made.rows("partitions", "skewed")] == [2.4, 0.8, 0.8, 0]
+    (keys,) = made.rows("keys", "skewed")
+    assert (keys["keys"], keys["without_key"], keys["keys_of_half"], keys["scattered_keys"]) == (49, 1, 1, 1)
+    hottest, scattered = made.rows("hot-keys", "skewed")[:2]
+    assert (hottest["key"], hottest["records"], hottest["share"], hottest["main_partition"]) == ("hot", 50, 0.5, 0)
+    assert (scattered["key"], scattered["partitions"]) == ("k0", 2)
+    assert {row["key"][:4] for row in made.rows("hot-keys", "skewed") if row["main_partition"] == 2} >= {"X'FF"}
+
+
+def test_compaction_takes_what_the_report_said(made: Reported, tmp_path: Path) -> None:
+    """Cleaned by the storage itself: each partition has as many records left as the preview left it."""
+    copy = shutil.copytree(made.root, tmp_path / "data")
+    left = reported.kept(copy, made.now_ms, clean=True)
+    rows = [row for row in made.report.rows("compaction") if row["is_compacted"] and row["topic"] != "both"]
+    assert {(row["topic"], row["partition"]): row["records"] - row["removable_records"] for row in rows} == {
+        (row["topic"], row["partition"]): left[row["topic"], row["partition"]] for row in rows
+    }
+    (table,) = made.rows("compaction", "table")
+    told = {name: table[name] for name in ("superseded", "aborted", "without_key", "tombstones", "later_records")}
+    assert told == {"superseded": 6, "aborted": 2, "without_key": 1, "tombstones": 0, "later_records": 3}
+    assert (table["is_due"], table["cleanable_to"]) == (True, 16)
+    assert 0 < table["removable_bytes"] < table["bytes"]
+
+
+@pytest.mark.parametrize(
+    "what_if", [{}, {"retention_ms": 5 * DAY_MS}, {"retention_bytes": 700}, {"retention_ms": -1, "retention_bytes": 0}]
+)
+def test_retention_takes_what_the_report_said(
+    made: Reported, spark: SparkSession, tmp_path: Path, what_if: dict[str, int]
+) -> None:
+    """With the topics' own settings, and with others: by the storage's own rules."""
+    policies = {"both": ("compact", "delete"), "__consumer_offsets": ("compact",)}
+    known = {row["topic"]: tuple(row["cleanup_policy"].split(",")) for row in made.report.rows("retention")}
+    assert {name: known[name] for name in policies} == policies
+    if what_if:
+        tables = ReportTables(spark, str(made.root), None, Asked(("*",), made.now_ms, **what_if))
+        rows = answers.ask(tables, registry.questions()["retention"]).rows
+    else:
+        rows = made.report.rows("retention")
+    copy = shutil.copytree(made.root, tmp_path / "data")
+    left = reported.kept(copy, made.now_ms, clean=False, what_if=what_if)
+    told = {(row["topic"], row["partition"]): _records(made, row) - row["removed_records"] for row in rows}
+    assert told == {key: left[key] for key in told}
+    assert any(row["removed_records"] for row in rows)
+
+
+def _records(made: Reported, row: dict[str, Any]) -> int:
+    (found,) = [each for each in made.rows("partitions", row["topic"]) if each["partition"] == row["partition"]]
+    return int(found["records"])
+
+
+def test_lag_is_the_end_less_what_was_committed(made: Reported) -> None:
+    """The last commit counts."""
+    rows = {(row["topic"], row["partition"]): (row["committed_offset"], row["lag"]) for row in made.report.rows("lag")}
+    assert rows == {("skewed", 0): (45, 15), ("skewed", 1): (20, 0)}
+
+
+def test_lag_history_follows_commits_and_fetches(made: Reported) -> None:
+    """A group's last commit is the committed transaction's, not the aborted one's; without a group, fetches count."""
+    rows = {row["reader"]: row for row in made.report.rows("lag-history")}
+    assert (rows["group"]["position"], rows["group"]["log_end"], rows["group"]["lag"]) == (50, 100, 50)
+    assert (rows["apart"]["kind"], rows["apart"]["position"], rows["apart"]["most_lag"]) == ("client", 4, 96)
+    assert rows["apart"]["trend"] == rows["group"]["trend"] == "steady"
+    lags = [row["lag"] for row in made.report.lags if row["reader"] == "group"]
+    assert max(lags) == lags[-2] == 60
+    assert lags[-1] == 50
+
+
+def test_values_are_told_by_kind_and_shape(made: Reported) -> None:
+    """Shares of the paths, nulls, types, and an example of each."""
+    kinds = {row["kind"]: row["sampled"] for row in made.rows("values", "told")}
+    assert kinds == {
+        "JSON object": 9, "JSON array": 1, "JSON scalar": 1, "text": 1, "empty": 1, "binary": 1, "null": 1,
+        "schema registry": 1,
+    }  # fmt: skip
+    (registered,) = [row for row in made.rows("values", "told") if row["kind"] == "schema registry"]
+    assert registered["schema_ids"] == ["7"]
+    paths = {row["path"]: row for row in made.rows("json-shape", "told")}
+    assert (paths["$.id"]["types"], paths["$.id"]["present_share"]) == ("integer or string", pytest.approx(9 / 11))
+    assert (paths["$.name"]["types"], paths["$.name"]["null_share"]) == ("null or string", 0.25)
+    assert (paths["$.lines[].n"]["types"], paths["$.lines[].n"]["least"]) == ("number", "1.5")
+    assert paths['$["a b"]']["types"] == "boolean"
+
+
+def test_paths_are_bounded() -> None:
+    """Objects that are used as maps, and depth without end."""
+    assert len(json_paths(json.dumps({f"k{number}": 1 for number in range(2 * MOST_PATHS)}))) == MOST_PATHS
+    assert len(json_paths("[" * 900 + "]" * 900)) == 21
+    assert json_paths("[" * 200_000) == json_paths("{") == json_paths(None) == []
+
+
+def test_every_form_tells_every_report(made: Reported) -> None:
+    """Tables, JSON, a page with its pictures; and PNG files that are some."""
+    table, told = shown.as_table(made.report), json.loads(shown.as_json(made.report))
+    drawn = pictures(made.report)
+    page = shown.as_html(made.report, drawn)
+    assert {name for name, _ in drawn} == {"size", "skew", "hot-keys", "compaction", "retention", "lag-history"}
+    assert all(picture.png.startswith(b"\x89PNG") for _, picture in drawn)
+    for question in registry.questions().values():
+        assert f"{question.name}: {question.title}" in table
+        assert told["reports"][question.name]["count"] > 0
+        assert f"id='{question.name}'" in page
+    assert "#000000" not in page
+    assert page.count("<svg") == len(drawn)
+
+
+def test_reports_are_chosen_by_name() -> None:
+    """Without a journal none of it; an unknown name with the nearest one."""
+    assert "lag-history" not in [each.name for each in registry.chosen(journal=False)]
+    assert [each.name for each in registry.chosen(["keys", "size"], ["size"])] == ["keys"]
+    with pytest.raises(NoSuchReportError, match="did you mean retention"):
+        registry.chosen(["retension"])
+    with pytest.raises(NoSuchReportError, match="needs --journal"):
+        registry.chosen(["lag-history"], journal=False)
+
+
+def test_every_report_says_what_it_is_about() -> None:
+    """And the documentation lists it."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    for question in registry.questions().values():
+        assert len(question.explanation) > 60, question.name
+        assert f"| `{question.name}` | {question.title}" in page
+
+
+def test_nothing_wanted_is_refused(spark: SparkSession, made: Reported) -> None:
+    """With the names of what there is."""
+    with pytest.raises(FileNotFoundError, match=r"no topic that is wanted; it has .*aged"):
+        ReportTables(spark, str(made.root), None, Asked(("nonsense",), made.now_ms))
