@@ -198,16 +198,6 @@ def _add_partitions_response_up(version: int, response: Any) -> None:
         response.results_by_transaction = (result,)
 
 
-# --- removed versions (KIP-896) --------------------------------------------------------------------------------------
-
-
-def _list_offsets_response_down(version: int, response: Any) -> None:
-    if version < 1:
-        for topic in response.topics:
-            for part in topic.partitions:
-                part.old_style_offsets = (part.offset,) if part.offset >= 0 else ()
-
-
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
@@ -250,7 +240,6 @@ _RESPONSES_UP: dict[int, Reshape] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_response_up,
 }
 _RESPONSES_DOWN: dict[int, Reshape] = {
-    ApiKey.LIST_OFFSETS: _list_offsets_response_down,
     ApiKey.OFFSET_FETCH: _offset_fetch_response_down,
     ApiKey.FIND_COORDINATOR: _find_coordinator_response_down,
     ApiKey.LEAVE_GROUP: _leave_group_response_down,

@@ -43,6 +43,21 @@ class TimestampAnswer(NamedTuple):
     leader_epoch: int
 
 
+class SegmentStart(NamedTuple):
+    """Where a segment begins, or the log ends, and when the segment was last written to."""
+
+    offset: int
+    modified_ms: int
+
+
+def segment_starts(log: "PartitionLog", now_ms: int) -> list[SegmentStart]:
+    """Newest first: the log's end, as of now, unless its last segment is empty; then each segment's first offset."""
+    found = [SegmentStart(max(each.base_offset, log.log_start_offset), each.modified_ms) for each in log.segments]
+    if not found or log.segments.active.size > 0:  # a log that nothing was written to has no segment yet
+        found.append(SegmentStart(log.log_end_offset, now_ms))
+    return found[::-1]
+
+
 def read(log: "PartitionLog", offset: int, max_bytes: int, *, bound: int, min_one: bool) -> LogSlice:
     """See `PartitionLog.read`."""
     if offset < log.log_start_offset or offset > log.log_end_offset:

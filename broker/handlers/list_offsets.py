@@ -1,6 +1,7 @@
 """ListOffsets: the offset at the start, at the end, or at a point in time.
 
-Versions 1-11. Not done: tiered storage (its special timestamps answer as on a broker without it).
+Versions 1-11; 0, which names where segments begin, for releases before 4.0. Not done: tiered storage (its special
+timestamps answer as on a broker without it).
 """
 
 from collections import Counter
@@ -19,12 +20,14 @@ from protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from storage.lookups import segment_starts
 from storage.partition_log import PartitionLog
 
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
+_CONSUMER = -1
 _ANY_REPLICA = -2  # a debugging consumer (core E.8.3)
 
 
@@ -52,7 +55,8 @@ def _answer(
 ) -> ListOffsetsPartitionResponse:
     if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    if asked.timestamp < features.list_offsets_oldest_special(ctx.version):
+    counts_segments = features.list_offsets_counts_segments(ctx.version)
+    if not counts_segments and asked.timestamp < features.list_offsets_oldest_special(ctx.version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = ctx.node.partition(topic, asked.partition_index)
     partition.check_epoch(asked.current_leader_epoch)
@@ -60,6 +64,10 @@ def _answer(
         check_time(topic, ctx)
     any_replica = request.replica_id == _ANY_REPLICA
     log = partition.hosted_by(ctx.node.id) if any_replica else partition.led_by(ctx.node.id)
+    if counts_segments:
+        return ListOffsetsPartitionResponse(
+            asked.partition_index, old_style_offsets=_starts(log, asked, request.replica_id, ctx.now_ms)
+        )
     if request.replica_id >= 0:
         bound = log.log_end_offset
     else:
@@ -68,6 +76,23 @@ def _answer(
     return ListOffsetsPartitionResponse(
         asked.partition_index, timestamp=timestamp_ms, offset=offset, leader_epoch=epoch
     )
+
+
+def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now_ms: int) -> list[int]:
+    """Where segments begin, newest first, behind the log's end; a consumer sees the high watermark for what lies above.
+
+    Kafka: UnifiedLog.legacyFetchOffsetsBefore and Partition.legacyFetchOffsetsForTimestamp of 0.11 to 3.9.
+    """
+    found = segment_starts(log, now_ms)
+    if asked.timestamp == EARLIEST:
+        found = found[-1:]
+    elif asked.timestamp != LATEST:
+        found = [each for each in found if each.modified_ms <= asked.timestamp]
+    offsets = sorted((each.offset for each in found[: max(0, asked.max_num_offsets)]), reverse=True)
+    if replica_id != _CONSUMER:
+        return offsets
+    seen = [offset for offset in offsets if offset <= log.high_watermark]
+    return seen if len(seen) == len(offsets) else [log.high_watermark, *seen]
 
 
 def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]:

@@ -1,8 +1,8 @@
 """What brokers of some releases do and others do not, by name.
 
 Handlers and logs ask for a behaviour; nobody compares releases. What changed is written as what the newer side does,
-under the first release that does so. Each was seen on real brokers of both sides, unless its text ends with "Read.";
-`tests/releases` asks the same questions of real brokers and of this one.
+under the first release that does so. Each was seen on real brokers of both sides: `tests/releases` asks the same
+questions of them and of this one.
 """
 
 from enum import Enum
@@ -88,7 +88,7 @@ class Behaviour(Enum):
         "4.1",
         (
             "With transaction.version 2, a transaction's first batch in a partition that does not know the producer "
-            "has sequence 0; before, any. Read."
+            "has sequence 0; before, any."
         ),
     )
     SEGMENTS_OF_A_MEBIBYTE = ("4.1", "segment.bytes is at least 1048576 (KIP-1030); before, 14.")

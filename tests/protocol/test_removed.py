@@ -91,9 +91,9 @@ def test_list_offsets_by_segment() -> None:
     request = list_offsets.ListOffsetsRequest(-1, [list_offsets.ListOffsetsTopic("t", [wanted])])
     expected = struct.pack(">ii", -1, 1) + text("t") + struct.pack(">iiqi", 1, 2, -1, 4)
     assert request_body(ApiKey.LIST_OFFSETS, 0, request) == expected
-    part = list_offsets.ListOffsetsPartitionResponse(2, offset=77)
+    part = list_offsets.ListOffsetsPartitionResponse(2, old_style_offsets=[77, 5])
     response = list_offsets.ListOffsetsResponse([list_offsets.ListOffsetsTopicResponse("t", [part])])
-    expected = struct.pack(">i", 1) + text("t") + struct.pack(">iihiq", 1, 2, 0, 1, 77)
+    expected = struct.pack(">i", 1) + text("t") + struct.pack(">iihiqq", 1, 2, 0, 2, 77, 5)
     assert response_body(ApiKey.LIST_OFFSETS, 0, response) == expected
 
 

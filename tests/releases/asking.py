@@ -37,6 +37,10 @@ _SETTLING = {
 }
 
 
+_NUMBERS = count(time.time_ns())
+"""Of all names: one row for all clients, which may follow each other faster than the clock ticks."""
+
+
 class Absent(Exception):
     """The cluster has no such API, or none of the versions that are wanted."""
 
@@ -49,11 +53,10 @@ class Client:
         self.wire = Wire(address, "releases", patience_s)
         answer = self.wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
         self.versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
-        self._numbers = count(int(time.time() * 1000))
 
     def name(self, what: str) -> str:
         """A name that nothing had before."""
-        return f"{what}-{next(self._numbers)}"
+        return f"{what}-{next(_NUMBERS)}"
 
     def version(self, key: ApiKey, at_most: int = 99, at_least: int = 0) -> int:
         """The newest common version. Raises Absent."""
@@ -135,8 +138,9 @@ class Client:
         key: bytes | None = b"k",
         timestamp_ms: int | None = None,
         codec: int = 0,
+        at_most: int = 11,
     ) -> Any:
-        """One record; the partition's answer. At most v11: from v12 on the leader adds partitions by itself."""
+        """One record; the partition's answer. From v12 on the leader adds partitions to a transaction by itself."""
         written_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
         owner = (-1, -1, -1) if producer is None else (producer.producer_id, producer.producer_epoch, sequence)
         batch = build_batch(
@@ -149,7 +153,7 @@ class Client:
         )
         data = TopicProduceData(topic, [PartitionProduceData(0, batch)])
         request = ProduceRequest(transactional_id, -1, 10_000, [data])
-        return self.ask(ApiKey.PRODUCE, request, at_most=11).responses[0].partition_responses[0]
+        return self.ask(ApiKey.PRODUCE, request, at_most=at_most).responses[0].partition_responses[0]
 
     def fetch(self, topic: str, offset: int = 0, *, max_wait_ms: int = 200, at_most: int = 12) -> Any:
         """The partition's part of the answer."""

@@ -100,6 +100,14 @@ def a_transactional_batch_of_a_partition_that_was_not_added(client: Client) -> s
     return told(client.produce(client.topic(), producer, 0, transactional_id=name))
 
 
+def a_transaction_that_begins_with_sequence_7(client: Client) -> str:
+    """Produce v12, with which partitions add themselves where transaction.version is 2 (KIP-890)."""
+    client.version(ApiKey.PRODUCE, at_most=12, at_least=12)
+    name = client.name("tx")
+    producer = client.producer(name)
+    return told(client.produce(client.topic(), producer, 7, transactional_id=name, at_most=12))
+
+
 # --- transactions ----------------------------------------------------------------------------------------------------
 
 
@@ -229,6 +237,7 @@ QUESTIONS: tuple[Question, ...] = (
     a_zombie_s_batch,
     a_repeated_batch,
     a_transactional_batch_of_a_partition_that_was_not_added,
+    a_transaction_that_begins_with_sequence_7,
     a_fenced_producer_s_partition,
     a_fenced_producer_s_group,
     a_fenced_producer_s_end,

@@ -60,6 +60,22 @@ def a_time_looked_up_in_format_0_9(client: Client) -> str:
     return f"{part.error_code.name} {part.offset} {'a time' if part.timestamp >= 0 else part.timestamp}"
 
 
+def where_segments_begin(client: Client) -> str:
+    """ListOffsets v0: the newest, all that are older than a moment, and the first (KIP-79 asks for records instead)."""
+    client.version(ApiKey.LIST_OFFSETS, at_most=0)
+    topic = client.topic({"segment.bytes": "150"})
+    for at in range(3):
+        client.produce(topic, key=b"%d" % at * 70)
+
+    def starts(timestamp_ms: int, most: int = 10) -> str:
+        wanted = ListOffsetsTopic(topic, [ListOffsetsPartition(0, timestamp_ms, max_num_offsets=most)])
+        part = client.ask(ApiKey.LIST_OFFSETS, ListOffsetsRequest(-1, [wanted]), at_most=0).topics[0].partitions[0]
+        return f"{part.error_code.name} {list(part.old_style_offsets)}"
+
+    tomorrow_ms = int(time.time() * 1000) + 86_400_000
+    return ", ".join((starts(-1), starts(-1, 2), starts(tomorrow_ms), starts(1), starts(-2)))
+
+
 def zstd_for_a_client_that_does_not_know_it(client: Client) -> str:
     """Fetched in version 9 (KIP-110)."""
     topic = client.topic()
@@ -146,6 +162,7 @@ QUESTIONS = (
     message_format_0_10,
     message_format_0_11,
     a_time_looked_up_in_format_0_9,
+    where_segments_begin,
     zstd_for_a_client_that_does_not_know_it,
     messages_without_times,
     messages_with_times,

@@ -15,9 +15,9 @@ KNOWN: dict[tuple[str, str], str] = {}
 
 @pytest.fixture
 def cluster(broker_with: BrokerWith) -> Server:
-    """A broker with few partitions of internal topics, as the recorded ones had."""
+    """A broker with few partitions of internal topics and nothing to wait for, as the recorded ones."""
     settings = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitions": "4"}
-    return broker_with(settings=settings)
+    return broker_with(settings={**settings, "group.initial.rebalance.delay.ms": "0"})
 
 
 def test_all_questions_were_recorded() -> None:

@@ -1,0 +1,64 @@
+"""Every behaviour and every default that changed was seen on real brokers on both sides of its border.
+
+The recorded answers tell the two sides apart; `test_answers.py` holds Understudy against them, release by release.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from broker.releases import NAMES, Behaviour
+from broker.releases.defaults import DEFAULTS
+from tests.releases import questions, questions_of_groups, questions_of_records
+from tests.releases.questions import QUESTIONS, Question
+from tests.releases.recording import load
+
+RECORDED = load()
+SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
+    Behaviour.UNKNOWN_PRODUCER_ID: questions.a_producer_that_the_log_does_not_know,
+    Behaviour.FIVE_BATCHES_REMEMBERED: questions.a_repeated_batch,
+    Behaviour.API_VERSIONS_RANGE: questions.an_unknown_version_of_api_versions,
+    Behaviour.PRODUCERS_OUTLIVE_RECORDS: questions.a_producer_whose_records_were_deleted,
+    Behaviour.DEFAULT_COUNTS: questions_of_groups.a_topic_with_as_many_partitions_as_the_broker_likes,
+    Behaviour.INVALID_RECORD: questions_of_records.a_record_without_a_key_for_a_compacted_topic,
+    Behaviour.UNKNOWN_PRODUCERS_WELCOME: questions.a_producer_that_the_log_does_not_know,
+    Behaviour.DEFAULTS_UNTOLD: questions_of_records.where_a_value_comes_from,
+    Behaviour.MESSAGE_FORMAT_IGNORED: questions_of_records.message_format_0_9,
+    Behaviour.VERIFICATION: questions.a_transactional_batch_of_a_partition_that_was_not_added,
+    Behaviour.ABSENT_GROUPS_NAMED: questions_of_groups.a_stranger_s_offsets,
+    Behaviour.NO_OLD_MESSAGES: questions_of_records.message_format_0_11,
+    Behaviour.OLD_VERSIONS_CLOSE: questions_of_records.messages_with_times,
+    Behaviour.SEQUENCE_BEGINS_AT_ZERO: questions.a_transaction_that_begins_with_sequence_7,
+    Behaviour.SEGMENTS_OF_A_MEBIBYTE: questions_of_groups.a_topic_with_small_segments,
+}
+"""The question whose answer changes with it."""
+DEFAULTS_SHOWN_BY: Final[Mapping[str, Question]] = {
+    "log.message.timestamp.after.max.ms": questions_of_records.a_record_of_tomorrow,
+}
+"""Likewise; the others are told by the broker's settings."""
+
+
+def sides(since: str) -> tuple[str, str]:
+    """The release before, and the release."""
+    return NAMES[NAMES.index(since) - 1], since
+
+
+@pytest.mark.parametrize("behaviour", Behaviour)
+def test_real_brokers_changed_their_answer_with_the_behaviour(behaviour: Behaviour) -> None:
+    """A behaviour without a question, or with one that cannot tell, fails here."""
+    question = SHOWN_BY[behaviour]
+    before, since = (RECORDED[name][question.__name__] for name in sides(behaviour.since))
+    assert question in QUESTIONS
+    assert before != since
+
+
+@pytest.mark.parametrize(("setting", "last"), [(name, last) for name, rows in DEFAULTS.items() for last in rows])
+def test_real_brokers_changed_their_answer_with_the_default(setting: str, last: str) -> None:
+    """Up to `last` it was another one."""
+    question = DEFAULTS_SHOWN_BY.get(setting, questions_of_records.the_settings_of_a_broker)
+    told = [RECORDED[name][question.__name__] for name in sides(NAMES[NAMES.index(last) + 1])]
+    if question is questions_of_records.the_settings_of_a_broker:
+        told = [next(each for each in answer.split() if each.startswith(f"{setting}=")) for answer in told]
+        assert told[0] == f"{setting}={DEFAULTS[setting][last]}"
+    assert told[0] != told[1]
