@@ -16,6 +16,7 @@ from protocol.records.errors import BatchDamagedError, DecompressedTooLargeError
 from protocol.types import Buffer
 
 FORMAT = "message.format.version"
+_DEFAULT_FORMAT = "log.message.format.version"
 DOWN_CONVERSION = "message.downconversion.enable"
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 
@@ -24,8 +25,8 @@ def topic_magic(topic: str, ctx: RequestContext) -> int:
     """The magic of a topic's records, as far as its release obeys the setting (KIP-724)."""
     if ctx.release.has(Behaviour.MESSAGE_FORMAT_IGNORED):
         return MAGIC_V2
-    wanted = ctx.cluster.image.config(ResourceType.TOPIC, topic).get(FORMAT)
-    found = None if wanted is None else _RELEASE.match(wanted)
+    wanted = ctx.cluster.image.config(ResourceType.TOPIC, topic).get(FORMAT) or ctx.node.settings.get(_DEFAULT_FORMAT)
+    found = None if wanted is None else _RELEASE.match(str(wanted))
     if found is None:
         return MAGIC_V2
     release = (int(found[1]), int(found[2]))

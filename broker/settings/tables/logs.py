@@ -1,6 +1,15 @@
 """Broker settings of topics and logs: the defaults that topics inherit, cleaning, flushing (core appendix 3)."""
 
-from broker.settings.checks import ANY_LIST, FILLED_LIST, ValidList, at_least, between, gzip_level, one_of
+from broker.settings.checks import (
+    ANY_LIST,
+    FILLED_LIST,
+    ValidList,
+    at_least,
+    between,
+    gzip_level,
+    message_format,
+    one_of,
+)
 from broker.settings.model import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, PER_BROKER, STRING, WHEN_SET, Row
 
 MAX_DOUBLE = 1.7976931348623157e308
@@ -46,6 +55,7 @@ ROWS: tuple[Row, ...] = (
     Row("log.initial.task.delay.ms", LONG, 30_000, at_least(0)),
     Row("log.local.retention.bytes", LONG, -2, at_least(-2), CLUSTER),
     Row("log.local.retention.ms", LONG, -2, at_least(-2), CLUSTER),
+    Row("log.message.format.version", STRING, None, message_format, visibility=WHEN_SET),
     Row("log.message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0), CLUSTER),
     Row("log.message.timestamp.before.max.ms", LONG, MAX_LONG, at_least(0), CLUSTER),
     Row("log.message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"), CLUSTER),
