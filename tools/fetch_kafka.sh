@@ -2,7 +2,7 @@
 # fetch_kafka.sh DIR [WHAT] [VERSION]: Apache Kafka's jars by Maven, once.
 #
 #   WHAT    kafka (default): the broker, the command-line tools and Streams; clients: kafka-clients alone;
-#           spark: Spark's Kafka source and sink, with what they need that Spark itself lacks
+#           streams: Streams and its clients; spark: Spark's Kafka source and sink, with what they need that Spark itself lacks
 #   VERSION 4.3.1 (default); of Spark where WHAT is spark
 #
 # Then `java -cp 'DIR/*' kafka.Kafka server.properties` starts a broker. Nothing is done where DIR is complete.
@@ -12,9 +12,10 @@ group=org.apache.kafka
 case $what in
     kafka) artifacts="kafka_2.13 kafka-tools kafka-streams" ;;
     clients) artifacts="kafka-clients" ;;
+    streams) artifacts="kafka-streams" ;;
     spark)
         group=org.apache.spark; artifacts="spark-sql-kafka-0-10_2.13" ;;
-    *) echo "fetch_kafka: kafka, clients or spark, not $what" >&2; exit 2 ;;
+    *) echo "fetch_kafka: kafka, clients, streams or spark, not $what" >&2; exit 2 ;;
 esac
 [ -e "$folder/.complete-$what-$version" ] && exit 0
 mkdir -p "$folder"; folder=$(cd "$folder" && pwd)

@@ -1,4 +1,7 @@
-"""As `Compatibility.java`, for librdkafka through confluent-kafka: lines of BOOTSTRAP NAME, answered step by step."""
+"""As `Compatibility.java`, for librdkafka through confluent-kafka: lines of BOOTSTRAP NAME, answered step by step.
+
+A third word is a codec: then records are produced with it, and nothing else is played.
+"""
 
 import sys
 import time
@@ -10,9 +13,9 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 PATIENCE_S = 15
 
 
-def produce(bootstrap: str, name: str, **settings: str) -> None:
+def produce(bootstrap: str, name: str, codec: str = "gzip", **settings: str) -> None:
     """Ten records, compressed."""
-    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "gzip", "linger.ms": 50, **settings})
+    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 50, **settings})
     errors: list[Any] = []
     for _ in range(10):
         producer.produce(name, b"value" * 20, partition=0, on_delivery=lambda error, _: errors.append(error))
@@ -77,9 +80,9 @@ def transaction(bootstrap: str, name: str) -> None:
         consumer.close()
 
 
-STEPS: dict[str, Callable[[str, str], None]] = {
+STEPS: dict[str, Callable[..., None]] = {
     "produce": produce,
-    "idempotent": lambda bootstrap, name: produce(bootstrap, name, **{"enable.idempotence": "true"}),
+    "idempotent": lambda *words: produce(*words, **{"enable.idempotence": "true"}),
     "consume": consume,
     "transaction": transaction,
 }
@@ -94,17 +97,17 @@ def say(line: str) -> None:
 def main() -> None:
     """Play what is asked, line by line."""
     for line in sys.stdin:
-        bootstrap, name = line.split()
+        words = line.split()
         for step, play in STEPS.items():
             try:
-                play(bootstrap, name)
+                play(*words)
                 result = "ok"
             except KafkaException as error:
                 result = error.args[0].name().strip("_")
             except (TimeoutError, AssertionError) as error:
                 result = type(error).__name__
             say(f"{step} {result}")
-            if step == "produce" and result != "ok":
+            if step == "produce" and (result != "ok" or len(words) > 2):
                 break
         say("end")
 

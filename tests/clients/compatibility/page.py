@@ -1,9 +1,9 @@
 """docs/compatibility.md, as the nightly run writes it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from broker.releases import NAMES
-from tests.clients.compatibility.matrix import CLIENTS, GOOD
+from tests.clients.compatibility.players import GOOD, KINDS
 from tests.clients.targets import ROOT
 
 PAGE = ROOT / "docs" / "compatibility.md"
@@ -18,23 +18,71 @@ The same was played against real brokers: of the releases whose name is bold. Wh
 says so too: "(Kafka: ...)".
 
 """
-
-
-def played_releases() -> tuple[str, ...]:
-    """All that can be played."""
-    return NAMES
+TITLES = {
+    "java": ("Java", "`kafka-clients` of the release that heads the column.", "kafka-clients "),
+    "librdkafka": (
+        "librdkafka",
+        (
+            "2.3 and the newest through confluent-kafka for Python; 1.9 is librdkafka 1.9.2 through confluent-kafka-go "
+            "1.9.2, which\nbrings it as a static library (Python's wheels of that version end with Python 3.10)."
+        ),
+        "",
+    ),
+    "go": (
+        "Sarama and franz-go",
+        (
+            "Today's, told which release they have before them: Sarama by `Config.Version`, franz-go by "
+            "`kgo.MaxVersions`. Without that,\nSarama takes 2.8 for granted, and franz-go asks the broker. A "
+            "transaction of franz-go reads, too: it is a `GroupTransactSession`."
+        ),
+        "",
+    ),
+    "streams": (
+        "Kafka Streams",
+        (
+            "Counts records by key, with the `processing.guarantee` that heads the column: it breaks in the middle of "
+            "its first\ntransaction, begins anew, and every step of every count has to be there once."
+        ),
+        "Streams ",
+    ),
+}
+"""Kind of clients -> its title, what to know of it, and what its columns need not repeat."""
 
 
 def drawn(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
-    """The page: a row for each release, a column for each client."""
-    rows = [f"| as | {' | '.join(CLIENTS)} |", f"|{'---|' * (len(CLIENTS) + 1)}"]
-    for name in played_releases():
-        cells = [_cell(found[client][name], recorded.get(client, {}).get(name)) for client in CLIENTS]
-        real = all(name in recorded.get(client, {}) for client in CLIENTS)
+    """The page: for each kind of clients a table with a row for each release, a column for each client."""
+    return (
+        HEAD
+        + "\n".join(_table(kind, clients, found, recorded) for kind, clients in KINDS.items())
+        + _sum(found, recorded)
+    )
+
+
+def _table(
+    kind: str,
+    clients: Sequence[str],
+    found: Mapping[str, Mapping[str, str]],
+    recorded: Mapping[str, Mapping[str, str]],
+) -> str:
+    title, text, known = TITLES[kind]
+    rows = [
+        f"| as | {' | '.join(client.removeprefix(known) for client in clients)} |",
+        f"|{'---|' * (len(clients) + 1)}",
+    ]
+    for name in NAMES:
+        cells = [_cell(found[client][name], recorded.get(client, {}).get(name)) for client in clients]
+        real = all(name in recorded.get(client, {}) for client in clients)
         rows.append(f"| {f'**{name}**' if real else name} | {' | '.join(cells)} |")
-    return HEAD + "\n".join(rows) + "\n"
+    return f"## {title}\n\n{text}\n\n" + "\n".join(rows) + "\n"
 
 
 def _cell(ours: str, real: str | None) -> str:
     text = "ok" if ours == GOOD else ours
     return text if real in (ours, None) else f"{text} (Kafka: {real})"
+
+
+def _sum(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
+    cells = [(ours, recorded.get(client, {}).get(name)) for client, row in found.items() for name, ours in row.items()]
+    played = sum(real is not None for _, real in cells)
+    alike = sum(real == ours for ours, real in cells)
+    return f"\n{len(cells)} cells. {played} were played against real brokers too; {alike} of these came out alike.\n"

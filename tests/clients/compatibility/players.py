@@ -1,0 +1,152 @@
+"""The clients of the matrix: what each is called, and how its process is built and started.
+
+All of them are asked in the same way: a line of "BOOTSTRAP NAME", answered by lines of "STEP RESULT" and at last "end".
+"""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Final
+
+from tests.clients.drivers import HERE, command
+from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, ROOT, kafka_libs
+
+JAVA = tuple(f"kafka-clients {version}" for version in ("0.11.0.3", "1.1.1", "2.4.1", "2.8.2", "3.9.1", "4.3.1"))
+LIBRDKAFKA: Final[Mapping[str, Path]] = {
+    "librdkafka 2.3": CACHE / "python" / "confluent-2.3" / "bin" / "python",
+    "librdkafka": Path(sys.executable),
+}
+"""Those with a binding in Python -> the interpreter that has it."""
+OLD_LIBRDKAFKA = "librdkafka 1.9"
+PINNED: Final[Mapping[str, Sequence[str]]] = {
+    "Sarama as 0.11": ("sarama", "0.11.0.0"),
+    "Sarama as 1.0": ("sarama", "1.0.0"),
+    "Sarama as 2.4": ("sarama", "2.4.0"),
+    "Sarama": ("sarama",),
+    "Sarama as 4.3": ("sarama", "4.3.0"),
+    "franz-go as 0.11": ("franz-go", "v0.11.0"),
+    "franz-go as 1.0": ("franz-go", "v1.0"),
+    "franz-go as 2.4": ("franz-go", "v2.4"),
+    "franz-go": ("franz-go",),
+}
+"""Clients in Go that are told which release they have before them -> the words of their driver."""
+STREAMS: Final[Mapping[str, tuple[str, str]]] = {
+    "2.5.1 exactly_once": ("2.5.1", "exactly_once"),
+    "2.6.3 exactly_once": ("2.6.3", "exactly_once"),
+    "2.6.3 exactly_once_beta": ("2.6.3", "exactly_once_beta"),
+    f"{KAFKA_VERSION} exactly_once_v2": (KAFKA_VERSION, "exactly_once_v2"),
+}
+"""Kafka Streams -> its version and its processing.guarantee."""
+
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "java": JAVA,
+    "librdkafka": (OLD_LIBRDKAFKA, *LIBRDKAFKA),
+    "go": tuple(PINNED),
+    "streams": tuple(f"Streams {each}" for each in STREAMS),
+}
+CLIENTS = tuple(client for kind in KINDS.values() for client in kind)
+IN_CI = tuple(client for kind, clients in KINDS.items() if kind != "streams" for client in clients)
+"""Kafka Streams takes its time, and plays at night."""
+
+
+@cache
+def java_classes() -> Path:
+    """The one source of the Java clients, compiled against the oldest; the folder with its classes."""
+    command([HERE / "setup.sh", "java", "old_java"])
+    return _compiled("Compatibility", CACHE / "java" / f"clients-{JAVA[0].split()[1]}")
+
+
+@cache
+def streams_classes() -> Path:
+    """The one source of Kafka Streams, likewise."""
+    command([HERE / "setup.sh", "old_streams", "kafka"])
+    return _compiled("Counting", _streams_jars("2.5.1"))
+
+
+def _compiled(name: str, jars: Path) -> Path:
+    classes = CACHE / "build" / "java" / name
+    classes.mkdir(parents=True, exist_ok=True)
+    source = HERE / "java" / "compatibility" / f"{name}.java"
+    command(["javac", "-nowarn", "-d", classes, "-cp", f"{jars}/*", source])
+    return classes
+
+
+def _streams_jars(version: str) -> Path:
+    return kafka_libs() if version == KAFKA_VERSION else CACHE / "java" / f"streams-{version}"
+
+
+@cache
+def go_binary() -> Path:
+    """Sarama and franz-go, whichever it is called with."""
+    command([HERE / "setup.sh", "go"])
+    return _built(HERE / "go", "compatibility")
+
+
+@cache
+def librdkafka_binary() -> Path:
+    """librdkafka 1.9; its binding for Go is a module of its own, and asks for a C compiler."""
+    command([HERE / "setup.sh", "go"])
+    return _built(HERE / "go" / "librdkafka", ".", CGO_ENABLED="1")
+
+
+def _built(module: Path, package: str, **environment: str) -> Path:
+    binary = CACHE / "build" / "go" / ("compatibility" if package != "." else module.name)
+    words = [str(CACHE / "go" / "go"), "build", "-o", str(binary), f"./{package}"]
+    command(words, module, GOTOOLCHAIN="auto", **environment)
+    return binary
+
+
+def words_of(client: str) -> Sequence[str]:
+    """The command that plays it; what it needs is fetched and built before."""
+    if client in PINNED:
+        return [str(go_binary()), *PINNED[client]]
+    if client == OLD_LIBRDKAFKA:
+        return [str(librdkafka_binary())]
+    if client in LIBRDKAFKA:
+        command([HERE / "setup.sh", "python"])
+        return [str(LIBRDKAFKA[client]), "-m", "tests.clients.compatibility.librdkafka"]
+    java = ["java", *JVM[:4], "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp"]
+    kind, _, which = client.partition(" ")
+    if kind == "Streams":
+        version, guarantee = STREAMS[which]
+        return [*java, f"{streams_classes()}:{_streams_jars(version)}/*", "compatibility.Counting", guarantee]
+    return [*java, f"{java_classes()}:{CACHE / 'java' / f'clients-{which}'}/*", "compatibility.Compatibility"]
+
+
+class Player:
+    """A client's process, asked again and again."""
+
+    def __init__(self, client: str) -> None:
+        words = words_of(client)
+        self.client = client
+        with (CACHE / "compatibility.log").open("a") as log:
+            self.process = Popen(words, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=ROOT)
+
+    def play(self, bootstrap: str, name: str = "", codec: str = "") -> str:
+        """What became of the steps, on a topic of that name or of its own: all well, or each with its error.
+
+        With a codec, which librdkafka's alone take, records are produced with it, and nothing else is played.
+        """
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        name = name or f"{self.client.replace(' ', '-')}-{time.time_ns()}"
+        print(bootstrap, name, codec, file=self.process.stdin, flush=True)
+        results = []
+        while (line := self.process.stdout.readline()) != "end\n":
+            if not line:
+                raise RuntimeError(f"{self.client} ended by itself; see {CACHE / 'compatibility.log'}")
+            results.append(line.strip())
+        failed = [result for result in results if not result.endswith(" ok")]
+        return ", ".join(failed) or GOOD
+
+    def close(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.communicate()
+
+
+GOOD = "all ok"
+"""What `play` gives where every step went well."""
