@@ -50,6 +50,8 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
             _append(candidate, request.acks, ctx)
     if request.acks == ACKS_ALL and (pending := unsettled(candidates, ctx)):
         await await_replication(pending, ctx.now_ms + request.timeout_ms, ctx)
+    for candidate in candidates:
+        candidate.overrule()
     if request.acks == ACKS_NONE:
         failed = next((c for c in candidates if c.error is not None), None)
         if failed is not None:

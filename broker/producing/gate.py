@@ -30,7 +30,8 @@ class Candidate:
 
     ``asked_name`` and ``topic_id`` are echoed as they were asked. ``guard`` comes from verification (KIP-890). In the
     end either ``info`` is set or ``error``, or both where an append failed afterwards. ``reached_log`` tells refusals
-    of the append from those before it: the response fields differ (transactions D.13).
+    of the append from those before it: the response fields differ (transactions D.13). ``overruled`` is what is told
+    whatever becomes of the append: another entry of the request for this partition was no good.
     """
 
     asked_name: str
@@ -44,6 +45,7 @@ class Candidate:
     info: AppendInfo | None = None
     error: KafkaError | None = None
     reached_log: bool = False
+    overruled: KafkaError | None = None
 
     @property
     def transactional(self) -> bool:
@@ -60,10 +62,26 @@ class Candidate:
         error.__traceback__ = error.__cause__ = error.__context__ = None
         self.error = error
 
+    def overrule(self) -> None:
+        """Tell of the other entry, once this one's fate is settled."""
+        if self.overruled is not None:
+            self.info, self.reached_log, self.error = None, False, self.overruled
+
     def check_writable(self, ctx: RequestContext) -> None:
         """G10: internal topics take records from Kafka's own admin client alone."""
         if self.topic in INTERNAL_TOPICS and ctx.client_id != _ADMIN_CLIENT:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+def _last(known: Candidate | None, new: Candidate) -> Candidate:
+    """Of two entries for one partition the later one is appended, unless it alone is no good; the refusal is told."""
+    if known is None:
+        return new
+    if new.error is not None and known.error is None:
+        known.overruled = new.error
+        return known
+    new.overruled = (known.overruled or known.error) if new.error is None else None
+    return new
 
 
 def candidates_of(request: ProduceRequest, ctx: RequestContext) -> list[Candidate]:
@@ -85,7 +103,8 @@ def candidates_of(request: ProduceRequest, ctx: RequestContext) -> list[Candidat
                 if isinstance(error, RequestRejectedError):
                     raise
                 candidate.fail(error)
-            places[topic.name, topic.topic_id, data.index] = candidate
+            place = (topic.name, topic.topic_id, data.index)
+            places[place] = _last(places.get(place), candidate)
     candidates = list(places.values())
     if len(candidates) > 1 and len(_producers(candidates)) > 1:
         raise RequestRejectedError(

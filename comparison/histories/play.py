@@ -160,6 +160,7 @@ class Player:
         """Take the answers that came, until all clusters are in the same state and owe none in it."""
         deadline = patiently(f"the group {group}")
         alike_until = time.monotonic() + STUCK_ALIKE_S
+        settled = False
         while True:
             found = [each for name in list(self._parked) for each in self._collect(name)]
             if found:
@@ -167,7 +168,12 @@ class Player:
             states = [_state(side, group) for side in self.exchange.sides]
             waiting = [WAITING[parked.asked[0].key] for parked in self._of(group)]
             if len(set(states)) == 1 and all(state == states[0] for state in waiting):
-                return []
+                if not waiting or settled:
+                    return []
+                settled = True  # look once more: a rebalance that nobody is missing from ends in a moment
+                deadline.check()
+                continue
+            settled = False
             if len(set(states)) == 1 and time.monotonic() > alike_until:
                 return []  # a request that was replaced by a later one is never answered, here and there
             deadline.check(f"{states}, waiting: {waiting}")
