@@ -62,8 +62,13 @@ class ReplicatedPartition:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         return log
 
-    def check_epoch(self, current_leader_epoch: int) -> None:
-        """Fencing by leader epoch, before the question who leads (core B.2.5); -1 asks for no check."""
+    def check_epoch(self, broker_id: int, current_leader_epoch: int) -> None:
+        """Fencing by leader epoch, before the question who leads (core B.2.5); -1 asks for no check.
+
+        A broker that has no replica knows no epoch: it says that it does not lead.
+        """
+        if broker_id not in self.logs:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if current_leader_epoch in (-1, self.state.leader_epoch):
             return
         older = current_leader_epoch < self.state.leader_epoch

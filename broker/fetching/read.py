@@ -141,7 +141,7 @@ class Reader:
         return data
 
     def _log(self, interest: Interest, partition: ReplicatedPartition) -> PartitionLog:
-        partition.check_epoch(interest.asked.current_leader_epoch)
+        partition.check_epoch(self._ctx.node.id, interest.asked.current_leader_epoch)
         node = self._ctx.node.id
         if partition.state.leader != node and features.fetch_may_ask_any_replica(self._ctx.version):
             return partition.hosted_by(node)

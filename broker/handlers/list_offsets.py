@@ -59,7 +59,7 @@ def _answer(
     if not counts_segments and asked.timestamp < features.list_offsets_oldest_special(ctx.version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = ctx.node.partition(topic, asked.partition_index)
-    partition.check_epoch(asked.current_leader_epoch)
+    partition.check_epoch(ctx.node.id, asked.current_leader_epoch)
     if asked.timestamp >= 0:
         check_time(topic, ctx)
     any_replica = request.replica_id == _ANY_REPLICA

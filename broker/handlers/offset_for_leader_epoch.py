@@ -36,7 +36,7 @@ async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> O
 
 def _answer(topic: str, asked: OffsetForLeaderPartition, ctx: RequestContext) -> EpochEndOffset:
     partition = ctx.node.partition(topic, asked.partition)
-    partition.check_epoch(asked.current_leader_epoch)
+    partition.check_epoch(ctx.node.id, asked.current_leader_epoch)
     epoch, end = partition.led_by(ctx.node.id).end_offset_for_epoch(asked.leader_epoch)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end)
 

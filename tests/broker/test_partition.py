@@ -276,11 +276,11 @@ def test_epochs_fence(asked: int, code: ErrorCode | None) -> None:
     bench = Bench()
     bench.lead(1, 1, 2, 3)
     if code is None:
-        bench.partition.check_epoch(asked)
+        bench.partition.check_epoch(2, asked)
         assert bench.partition.state.leader_epoch == 1
         return
     with pytest.raises(KafkaError) as caught:
-        bench.partition.check_epoch(asked)
+        bench.partition.check_epoch(2, asked)
     assert caught.value.code is code
 
 

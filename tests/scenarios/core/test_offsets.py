@@ -19,7 +19,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from tests.conftest import BrokerWith
-from tests.scenarios.core.asking import created, data_of, fetch, produced, records_deleted
+from tests.scenarios.core.asking import create, created, data_of, fetch, produced, records_deleted, topic
 from tests.scenarios.core.batches import batch
 from tests.serving import Server, until
 from tests.wire import Wire
@@ -152,3 +152,18 @@ def test_DRC_02_internal_topics_are_the_brokers(broker_with: BrokerWith) -> None
     asked = FindCoordinatorRequest(coordinator_keys=["g"])
     until(lambda: not wire.call(ApiKey.FIND_COORDINATOR, 4, asked).coordinators[0].error_code, "the coordinator")
     assert records_deleted(wire, "__consumer_offsets", 1).error_code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_a_broker_without_a_replica_knows_no_epoch(broker_with: BrokerWith, epoch: int) -> None:
+    """Whatever epoch it is asked with, it says that it does not lead."""
+    brokers = broker_with(brokers=2)
+    (result,) = create(brokers.wire(1), topic("foo", -1, -1, assignments={0: [1]}))
+    assert result.error_code is ErrorCode.NONE
+    wire = brokers.wire(2)
+    asked = ListOffsetsTopic("foo", [ListOffsetsPartition(0, LATEST, epoch)])
+    listed_there = wire.call(ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked])).topics[0].partitions[0]
+    ended = OffsetForLeaderTopic("foo", [OffsetForLeaderPartition(0, epoch, 0)])
+    end = wire.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, OffsetForLeaderEpochRequest([ended])).topics[0].partitions[0]
+    codes = {listed_there.error_code, end.error_code, fetch(wire, "foo", epoch=epoch).error_code}
+    assert codes == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
