@@ -20,6 +20,7 @@ from broker.handlers import APIS
 from comparison.command import ledger
 from comparison.known import KNOWN
 from protocol.apis import ApiKey
+from tests.differential import row_tables
 from tools import release_tables
 from understudy.verbs import VERBS
 
@@ -111,8 +112,11 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "behaviours": release_tables.behaviours,
     "defaults": release_tables.defaults,
     "ranges": release_tables.apis,
+    "rows": row_tables.rows_table,
+    "mistakes": row_tables.mistakes_table,
+    "histories": row_tables.histories_table,
 }
-PAGES = ("GAPS.md", "docs/states.md", "docs/divergences.md", "docs/releases.md")
+PAGES = ("GAPS.md", "docs/states.md", "docs/divergences.md", "docs/rows.md", "docs/releases.md")
 
 
 def drawn(text: str) -> str:

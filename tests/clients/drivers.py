@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,12 +49,16 @@ class Driver:
 
 @dataclass(slots=True)
 class Played:
-    """What one run printed: each step's line by its name, and how long building and running took."""
+    """What one run printed: each step's line by its name, how long building and running took, and all in its order.
+
+    ``told`` holds the steps and, where ``OBSERVE`` is set, the calls before each.
+    """
 
     lines: dict[str, dict[str, Any]]
     stderr: str
     build_s: float
     run_s: float
+    told: Sequence[Mapping[str, Any]] = ()
 
 
 def command(arguments: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
@@ -78,8 +82,8 @@ def missing(driver: Driver) -> list[str]:
     return [tool for tool in driver.tools if shutil.which(tool) is None]
 
 
-def play(driver: Driver, target: Target) -> Played:
-    """Build the driver and run it against the cluster, on a topic of its own."""
+def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int = 0, **environment: str) -> Played:
+    """Build the driver and run it against the cluster, on a topic of its own, or of that name."""
     if lacking := missing(driver):
         raise UnavailableError(f"{driver.name} needs {', '.join(lacking)}: tests/clients/setup.sh toolchains")
     began = time.monotonic()
@@ -87,17 +91,27 @@ def play(driver: Driver, target: Target) -> Played:
         command([HERE / "setup.sh", driver.part])
     prefix = driver.build()
     built = time.monotonic()
-    topic = f"interop-{driver.name}-{uuid.uuid4().hex[:8]}"
-    base_ms = (int(time.time()) - 3600) * 1000  # an hour ago: retention leaves it alone
+    topic = topic or f"interop-{driver.name}-{uuid.uuid4().hex[:8]}"
+    base_ms = base_ms or (int(time.time()) - 3600) * 1000  # an hour ago: retention leaves it alone
     arguments = [*prefix, target.bootstrap, str(target.brokers), topic, str(base_ms)]
     try:
-        done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            arguments,
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=RUN_TIMEOUT_S,
+            check=False,
+        )
         stdout, stderr = done.stdout, done.stderr
     except subprocess.TimeoutExpired as expired:
         stdout, stderr = (_text(each) for each in (expired.stdout, expired.stderr))
         stderr += f"\nkilled after {RUN_TIMEOUT_S} s"
     lines = [json.loads(line) for line in stdout.splitlines() if line.startswith('{"step"')]
-    return Played({line["step"]: line for line in lines}, stderr, built - began, time.monotonic() - built)
+    told = [json.loads(line) for line in stdout.splitlines() if line.startswith(('{"step"', '{"call"'))]
+    times = (built - began, time.monotonic() - built)
+    return Played({line["step"]: line for line in lines}, stderr, *times, told)
 
 
 def _text(output: str | bytes | None) -> str:

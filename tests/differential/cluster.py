@@ -23,7 +23,6 @@ QUICK = {
     "broker.heartbeat.interval.ms": "300",
     "group.coordinator.append.linger.ms": "0",
     "log.cleaner.backoff.ms": "300",
-    "log.initial.task.delay.ms": "500",
     "replica.fetch.wait.max.ms": "50",
 }
 """No client can see these; they spare it from waiting for batches that nobody else fills."""

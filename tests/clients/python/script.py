@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tests.clients.python.observed import observed
 from tests.clients.steps import CODECS
 
 PARTITIONS = 3
@@ -367,4 +368,4 @@ def report(name: str, step: Callable[[], object]) -> None:
 def main(make: Callable[[str, str], Client]) -> None:
     """The driver's entry: `make(bootstrap, topic)` gives the client."""
     bootstrap, brokers, topic, base_ms = sys.argv[1:5]
-    Script(make(bootstrap, topic), int(brokers), int(base_ms)).play()
+    Script(observed(make(bootstrap, topic)), int(brokers), int(base_ms)).play()

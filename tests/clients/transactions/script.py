@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from tests.clients.python.observed import observed
 from tests.clients.python.script import UnsupportedError, expect, report
 
 PARTITIONS = 3
@@ -234,4 +235,4 @@ class Script:
 def main(make: Callable[[str], Client], arguments: Sequence[str]) -> None:
     """The driver's entry: `make(bootstrap)` gives the client."""
     bootstrap, brokers, topic, _ = arguments
-    Script(make(bootstrap), int(brokers), topic).play()
+    Script(observed(make(bootstrap)), int(brokers), topic).play()

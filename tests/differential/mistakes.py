@@ -1,0 +1,151 @@
+"""The mistakes of ``tests/mutants`` against a real Kafka's answers: does the differential run notice each of them?
+
+A real Kafka answers some histories once; then each mistake is made in a server of its own, which is asked the same
+until it answers otherwise. ``python -m tests.differential.mistakes`` does so and keeps what came of it in
+``mistakes.json``, of which ``docs/rows.md`` has a table.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from comparison.exchange import Recorded, Recording
+from comparison.histories.asked import Step
+from comparison.histories.generate import Generator
+from comparison.histories.play import Player
+from comparison.histories.run import LENGTH, saved
+from comparison.histories.settle import Restless, common_versions, warmed_up
+from comparison.side import Side
+from tests.clients.targets import wait_until
+from tests.differential import rows
+from tests.differential.targets import SETTINGS, Kafka
+from tests.mutants.mutant import Mutant
+from tests.mutants.test_transactions import MUTANTS
+from understudy.launcher import words
+
+SAVED = Path(__file__).parent / "histories"
+RECORD = Path(__file__).with_name("mistakes.json")
+HISTORIES = 150
+ROOT = Path(__file__).resolve().parents[2]
+NEEDS_STEERING: Mapping[str, str] = {
+    "the next producer id is not logged": "shows where a coordinator is lost before its markers are written",
+    "a transaction completes before its markers are written": "takes a leader that is silent and not fenced",
+    "a load does not send markers again": "shows where a coordinator is lost before its markers are written",
+    "a transaction is aborted at its deadline, not after it": "is one instant of a clock that stands still",
+    "open transactions expire": "takes hours",
+    "a failed fence bumps again": "takes an append that fails",
+    "a guard outlives the marker": "takes a marker between a verification and its append",
+}
+"""Mistakes that neither a row nor a history shows that a Kafka can be asked, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A history, and what a real Kafka answered."""
+
+    name: str
+    steps: Sequence[Step]
+    answers: Mapping[str, Any]
+
+
+def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
+    """The saved histories with their recorded answers, and so many new ones with the answers of a Kafka of today."""
+    kept = [(file.stem, saved(file)) for file in sorted(SAVED.glob("*.json"))]
+    found = [Question(name, history["steps"], history["kafka"]) for name, history in kept]
+    kafka = Kafka(folder)
+    kafka.start()
+    try:
+        exchange = Recording(Side(kafka.bootstrap))
+        warmed_up(exchange.sides[0])
+        versions, player = common_versions(*exchange.sides), Player(exchange, "")
+        for seed in range(count):
+            steps = Generator(versions, f"mistakes-{seed}").history(LENGTH)
+            if not player.play(steps, f"m{seed}").differences:
+                found.append(Question(f"m{seed}", steps, exchange.answers))
+    finally:
+        kafka.stop()
+    return found
+
+
+@contextmanager
+def mistaken(number: int | None, folder: Path) -> Iterator[str]:
+    """The address of a server with that mistake in it, or with none."""
+    ready = folder / "ready.json"
+    ready.unlink(missing_ok=True)
+    module = ["understudy"] if number is None else ["tests.mutants.serve", str(number)]
+    options = words(port=0, control_port=0, seed=1, settings=SETTINGS, ready_file=ready)
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen([sys.executable, "-m", *module, "serve", *options], cwd=ROOT, stdout=log, stderr=log)
+    try:
+        wait_until(ready.exists, 60, process, folder / "log")
+        yield json.loads(ready.read_text())["bootstrap_servers"][0]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def noticed(address: str, asked: Sequence[Question]) -> str | None:
+    """The first history whose answers differ from Kafka's, with the first difference."""
+    side = Side(address)
+    try:
+        warmed_up(side)
+    except Restless as restless:
+        return f"(set-up): {restless}"
+    for question in asked:
+        played = Player(Recorded(side, question.answers), "").play(question.steps, question.name)
+        if played.differences:
+            first = played.differences[0]
+            return f"{question.name}: {first.api} `{first.field}`"
+    return None
+
+
+def row_of(mutant: Mutant) -> list[str]:
+    """The rows that are asked of both and notice the mistake."""
+    test, record = mutant.noticed_by.__name__, rows.recorded()
+    if test.startswith("test_"):
+        asked = {name.partition("[")[0].rpartition("::")[2]: out for name, (out, _) in record["kafka"].items()}
+        return [name.split(" ")[1] for name in rows.ids(rows.TRANSACTIONS, test) if asked.get(test) == "passed"]
+    if mutant.mistake in NEEDS_STEERING:
+        return []
+    said = (mutant.noticed_by.__doc__ or "").strip(" .\n").replace("-", "_")
+    status = {f"{row.part} {row.id}": row.status for row in rows.rows(record)}
+    named = rows.ids(rows.TRANSACTIONS, f"test_{said}_")
+    return [name.split(" ")[1] for name in named if status.get(name) == rows.BOTH]
+
+
+def caught(asked: Sequence[Question], folder: Path) -> dict[str, dict[str, Any]]:
+    """Each mistake: the history and the rows that show it."""
+    found = {}
+    with mistaken(None, folder) as address:
+        told = noticed(address, asked)
+        assert told is None, f"without any mistake: {told}"
+    for number, mutant in enumerate(MUTANTS):
+        with mistaken(number, folder) as address:
+            found[mutant.mistake] = {
+                "history": noticed(address, asked),
+                "rows": row_of(mutant),
+                "why": NEEDS_STEERING.get(mutant.mistake, ""),
+            }
+        print(mutant.mistake, found[mutant.mistake], flush=True)  # noqa: T201
+    return found
+
+
+
+
+def main() -> None:
+    """Try all of them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = caught(questions(folder / "kafka"), folder)
+    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The tables of docs/rows.md, made of what the last runs on both clusters kept beside this file."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.differential import rows
+
+FOLDER = Path(__file__).parent
+
+
+def kept(name: str) -> Any:
+    """What a run kept, or nothing."""
+    file = FOLDER / name
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def rows_table() -> str:
+    """Counts, and a line for each row."""
+    return rows.table(rows.recorded())
+
+
+def mistakes_table() -> str:
+    """A line for each mistake."""
+    lines = ["| mistake | rows asked of both | history: what differs |", "|---|---|---|"]
+    for mistake, by in kept("mistakes.json").items():
+        lines.append(f"| {mistake} | {', '.join(by['rows']) or '-'} | {by['history'] or by.get('why') or '-'} |")
+    return "\n".join(lines)
+
+
+def histories_table() -> str:
+    """How many were played, and API by version by error code."""
+    state = kept("histories.json")
+    if not state:
+        return "None yet."
+    steady = sum(found["steady"] for found in state["found"])
+    seeds = ", ".join(f"{low} to {high - 1}" for low, high in state["seeds"])
+    once = len(state["found"]) - steady
+    played = f"{state['histories']} histories of 40 steps (seeds {seeds}): {state['steps']} requests asked of both."
+    lines = [
+        f"{played} {steady} differences came each time, {once} once. The versions and error codes that were met:",
+        "",
+        "| API | versions | answers by error code |",
+        "|---|---|---|",
+    ]
+    for api in sorted({api for api, *_ in state["seen"]}):
+        mine = [(version, code, times) for name, version, code, times in state["seen"] if name == api]
+        codes: Counter[str] = Counter()
+        for _, code, times in mine:
+            codes[code] += times
+        versions = sorted({version for version, _, _ in mine})
+        told = ", ".join(f"{code} {times}" for code, times in codes.most_common())
+        lines.append(f"| {api} | {', '.join(map(str, versions))} | {told} |")
+    return "\n".join(lines)

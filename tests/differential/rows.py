@@ -1,0 +1,226 @@
+"""The ledger of the specification's rows: which were asked of a real Kafka and of ours, and what came of it.
+
+``python -m tests.differential.rows`` asks both (some minutes), keeps the outcomes in ``rows.json`` and draws
+``docs/rows.md``. With ``understudy`` or ``kafka`` behind it, of that one alone; ``--draw`` asks nobody.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = Path(__file__).with_name("rows.json")
+PAGE = ROOT / "docs" / "rows.md"
+SCENARIOS = "tests/scenarios"
+TARGETS = ("understudy", "kafka")
+BOTH, DIFFERS, STEERED, INSIDE, WAITING, MISSING = "both", "differs", "steered", "inside", "waiting", "missing"
+
+CORE, GROUPS, TRANSACTIONS = "core", "groups", "transactions"
+ROWS: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    TRANSACTIONS: {
+        "IPI": (1, 26), "ADD": (1, 13), "OFF": (1, 2), "E1": (1, 7), "E2": (1, 16), "TMO": (1, 5), "EXP": (1, 2),
+        "LOAD": (1, 3), "MRK": (1, 10), "DESC": (1, 1), "LIST": (1, 5), "PROD": (1, 1), "FC": (1, 3), "SEQ": (1, 9),
+        "DUP": (1, 6), "RET": (1, 3), "SHAPE": (1, 2), "ACK": (1, 2), "VER": (1, 15), "FEN": (1, 1), "LSO": (1, 4),
+        "FET": (1, 6), "LO": (1, 3), "REC": (1, 2), "CMP": (1, 1), "GRP": (1, 18), "DSK": (1, 8),
+    },
+    CORE: {
+        "CON": (1, 17), "MET": (1, 10), "TOP": (1, 13), "PAR": (1, 2), "DEL": (1, 3), "ELE": (1, 1), "REA": (1, 1),
+        "DTP": (1, 3), "DCL": (1, 1), "LOGD": (1, 1), "CFG": (1, 15), "PRD": (1, 20), "FET": (10, 18), "SES": (1, 8),
+        "LST": (1, 5), "EPO": (1, 2), "DRC": (1, 2), "LOG": (1, 16), "SAS": (1, 9), "SCR": (1, 3), "ACL": (1, 8),
+        "TOK": (1, 2), "QUO": (1, 5), "TEL": (1, 3),
+    },
+    GROUPS: {"CLS": (1, 45), "OFF": (1, 23), "KIP848": (1, 46), "SHR": (1, 44), "STR": (1, 17)},
+}  # fmt: skip
+"""The numbered rows of the specification: by its parts, the first and the last number of each kind."""
+NOT_SERVED = {
+    "KIP848": "consumer groups (KIP-848) are not there",
+    "SHR": "share groups (KIP-932) are not there",
+    "STR": "streams groups (KIP-1071) are not there",
+    "SAS": "SASL is not there",
+    "SCR": "SASL/SCRAM is not there",
+    "ACL": "authorizers are not there",
+    "TOK": "delegation tokens are not there",
+    "QUO": "quotas are not there",
+}
+WAIT = {
+    **{f"{GROUPS} OFF-{number}": NOT_SERVED["KIP848"] for number in range(12, 18)},
+    f"{GROUPS} OFF-18": NOT_SERVED["SHR"],
+    f"{GROUPS} OFF-19": NOT_SERVED["ACL"],
+    f"{TRANSACTIONS} ADD-05": NOT_SERVED["ACL"],
+    f"{TRANSACTIONS} ADD-12": NOT_SERVED["ACL"],
+    f"{TRANSACTIONS} GRP-18": NOT_SERVED["KIP848"],
+    f"{TRANSACTIONS} E2-16": "a state of Kafka's trunk that was in no release (GAPS.md)",
+    f"{CORE} CON-08": "ApiVersions v5 is of Kafka 4.4",
+    f"{CORE} CON-17": NOT_SERVED["QUO"],
+}
+REASONS: Mapping[str, str] = {
+    f"{TRANSACTIONS} MRK-10": (
+        "a broker that starts again is fenced while it registers, and its marker is left out (KAFKA-20734), "
+        "as the row's other test has it; Understudy's comes back before anybody noticed"
+    ),
+}
+"""Rows whose tests a real Kafka does not pass, or that no test holds, and why that is so."""
+
+NAMED = re.compile(r"(?<![A-Za-z])([A-Z][A-Z0-9]*)_(\d\d(?:_to_\d\d|(?:_\d\d)*))(?=_|$)")
+TEST = re.compile(r"def (test_\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, what came of it, and what is to be said of that."""
+
+    part: str
+    id: str
+    status: str
+    kafka: str
+    understudy: str
+    why: str
+
+
+def ids(part: str | None, test: str) -> list[str]:
+    """The rows that a test names, such as ``core PRD-17``; all parts that have a row of that name are searched."""
+    found = []
+    for kind, numbers in NAMED.findall(test):
+        listed = [int(number) for number in re.findall(r"\d\d", numbers)]
+        if "_to_" in numbers:
+            listed = list(range(listed[0], listed[1] + 1))
+        for number in listed:
+            for where in [part] if part else ROWS:
+                low, high = ROWS[where].get(kind, (1, 0))
+                if low <= number <= high:
+                    found.append(f"{where} {kind}-{number:02}")
+    return found
+
+
+def part_of(path: str) -> str | None:
+    """The part of the specification that a test file speaks of; none where the row's name alone says it."""
+    folders = {"transactions": TRANSACTIONS, "transaction": TRANSACTIONS, "groups": GROUPS, "group": GROUPS}
+    named = (folders.get(piece) for piece in Path(path).parts)
+    return CORE if "/core/" in path else next((part for part in named if part), None)
+
+
+def inside() -> dict[str, list[str]]:
+    """Rows that tests hold within the process: the folders of those tests."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(SCENARIOS):
+            for test in TEST.findall(path.read_text(encoding="utf-8")):
+                for row in ids(part_of(name), test):
+                    folder = path.parent.relative_to(ROOT).as_posix()
+                    if folder not in found.setdefault(row, []):
+                        found[row].append(folder)
+    return found
+
+
+def outcomes(record: Mapping[str, Mapping[str, Sequence[str]]], target: str) -> dict[str, list[tuple[str, str]]]:
+    """Row -> outcome and reason of each of its tests against a target."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for test, (outcome, why) in record.get(target, {}).items():
+        path, _, name = test.partition("::")
+        for row in dict.fromkeys(ids(part_of(path), name.partition("[")[0])):
+            found.setdefault(row, []).append((outcome, why))
+    return found
+
+
+def rows(record: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[Row]:
+    """All rows, in the specification's order."""
+    ours, theirs, within = outcomes(record, "understudy"), outcomes(record, "kafka"), record.get("inside", {})
+    for part, kinds in ROWS.items():
+        for kind, (low, high) in kinds.items():
+            for number in range(low, high + 1):
+                name = f"{part} {kind}-{number:02}"
+                waits = NOT_SERVED.get(kind) or WAIT.get(name)
+                yield row(name, ours.get(name, []), theirs.get(name, []), within.get(name, ()), waits)
+
+
+def row(
+    name: str, ours: list[tuple[str, str]], theirs: list[tuple[str, str]], within: Sequence[str], waits: str | None
+) -> Row:
+    """One row's line."""
+    part, number = name.split(" ")
+    tested = f"{sum(outcome == 'passed' for outcome, _ in ours)} of {len(ours)}" if ours else "in process"
+    asked = [outcome for outcome, _ in theirs if outcome != "skipped"]
+    passed = f"{asked.count('passed')} of {len(asked)}"
+    skipped = sorted({why for outcome, why in theirs if outcome == "skipped"})
+    if "failed" in asked or any(outcome == "failed" for outcome, _ in ours):
+        return Row(part, number, DIFFERS, passed, tested, REASONS.get(name, "no reason is known"))
+    if asked:
+        return Row(part, number, BOTH, passed, tested, f"in part {'; '.join(skipped)}" if skipped else "")
+    if theirs:
+        return Row(part, number, STEERED, "-", tested, "; ".join(skipped).removeprefix("steered: "))
+    if within:
+        return Row(part, number, INSIDE, "-", tested, f"asked in process: {', '.join(within)}")
+    if waits:
+        return Row(part, number, WAITING, "-", "-", waits)
+    return Row(part, number, MISSING, "-", "-", REASONS.get(name, "no test names it"))
+
+
+TOLD = {
+    BOTH: "pass on both",
+    DIFFERS: "differ, with a reason",
+    STEERED: "on Understudy alone, steered: no Kafka can be brought there from outside",
+    INSIDE: "on Understudy alone, asked of its parts in process",
+    WAITING: "wait for what is not there yet",
+    MISSING: "no test of its own",
+}
+
+
+def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
+    """Counts by part, and a line for each row."""
+    found = list(rows(record))
+    counted = {part: Counter(each.status for each in found if each.part == part) for part in ROWS}
+    total = Counter(each.status for each in found)
+    lines = ["| | " + " | ".join(ROWS) + " | all |", "|---|" + "---|" * (len(ROWS) + 1)]
+    for status, meaning in TOLD.items():
+        numbers = [str(counted[part][status]) for part in ROWS]
+        lines.append(f"| {meaning} | {' | '.join(numbers)} | {total[status]} |")
+    numbers = [str(sum(counted[part].values())) for part in ROWS]
+    lines += [f"| rows | {' | '.join(numbers)} | {len(found)} |", ""]
+    for part in ROWS:
+        lines += [f"### {part.capitalize()}", "", "| id | | Kafka | Understudy | why |", "|---|---|---|---|---|"]
+        for each in found:
+            if each.part == part:
+                lines.append(f"| {each.id} | {each.status} | {each.kafka} | {each.understudy} | {each.why} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def recorded() -> dict[str, dict[str, list[str]]]:
+    """What the last run saw: target -> test -> outcome and reason; and `inside`: row -> folders."""
+    read: dict[str, dict[str, list[str]]] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return read
+
+
+def asked(target: str, *words: str) -> dict[str, list[str]]:
+    """Run the scenarios against a target: test -> outcome and reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "outcomes.json"
+        env = {**os.environ, "TARGET": target, "ROWS_FILE": str(file)}
+        options = ["-q", "-p", "no:cacheprovider", "-m", "not nightly", *words]
+        command = [sys.executable, "-m", "pytest", *options, SCENARIOS]
+        subprocess.run(command, check=False, cwd=ROOT, env=env)
+        found: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def main(words: Sequence[str]) -> None:
+    """Ask and draw; a word that names no target is an option of pytest, such as ``-kFET_16``, and asks those anew."""
+    record = recorded()
+    further = [word for word in words if word not in TARGETS]
+    for target in [word for word in words if word in TARGETS] or TARGETS:
+        record[target] = {**(record.get(target, {}) if further else {}), **asked(target, *further)}
+        record["inside"] = inside()
+        RECORD.write_text(json.dumps(record, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,58 @@
+"""The ledger of rows is what a real Kafka and ours answer today; each mistake that mocks make is noticed by it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.drivers import Driver
+from tests.differential import clients, mistakes, rows
+from tests.mutants.test_transactions import MUTANTS
+from tests.storage.kafka_tools import need_kafka
+
+
+def test_a_tests_name_says_which_rows_it_holds() -> None:
+    """One by one, from one to another, or several kinds; of the part that its folder belongs to."""
+    assert rows.ids(rows.TRANSACTIONS, "test_E2_01_to_03_an_epoch") == [f"transactions E2-0{n}" for n in (1, 2, 3)]
+    assert rows.ids(rows.GROUPS, "test_CLS_14_CLS_15_who") == ["groups CLS-14", "groups CLS-15"]
+    assert rows.ids(None, "test_OFF_01_anybody") == ["transactions OFF-01", "groups OFF-01"]
+    assert rows.ids(None, "test_nothing_of_1_kind") == []
+
+
+def test_every_row_has_its_line_and_no_difference_is_without_a_reason() -> None:
+    """508 rows; what waits is not tested, and what is tested does not wait."""
+    found = list(rows.rows(rows.recorded()))
+    assert len(found) == 508
+    unexplained = [f"{each.part} {each.id}" for each in found if each.status in {rows.DIFFERS, rows.MISSING}]
+    assert [name for name in unexplained if name not in rows.REASONS] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_what_passed_on_a_real_kafka_still_does() -> None:
+    """All scenarios, again; a test that is new may pass as well."""
+    need_kafka()
+    before, now = rows.recorded()["kafka"], rows.asked("kafka")
+    passed = [test for test, (outcome, _) in before.items() if outcome == "passed"]
+    assert [test for test in passed if now.get(test, ["failed"])[0] == "failed"] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_every_mistake_is_noticed_by_what_kafka_answers(tmp_path: Path) -> None:
+    """By a row that both are asked, by a history, or by steering alone, with the reason."""
+    need_kafka()
+    found = mistakes.caught(mistakes.questions(tmp_path / "kafka"), tmp_path)
+    assert len(found) == len(MUTANTS)
+    unnoticed = {mistake for mistake, by in found.items() if not by["rows"] and not by["history"]}
+    assert unnoticed - set(mistakes.NEEDS_STEERING) == set()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("driver", clients.observing(), ids=lambda driver: driver.name)
+def test_a_client_observes_the_same_on_both(driver: Driver) -> None:
+    """Calls, what they returned or raised, and records in their order."""
+    need_kafka()
+    ((_, count, found),) = clients.each([driver])
+    assert count > 50
+    assert not found, "\n".join(map(str, found))
