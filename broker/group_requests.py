@@ -1,11 +1,13 @@
 """What the handlers of group APIs share: permission, the way to the coordinator, topics it cannot be asked about."""
 
+import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar
 from uuid import UUID
 
-from broker.context import AclOperation, RequestContext, ResourceType
+from broker.chain import Disconnect
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
 from broker.coordination.group.answers import told_to_clients
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.outcome import Outcome
@@ -37,14 +39,33 @@ async def ask_coordinator(
 ) -> Any:
     """Ask the group's coordinator on this broker.
 
+    What is asked is done in any case. An answer that takes long, as JoinGroup's does, is waited for only as long as the
+    peer is there: else a peer that joins and hangs up, over and over, would leave a connection each time.
+
     Raises:
+        Disconnect: the peer has gone meanwhile.
         KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, what the coordinator says, or, under the name that
             clients know, what its log says (groups 0.6.3).
     """
     try:
-        return await ctx.node.groups_for(group_id).ask(operation)
+        answer = ctx.node.groups_for(group_id).begin(operation)
+        return await (answer if answer.done() else _while_there(answer, ctx.connection))
     except KafkaError as error:
         raise KafkaError(told_to_clients(error.code), error.message) from error
+
+
+async def _while_there(answer: asyncio.Future[Any], connection: Connection) -> Any:
+    def give_up() -> None:
+        if not answer.done():
+            answer.set_exception(Disconnect("the client left before the group's answer"))
+
+    connection.watch(give_up)
+    if connection.lost:
+        give_up()
+    try:
+        return await answer
+    finally:
+        connection.unwatch(give_up)
 
 
 def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:

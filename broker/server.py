@@ -27,7 +27,7 @@ from protocol.compiled import Parts
 from protocol.connection import SCRATCH_BYTES, FrameReader
 
 _log = structlog.get_logger(__name__)
-_READ_AHEAD_FRAMES = 4
+_READ_AHEAD_FRAMES = 64  # a peer that hangs up behind fewer is noticed while an earlier request still waits
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
 _CAUTIOUS_BYTES = 64 * 1024  # what a large frame gets before it has arrived, where room is scarce
 _TRUSTING_BYTES = 2 * 1024 * 1024  # and where it is not
@@ -323,7 +323,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             parts = await self._server.dispatcher.answer(frame, self.info)
         except Disconnect as disconnect:
-            self.refuse(disconnect.reason, frame, reset=disconnect.reset)
+            if self._lost:
+                self._closed = True
+            else:
+                self.refuse(disconnect.reason, frame, reset=disconnect.reset)
             return
         except NeverAnswer:
             self.silent = True

@@ -89,10 +89,14 @@ class Runtime(Generic[M]):
             KafkaError: the operation refused, its records could not be appended, or the reply is an error; nothing was
                 changed. COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR where this runtime is not active.
         """
+        return await self.begin(operation)
+
+    def begin(self, operation: Callable[[M, int, Hashable], Outcome]) -> "asyncio.Future[Any]":
+        """Run an operation; what its reply is awaited by. Raises as :meth:`ask` where it is refused at once."""
         self.check_active()
         token: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._do(operation(self.machine, self._clock.now_ms(), token))
-        return await token
+        return token
 
     def submit(self, operation: Callable[[int], Outcome]) -> None:
         """Run an operation that nobody waits for, such as a timer's or the news that markers are written."""
