@@ -13,6 +13,7 @@ COMMANDS = {
     "ctl": ("understudy.ctl", "steer a running cluster through its control plane"),
     "compare": ("understudy.compare", "ask a Kafka of yours and this one the same, and tell what differs"),
     "audit": ("understudy.audit", "look for what went wrong in a data directory"),
+    "conformance": ("understudy.conformance", "tell how clients kept to the protocol, from a journal"),
     "report": ("understudy.report", "tell what lies in a data directory: sizes, keys, retention, lag"),
     "export": ("understudy.export", "copy topics to Parquet, nothing lost"),
     "load": ("understudy.load", "load an export into a data directory or a cluster"),

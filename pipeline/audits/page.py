@@ -50,7 +50,7 @@ def _finding(finding: Finding) -> str:
     return (
         f"<section class='finding {check.severity}' id='{check.name}'><span class=tag>{check.severity}</span> "
         f"<b>{escape(check.title)}</b> <span class=quiet>{check.name}, {finding.count}</span>"
-        f"<p>{escape(check.explanation)}</p>"
+        f"<p>{html.prose(check.explanation)}</p>"
         f"{html.table(finding.columns, finding.rows, count=finding.count)}{html.question(check.sql)}</section>"
     )
 

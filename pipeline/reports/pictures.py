@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from pipeline.reports.answers import Report
 from pipeline.showing import plots
@@ -79,7 +79,7 @@ def _hot_keys(rows: Rows) -> Picture | None:
     colours: list[str] = []
     for number, topic in enumerate(topics):
         for row in [each for each in rows if each["topic"] == topic][:6]:
-            names.append(f"{_short(topic)}  {_short(told('key', row['key']) if row['key'] is not None else 'no key')}")
+            names.append(f"{_short(topic)}: {_short(told('key', row['key']) if row['key'] is not None else 'no key')}")
             shares.append(100 * row["share"])
             colours.append(BLUE if number % 2 == 0 else ORANGE)
     _bars(axes, names, shares, colours)
@@ -146,6 +146,8 @@ def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], colours: Any
 
 
 def _sized(axes: Axes) -> None:
+    step = 1 << max(int(axes.get_xlim()[1] / 4).bit_length() - 1, 0)
+    axes.xaxis.set_major_locator(MultipleLocator(step))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(value)))
 
 

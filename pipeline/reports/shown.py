@@ -69,6 +69,6 @@ def _section(answer: Answer, drawn: Sequence[Picture]) -> str:
     table = html.table(answer.told_columns, answer.rows, count=answer.count) if answer.rows else f"<p>{_NOTHING}</p>"
     return (
         f"<section id='{question.name}'><h2>{escape(question.title[0].upper() + question.title[1:])}</h2>"
-        f"<p class=quiet>{escape(question.explanation)}</p>{''.join(map(html.picture, drawn))}{table}"
+        f"<p class=quiet>{html.prose(question.explanation)}</p>{''.join(map(html.picture, drawn))}{table}"
         f"{html.question(question.sql)}</section>"
     )

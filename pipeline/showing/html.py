@@ -1,5 +1,6 @@
 """Pages that need no other file, for a light and a dark screen."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
@@ -29,6 +30,7 @@ svg { width: 100%; height: auto; color: inherit } svg text { fill: currentColor 
 .scroll { overflow-x: auto } table { border-collapse: collapse; font-size: 13px; margin: 8px 0 }
 th, td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); white-space: nowrap }
 td { font-variant-numeric: tabular-nums; max-width: 60ch; overflow: hidden; text-overflow: ellipsis }
+a { color: var(--info) } code { font-size: 13px }
 th { color: var(--quiet); font-weight: 500 } .number { text-align: right }
 pre { background: var(--code); padding: 10px; overflow-x: auto; font-size: 12px }
 summary { cursor: pointer; color: var(--quiet) }
@@ -60,6 +62,11 @@ def table(columns: Sequence[str], rows: Sequence[dict[str, Any]], *, count: int 
 def _cell(name: str, value: Any, kind: str) -> str:
     text = "" if value is None else escape(told(name, value))
     return f"<td{kind}>{text}</td>"
+
+
+def prose(text: str) -> str:
+    """Plain text, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def picture(drawn: Picture) -> str:

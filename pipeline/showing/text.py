@@ -43,7 +43,7 @@ def told(name: str, value: Any) -> str:
         return ", ".join(told(name, each) for each in value) or "-"
     if isinstance(value, int | float):
         word = name.rpartition("_")[2]
-        if word == "bytes":
+        if word == "bytes" and value >= 0:  # -1 is Kafka's "no limit"
             return size_text(value)
         if word == "share":
             return f"{value:.1%}"

@@ -24,10 +24,12 @@ class Wiring:
         self.now_us = BEGIN_US
         self._connections = 0
 
-    def connect(self, client_id: str, *, software: str = "planted-client", greets: bool = True) -> "Wire":
+    def connect(
+        self, client_id: str, *, software: str = "planted-client", software_version: str = "1.0", greets: bool = True
+    ) -> "Wire":
         """A new connection, which asks for the versions first."""
         self._connections += 1
-        wire = Wire(self, self._connections, client_id, software)
+        wire = Wire(self, self._connections, client_id, software, software_version)
         if greets:
             keys = [{"api_key": int(key), "min_version": 0, "max_version": 20} for key in ApiKey]
             got = {"error_code": "NONE", "api_keys": keys}
@@ -45,8 +47,11 @@ class Wiring:
 class Wire:
     """One connection. Its methods are requests with their answers; each returns the request's id."""
 
-    def __init__(self, wiring: Wiring, number: int, client_id: str, software: str) -> None:
+    def __init__(
+        self, wiring: Wiring, number: int, client_id: str, software: str, software_version: str = "1.0"
+    ) -> None:
         self.wiring, self.number, self.client_id, self.software = wiring, number, client_id, software
+        self.software_version = software_version
         self._correlation = 0
 
     def call(
@@ -73,7 +78,8 @@ class Wire:
                 "v": 1, "run": RUN, "era": 0, "id": number, "lost": 0, "cluster_id": "planted", "ts_us": wiring.now_us,
                 "duration_us": took_us, "at_ms": wiring.now_us // 1000, "broker": 1, "listener": "PLAINTEXT",
                 "connection": self.number, "client": f"127.0.0.1:{50000 + self.number}", "principal": "User:ANONYMOUS",
-                "client_id": client_id or self.client_id, "software": self.software, "software_version": "1.0",
+                "client_id": client_id or self.client_id, "software": self.software,
+                "software_version": self.software_version,
                 "api_key": int(_KEYS[api]), "api": api, "version": version,
                 "correlation_id": self._correlation if correlation_id is None else correlation_id, "outcome": outcome,
                 "error_codes": sorted({int(ErrorCode[code]) for code in codes}), "error": codes[0] if codes else None,

@@ -42,6 +42,10 @@ def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["conformance"], "the following arguments are required: JOURNAL"),
+        (["conformance", "tests"], "no journal lies there"),
+        (["conformance", "nowhere"], "nowhere"),
+        (["conformance", "tests", "--only", "sequence-gap"], "there is no invariant 'sequence-gap'"),
         (["report"], "name a data directory"),
         (["report", "tests", "--journal", "tests"], "no journal lies there"),
         (["report", "tests", "--only", "lag-history"], "needs --journal DIR"),
@@ -50,7 +54,7 @@ def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence:
         (["report", "tests", "--retention-ms", "-2"], "-2 is not a number from 0 on"),
     ],
 )
-def test_wishes_of_a_report_that_make_no_sense(
+def test_wishes_of_reports_that_make_no_sense(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As above, within this process: they are many, and a process takes its time."""

@@ -1,0 +1,115 @@
+"""Two runs held against each other: what is broken now and was not, what clients do otherwise.
+
+Clients are compared by the name of their software, whatever its version: a new version is what one mostly wants to see.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pipeline.conformance.run import Broken, Run
+
+KINDS: Final = ("worse", "better", "other")
+"""The first is what a build should fail for."""
+_TIMES: Final = 2
+"""A latency or a number of requests that changed by less is no change."""
+_LEAST_MS: Final = 1.0
+_LEAST_REQUESTS: Final = 10
+"""So many more or fewer; and of fewer no latency is compared."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs. `subject`: an invariant, an API, an error of an API; texts are None where there was nothing."""
+
+    kind: str
+    part: str
+    software: str
+    subject: str
+    before: str | None
+    now: str | None
+
+
+def changes(before: Run, now: Run) -> list[Change]:
+    """All that differs, the worse first."""
+    found = [
+        *_invariants(before, now),
+        *_rows(before, now, "clients", (), _versions_of_clients),
+        *_rows(before, now, "versions", ("api",), _versions),
+        *_rows(before, now, "errors", ("api", "error"), _reactions),
+        *_numbers(before, now),
+    ]
+    return sorted(found, key=lambda each: (KINDS.index(each.kind), each.software, each.part, each.subject))
+
+
+def is_new(each: Broken, before: Run) -> bool:
+    """Whether the same software did not break this in the earlier run."""
+    return not any(old.software == each.software and old.check.name == each.check.name for old in before.broken)
+
+
+def _invariants(before: Run, now: Run) -> Iterator[Change]:
+    old, new = _broken(before), _broken(now)
+    for key in sorted({**old, **new}):
+        was, count = old.get(key, 0), new.get(key, 0)
+        if was == count:
+            continue
+        kind = "worse" if not was else "better" if not count else "other"
+        yield Change(kind, "invariants", *key, f"{was} times" if was else "kept", f"{count} times" if count else "kept")
+
+
+def _broken(run: Run) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    for each in run.broken:
+        key = each.software, each.check.name
+        counts[key] = counts.get(key, 0) + each.count
+    return counts
+
+
+def _grouped(run: Run, part: str, names: tuple[str, ...]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in run.parts[part]:
+        found.setdefault((row["software"], " ".join(str(row[name]) for name in names)), []).append(row)
+    return found
+
+
+def _rows(
+    before: Run, now: Run, part: str, names: tuple[str, ...], tell: Callable[[list[Row]], str]
+) -> Iterator[Change]:
+    old, new = _grouped(before, part, names), _grouped(now, part, names)
+    for key in sorted({**old, **new}):
+        was, told = (tell(side[key]) if key in side else None for side in (old, new))
+        if was != told:
+            yield Change("other", part, *key, was, told)
+
+
+def _versions_of_clients(rows: list[Row]) -> str:
+    return ", ".join(sorted({str(row["software_version"]) for row in rows}))
+
+
+def _versions(rows: list[Row]) -> str:
+    used = sorted({version for row in rows for version in row["versions"]})
+    return "version" + ("s " if len(used) > 1 else " ") + ", ".join(map(str, used))
+
+
+def _reactions(rows: list[Row]) -> str:
+    return "; ".join(sorted({str(row["reaction"]) for row in rows}))
+
+
+def _numbers(before: Run, now: Run) -> Iterator[Change]:
+    """Requests and latencies of APIs that both runs used."""
+    old, new = _grouped(before, "latencies", ("api",)), _grouped(now, "latencies", ("api",))
+    for key in sorted(old.keys() & new.keys()):
+        was, count = (sum(row["requests"] for row in side[key]) for side in (old, new))
+        if abs(was - count) >= _LEAST_REQUESTS and _far(was, count):
+            yield Change("other", "requests", *key, str(was), str(count))
+        for name in ("p50_ms", "p99_ms"):
+            slow, fast = (max(row[name] for row in side[key]) for side in (old, new))
+            if min(was, count) >= _LEAST_REQUESTS and abs(slow - fast) >= _LEAST_MS and _far(slow, fast):
+                yield Change("other", name.removesuffix("_ms"), *key, f"{slow:.1f} ms", f"{fast:.1f} ms")
+
+
+def _far(one: float, other: float) -> bool:
+    low, high = sorted((one, other))
+    return high >= _TIMES * low

@@ -1,0 +1,10 @@
+-- title: who was there
+-- One row per client software and version, as clients say it of themselves (KIP-511). `apis` of `offered_apis` were used.
+-- `unanswered`: requests that no answer was written for, because a connection ended or a fault swallowed it.
+SELECT software, software_version, count(DISTINCT client_id) AS client_ids, count(DISTINCT run, connection) AS connections,
+       count(*) AS requests, count(DISTINCT api) AS apis, max(offered_apis) AS offered_apis, count(error) AS errors,
+       count_if(outcome NOT IN ('answered', 'asked for no answer')) AS unanswered, count_if(size(faults) > 0) AS met_faults,
+       timestamp_micros(min(ts_us)) AS first_at, timestamp_micros(max(ts_us)) AS last_at
+FROM spoken LEFT JOIN (SELECT run, connection, count(*) AS offered_apis FROM offered GROUP BY ALL) USING (run, connection)
+GROUP BY software, software_version
+ORDER BY software, software_version

@@ -1,0 +1,9 @@
+-- title: how long answers took
+-- One row per client and API, answered requests only: from the arrival of a request until its answer was ready, in the broker. What waits
+-- on purpose is in it: Fetch up to its max.wait.ms, JoinGroup and SyncGroup for the other members, delays by faults.
+SELECT software, software_version, api, count(*) AS requests, percentile(duration_us, 0.5) / 1000 AS p50_ms,
+       percentile(duration_us, 0.9) / 1000 AS p90_ms, percentile(duration_us, 0.99) / 1000 AS p99_ms,
+       max(duration_us) / 1000 AS most_ms
+FROM spoken WHERE outcome = 'answered'
+GROUP BY software, software_version, api_key, api
+ORDER BY software, software_version, api_key

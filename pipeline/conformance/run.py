@@ -1,0 +1,136 @@
+"""One run's report: the parts, and the invariants that were broken."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from pipeline.audits import findings, registry
+from pipeline.audits.findings import ROWS_KEPT, Finding
+from pipeline.audits.registry import SEVERITIES, Check
+from pipeline.conformance import tables
+from pipeline.showing.text import plain
+
+Rows = Sequence[dict[str, Any]]
+UNKNOWN: Final = "?"
+"""The version of a client that told none (`views/spoken.sql`)."""
+_PART: Final = "software"
+
+
+def named(software: str, version: str) -> str:
+    """A client with its version, as far as it told one."""
+    return software if version == UNKNOWN else f"{software} {version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An invariant that one client software broke `count` times; `rows` are the first of them."""
+
+    software: str
+    version: str
+    check: Check
+    count: int
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a journal tells. `parts`: the rows of each question by its name; `broken`: the worst first."""
+
+    journal: str
+    checks: Sequence[Check]
+    parts: dict[str, Rows]
+    broken: Sequence[Broken] = field(default_factory=tuple)
+
+    @property
+    def requests(self) -> int:
+        """How many there are."""
+        return sum(row["requests"] for row in self.parts["clients"])
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        names = [named(row["software"], row["software_version"]) for row in self.parts["clients"]]
+        told = f"{self.requests} requests of {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}"
+        if not self.broken:
+            return f"{told}: none of {len(self.checks)} invariants broken"
+        kinds = {each.check.name for each in self.broken}
+        return (
+            f"{told}: {len(kinds)} of {len(self.checks)} invariants broken, {sum(x.count for x in self.broken)} times"
+        )
+
+
+def invariants(names: Iterable[str] = (), without: Iterable[str] = ()) -> list[Check]:
+    """The checks of clients on the wire: those named (default: all) but some. Raises NoSuchCheckError."""
+    known = {name for name in registry.checks() if name[0] == "i" and name[1:3].isdigit()}
+    for name in (*names, *without):
+        if name not in known:
+            raise registry.NoSuchCheckError(f"there is no invariant {name!r}; `understudy audit --list` shows them")
+    wanted = registry.chosen(list(names) or sorted(known), without=without, has=registry.NEEDS)
+    return sorted(wanted, key=lambda check: (SEVERITIES.index(check.severity), check.name))
+
+
+def look(
+    spark: SparkSession,
+    path: str,
+    checks: Sequence[Check],
+    *,
+    software: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _what: None,
+) -> Run:
+    """Read a journal and ask everything of it.
+
+    Args:
+        spark: a session that knows the data sources.
+        path: the journal's folder.
+        checks: the invariants to look for.
+        software: only clients of these names or patterns; none: all.
+        tell: hears what is asked.
+
+    Raises:
+        FileNotFoundError: no journal, or no request of such a client.
+    """
+    tables.register(spark, path)
+    try:
+        parts: dict[str, Rows] = {}
+        for name, question in tables.questions().items():
+            tell(name)
+            rows = spark.sql(question.sql).toArrow().to_pylist()
+            parts[name] = [
+                {column: plain(value) for column, value in row.items()} for row in rows if _wanted(row, software)
+            ]
+        if not parts["clients"]:
+            whose = f" of {', '.join(software)}" if software else ""
+            raise FileNotFoundError(
+                f"{path} holds no request{whose}: was a client there while the journal was written?"
+            )
+        found = findings.ask_all(spark, checks, lambda check, _count: tell(check.name))
+        broken = [
+            each for one in found for each in _by_software(spark, one) if _wanted({_PART: each.software}, software)
+        ]
+    finally:
+        tables.forget(spark)
+    return Run(path, checks, parts, broken)
+
+
+def _wanted(row: dict[str, Any], software: Sequence[str]) -> bool:
+    return not software or any(fnmatchcase(row[_PART], pattern) for pattern in software)
+
+
+def _by_software(spark: SparkSession, finding: Finding) -> list[Broken]:
+    """A finding client by client. Whose a row is, the request says that it points at."""
+    query = f"""
+      SELECT spoken.software, spoken.software_version, count(*) AS count,
+             slice(array_sort(collect_set(struct(found.run, found.id))), 1, {ROWS_KEPT}) AS places
+      FROM ({finding.check.sql}) found JOIN spoken ON spoken.run = found.run AND spoken.id = found.id
+      GROUP BY spoken.software, spoken.software_version ORDER BY 1, 2
+    """  # noqa: S608 - a query of ours
+    rows = spark.sql(query).toArrow().to_pylist()
+    whole = []
+    for row in rows:
+        places = {(place["run"], place["id"]) for place in row["places"]}
+        own = [each for each in finding.rows if (each["run"], each["id"]) in places]
+        whole.append(Broken(row["software"], row["software_version"], finding.check, row["count"], own))
+    return whole
