@@ -41,5 +41,9 @@ def main(argv: Sequence[str]) -> int:
         "--isolation", choices=("read_committed", "read_uncommitted"), default="read_committed",
         help="whose view is copied (default read_committed)",
     )  # fmt: skip
+    made.add_argument(
+        "--register", metavar="KIND", dest="register_as", action="append", choices=("delta", "iceberg"), default=[],
+        help="make a table of Delta Lake or Iceberg of the same files: delta, iceberg (repeatable)",
+    )  # fmt: skip
     made.add_argument("--overwrite", action="store_true", help="replace an export that is there")
     return tables.run(PROGRAM, "export", vars(made.parse_args(argv)))

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from pipeline.commands.progress import Progress, reason, refuse
 from pipeline.session import session
-from pipeline.transfer import exporting
+from pipeline.transfer import exporting, registering
 from pipeline.transfer.choosing import (
     MASKABLE,
     Choice,
@@ -21,6 +21,7 @@ from pipeline.transfer.choosing import (
 )
 from pipeline.transfer.manifest import Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
+from pipeline.transfer.registering import RegisterError
 from pipeline.transfer.wire import Cluster, WireError, is_bootstrap
 
 PROGRAM: Final = "understudy export"
@@ -44,6 +45,7 @@ def main(words: Mapping[str, Any]) -> int:
     progress = Progress(quiet=words["quiet"])
     try:
         choice = choice_of(words)
+        registering.check(words["register_as"])
         exporting.make_room(Store(words["out"]), overwrite=words["overwrite"])
         progress.tell("starting Spark ...")
         spark = session(words["register"], words["master"])
@@ -57,9 +59,10 @@ def main(words: Mapping[str, Any]) -> int:
                     configs = mirror(cluster, Path(folder), choice)
                 progress.tell("copying ...")
                 manifest = copied(spark, words, folder, choice, configs)
+        places = registering.register(Store(words["out"]), manifest, list(dict.fromkeys(words["register_as"])))
     except (ChoiceError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
-    except (ManifestError, WireError) as error:
+    except (ManifestError, RegisterError, WireError) as error:
         refuse(PROGRAM, error, 1)
     except PySparkException as error:
         refuse(PROGRAM, reason(error), 1)
@@ -67,6 +70,8 @@ def main(words: Mapping[str, Any]) -> int:
         progress.done()
     told = f"{manifest.records} records of {len(manifest.topics)} topics in {len(manifest.files)} files"
     print(f"{told}: {words['out']}")  # noqa: T201 - a command's answer
+    for kind, place in places.items():
+        print(f"{kind}: {place}")  # noqa: T201
     return 0
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audits.beside import Tree
 from pipeline.schemas import ddl
-from pipeline.transfer import parquet
+from pipeline.transfer import parquet, registering
 from pipeline.transfer.choosing import Choice
 from pipeline.transfer.manifest import NAME, Bounds, ExportedFile, Manifest, ManifestError, Store, file_of
 
@@ -93,6 +93,7 @@ def make_room(store: Store, *, overwrite: bool) -> None:
     for each in store.read_manifest().files:
         store.remove(each.path)
     store.remove(NAME)
+    registering.forget(store)
 
 
 def written(records: DataFrame, out: str, columns: pa.Schema) -> list[ExportedFile]:

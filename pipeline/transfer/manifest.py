@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from pyarrow import fs
@@ -131,6 +132,11 @@ class Store:
             self.files, self.root = fs.FileSystem.from_uri(self.path)
         else:
             self.files, self.root = fs.LocalFileSystem(), fs.LocalFileSystem().normalize_path(self.path)
+
+    @property
+    def absolute(self) -> str:
+        """The folder's path from the root on; local ones only."""
+        return str(Path(self.root).resolve())
 
     def full(self, name: str) -> str:
         """The path of a file in the folder, as the file system wants it."""

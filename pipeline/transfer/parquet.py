@@ -44,7 +44,7 @@ class _OpenFile:
         self._waiting_bytes = 0
         self._writer = pq.ParquetWriter(
             self._stream, columns, compression="zstd", compression_level=3, use_dictionary=["topic", "partition"],
-            write_statistics=["partition", "offset", "timestamp", "timestamp_ms"], coerce_timestamps=None,
+            write_statistics=["topic", "partition", "offset", "timestamp", "timestamp_ms"], coerce_timestamps=None,
         )  # fmt: skip
 
     def write(self, rows: pa.RecordBatch) -> None:
