@@ -49,6 +49,17 @@ class Delay:
 Action = Error | Disconnect | Drop | Delay
 
 
-def wire(value: Any) -> Any:
-    """An argument of a fault as JSON: actions become objects, everything else stays."""
-    return value.wire() if isinstance(value, Action) else value
+def wire(name: str, value: Any) -> Any:
+    """An argument of a fault as JSON: actions become objects; `error=Error("...")` says what `error="..."` says.
+
+    Raises:
+        TypeError: a class stands where one of its objects should, or a name where an action should.
+    """
+    if isinstance(value, type) and issubclass(value, Action):
+        raise TypeError(f"faults.add: {name} needs an action: write {value.__name__}(), with parentheses")
+    if name == "apply_then" and isinstance(value, str):
+        raise TypeError(f"faults.add: apply_then needs an action, such as understudy.Disconnect(), not {value!r}")
+    if not isinstance(value, Action):
+        return value
+    said = value.wire()
+    return said.get(name, said)

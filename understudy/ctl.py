@@ -9,13 +9,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from understudy.errors import UnderstudyError
 from understudy.parser import Parser, nearest, refuse
 from understudy.table import lines
 from understudy.transport import Address, Transport
-from understudy.verbs import Param, Verb, groups
+from understudy.verbs import DO, Param, Verb, groups
 
 PROGRAM = "understudy ctl"
 
@@ -30,12 +31,48 @@ def duration_ms(text: str) -> int:
     return round(float(found[1]) * UNITS_MS[found[2]])
 
 
-def document(text: str) -> Any:
-    """JSON."""
+def document(text: str, about: str = "") -> Any:
+    """JSON; `about` says of what."""
     try:
         return json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"needs JSON, not {text!r} ({error})") from error
+        told = f" ({about})" if about else ""
+        raise argparse.ArgumentTypeError(f"needs JSON{told}, not {text!r}: {error}") from error
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"needs a whole number, not {text!r}") from None
+
+
+def fraction(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"needs a number, not {text!r}") from None
+
+
+def perhaps(text: str) -> int | None:
+    """A whole number, or null."""
+    if text.lower() in {"null", "none", "nobody"}:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"needs a whole number or null, not {text!r}") from None
+
+
+def numbers(text: str) -> list[int]:
+    """Whole numbers: 1,2 or [1, 2]."""
+    inner = text.strip().removeprefix("[").removesuffix("]").strip()
+    try:
+        return [int(each) for each in inner.split(",")] if inner else []
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"needs whole numbers such as 1,2, not {text!r}") from None
 
 
 def action(text: str) -> Any:
@@ -57,8 +94,10 @@ def action(text: str) -> Any:
 TYPES: Mapping[str, Callable[[str], Any]] = {
     "text": str,
     "names": str,
-    "int": int,
-    "float": float,
+    "int": whole,
+    "maybe": perhaps,
+    "ints": numbers,
+    "float": fraction,
     "ms": duration_ms,
     "json": document,
     "action": action,
@@ -68,18 +107,19 @@ TYPES: Mapping[str, Callable[[str], Any]] = {
 def add(made: argparse.ArgumentParser, row: Param, *, positional: bool) -> None:
     """A parameter as an option, or as a word of its own where it is required and short to say."""
     text = row.help.replace("%", "%%")
+    kind = partial(document, about=row.help) if row.kind == "json" else TYPES.get(row.kind, str)
     if positional:
-        kind, choices = TYPES[row.kind], row.choices or None
+        choices = row.choices or None
         made.add_argument(row.name, metavar=row.name.upper(), type=kind, choices=choices, help=text)
         return
-    option = f"--{row.name.replace('_', '-')}"
     if row.kind == "flag":
-        made.add_argument(option, dest=row.name, action="store_const", const=True, default=argparse.SUPPRESS, help=text)
+        name, unsaid = option(row), argparse.SUPPRESS
+        made.add_argument(name, dest=row.name, action="store_const", const=True, default=unsaid, help=text)
         return
     made.add_argument(
-        option,
+        option(row),
         dest=row.name,
-        type=TYPES[row.kind],
+        type=kind,
         choices=row.choices or None,
         metavar=None if row.choices else row.kind.upper(),
         action="append" if row.kind == "names" else "store",
@@ -132,6 +172,20 @@ def shape(made: argparse.ArgumentParser, verb: Verb) -> None:
     made.set_defaults(verb=verb)
 
 
+def option(row: Param) -> str:
+    """How it is called on the command line."""
+    return f"--{row.name.replace('_', '-')}"
+
+
+def unknown(verb: Verb, word: str) -> str:
+    """What is wrong with a word that the verb does not take."""
+    options = [option(row) for row in (*verb.query, *verb.body) if not row.required]
+    if word.startswith("-"):
+        return f"no such option: {word}{nearest(word, [*options, '--control', '--token', '--json'])}"
+    takes = f"; its options are {', '.join(options)}" if options else ""
+    return f"takes no further word, such as {word!r}{takes}"
+
+
 def address(said: Mapping[str, Any]) -> Address:
     """Where the control plane is: as said, else as the environment says, which may be the server's own."""
     port = os.environ.get("UNDERSTUDY_CONTROL_PORT") or "9099"
@@ -142,8 +196,14 @@ def address(said: Mapping[str, Any]) -> Address:
 
 def main(argv: Sequence[str]) -> int:
     """Run one verb."""
-    said = vars(parser().parse_args(argv))
+    known, more = parser().parse_known_args(argv)
+    said = vars(known)
     verb: Verb = said.pop("verb")
+    if more:
+        refuse(f"{PROGRAM} {verb.words}", unknown(verb, more[0].partition("=")[0]))
+    if verb.words == "faults add" and not any(row.name in said for row in DO):
+        ways = ", ".join(option(row) for row in DO if row.name != "where")
+        refuse(f"{PROGRAM} {verb.words}", f"needs what is to be done, one of {ways}")
     try:
         answer = Transport(address(said)).ask(verb.words, said)
     except UnderstudyError as error:

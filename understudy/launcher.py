@@ -38,6 +38,7 @@ def words(
     **others: object,
 ) -> list[str]:
     """Keyword arguments as the command line of `understudy serve`: brokers=3 is --brokers 3, None is left out."""
+    topics, listeners = ((each,) if isinstance(each, str) else each for each in (topics, listeners))
     said: list[str] = []
     for name, value in others.items():
         option = f"--{name.replace('_', '-')}"

@@ -33,12 +33,18 @@ class Parser(argparse.ArgumentParser):
             word = message[len(unknown) :].split(maxsplit=1)[0].partition("=")[0]
             hint = nearest(word, self._option_string_actions)
             message = f"no such option: {word}{hint}"
+        lacking = re.fullmatch(r"the following arguments are required: (.*)", message)
+        if lacking and lacking[1] != "VERB":
+            words = [str(action.metavar or action.dest) for action in self._actions if not action.option_strings]
+            message = f"needs {lacking[1]}: {' '.join([self.prog, *words])}"
         if message == "the following arguments are required: VERB":
             verbs = next(action.choices for action in self._actions if action.metavar == "VERB")
             message = f"needs one of {', '.join(map(str, verbs or ()))}"
         chosen = re.fullmatch(r"argument VERB: invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if chosen:
-            message = f"no such verb: {chosen[1]}{nearest(chosen[1], re.findall(r'[a-z-]+', chosen[2]))}"
+            known = re.findall(r"[a-z-]+", chosen[2])
+            hint = nearest(chosen[1], known) or f" (there are {', '.join(known)})"
+            message = f"no such verb: {chosen[1]}{hint}"
         refuse(self.prog, message)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
-from understudy.errors import UnderstudyError
+from understudy.errors import StartError, UnderstudyError
 
 if TYPE_CHECKING:  # a session that asks for no cluster shall not pay for the client
     from understudy.client import Cluster
@@ -104,7 +104,8 @@ def options_of(node: pytest.Item) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for marker in reversed(list(node.iter_markers("kafka"))):
         if marker.args:
-            raise pytest.UsageError(f"{node.nodeid}: @pytest.mark.kafka takes keyword arguments only")
+            such = "such as @pytest.mark.kafka(brokers=3, topics={'orders': 3})"
+            pytest.fail(f"@pytest.mark.kafka takes keyword arguments only, {such}", pytrace=False)
         said |= marker.kwargs
     return said
 
@@ -112,7 +113,10 @@ def options_of(node: pytest.Item) -> dict[str, Any]:
 def lend(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
     """A cluster for this test, given back when the test is over."""
     pool = request.config.stash[POOL]
-    cluster = pool.take(options)
+    try:
+        cluster = pool.take(options)
+    except (StartError, TypeError) as error:  # a sentence for whoever wrote the options, not a walk through our code
+        pytest.fail(f"no cluster for this test: {error}", pytrace=False)
     request.node.stash.setdefault(LENT, []).append(cluster)
     request.addfinalizer(lambda: pool.give_back(cluster))
     return cluster

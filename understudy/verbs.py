@@ -14,7 +14,8 @@ from urllib.parse import quote, urlencode
 class Param:
     """A query parameter or a field of the body.
 
-    `kind` is text, int, float, flag, ms (a duration), names (repeatable text), json, or action (what a fault does).
+    `kind` is text, int, maybe (int or null), ints, float, flag, ms (a duration), names (repeatable text), json, or
+    action (what a fault does).
     `place` is where it stands in the body, dots lead inwards; empty means its own name, * that it is the body itself.
     """
 
@@ -78,7 +79,7 @@ TIME = "milliseconds, or 90s, 15m, 2h, 7d"
 
 MATCH = (
     Param("api", "name of the API, such as EndTxn", place="match.api"),
-    Param("versions", "[min, max] of the request's version", "json", place="match.versions"),
+    Param("versions", "first and last version of the request: 0,3", "ints", place="match.versions"),
     Param("broker", "id of the broker that is asked", "int", place="match.broker"),
     Param("listener", "name of the listener that it came through", place="match.listener"),
     Param("client_id", "client.id of the asker", place="match.client_id"),
@@ -104,7 +105,7 @@ DO = (
 
 COUNT = (
     Param("skip", "let so many matching requests pass first", "int"),
-    Param("times", "meet at most so many requests; null: all", "json"),
+    Param("times", "meet at most so many requests; null: all", "maybe"),
     Param("probability", "meet a matching request with this probability", "float"),
 )
 
@@ -155,11 +156,11 @@ VERBS = (
          body=(Param("records", 'as JSON: [{"key": "k", "value": "v", "partition": 0}]', "json", required=True),)),
     Verb("leader move", "POST", f"{PARTITION}/leader", "topics[topic].partitions[partition].move_leader(broker)",
          "move the leader, or remove it (null); the epoch goes up",
-         body=(Param("broker", "id of the new leader, or null", "json", required=True),)),
+         body=(Param("broker", "id of the new leader, or null", "maybe", required=True),)),
     Verb("isr set", "POST", f"{PARTITION}/isr", "topics[topic].partitions[partition].set_isr(replicas)",
          "say who is in sync; who is not, or is held, replicates nothing",
-         body=(Param("replicas", "ids of the brokers in sync, as JSON: [1, 2]", "json", required=True),
-               Param("held", "followers that replicate nothing, as JSON; by default those not in sync", "json"))),
+         body=(Param("replicas", "ids of the brokers in sync: 1,2", "ints", required=True),
+               Param("held", "followers that replicate nothing; by default those not in sync", "ints"))),
     Verb("producers list", "GET", "/v1/producers", "producers.list()", "all producer ids, idempotent and transactional",
          items="producers", columns=("producer_id", "producer_epoch", "transactional_id", "client_id", "partitions")),
     Verb("producers show", "GET", "/v1/producers/{producer_id}", "producers[id].show()",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
-from understudy.actions import Action
+from understudy.actions import Action, Disconnect, Error
 from understudy.parser import nearest
 
 
@@ -48,12 +48,12 @@ class FaultOptions(TypedDict, total=False):
     skip: int
     times: int | None
     probability: float
-    error: str
+    error: str | Error
     apply_then: Action | Mapping[str, Any]
     delay_ms: int
     where: Literal["before", "after"]
     drop: bool
-    disconnect: Literal["close", "reset"]
+    disconnect: Literal["close", "reset"] | Disconnect
     throttle_ms: int
     alter: Mapping[str, Any]
     bytes: Mapping[str, Any]
@@ -73,6 +73,27 @@ class JournalQuery(TypedDict, total=False):
     fault: str
     since: int
     limit: int
+
+
+DOES = frozenset({"error", "apply_then", "delay_ms", "drop", "disconnect", "throttle_ms", "alter", "bytes"})
+"""What a fault can do to a request; each says one of them."""
+
+
+def named(said: tuple[object, ...], such: str) -> None:
+    """Raise TypeError for arguments without a name."""
+    if said:
+        raise TypeError(f"say what {said[0]!r} is, as in {such}")
+
+
+def between(name: str, limits: Any) -> dict[str, Any] | None:
+    """Versions of an API as JSON. Raises TypeError where they are no pair and not None."""
+    if limits is None:
+        return None
+    try:
+        least, most = limits
+    except (TypeError, ValueError):
+        raise TypeError(f"versions.set: {name} needs (least, most), such as (0, 3), not {limits!r}") from None
+    return {"min": least, "max": most}
 
 
 def check(said: Iterable[str], known: type, what: str) -> None:

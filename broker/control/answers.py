@@ -250,7 +250,11 @@ SCHEMAS: Mapping[str, Schema] = {
         assignment=told(many(TEXT), "such as topic-0"),
         leads=FLAG,
     ),
-    "Versions": of(as_version=TEXT, apis=by_name(maybe(of(min=INTEGER, max=INTEGER)))),
+    "Versions": of(
+        as_version=TEXT,
+        releases=told(many(TEXT), "that can be played"),
+        apis=by_name(maybe(of(min=INTEGER, max=INTEGER))),
+    ),
     "Faults": of(faults=many(ref("Fault"))),
     "Fault": of(id=TEXT, hits=INTEGER, match=OBJECT, skip=INTEGER, times=maybe(INTEGER), probability=NUMBER, do=OBJECT),
     "Removed": of(removed=told(INTEGER, "how many")),

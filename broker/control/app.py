@@ -1,7 +1,9 @@
 """The control plane as an ASGI application: the table of verbs made into routes."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -52,6 +54,8 @@ def _endpoint(cluster: "Cluster", verb: Verb, token: str | None) -> Endpoint:
                     known = ", ".join(verb.query) or "none"
                     raise unprocessable(f"unknown parameter {name!r}; known parameters: {known}", name)
             asked = Asked(cluster, request.path_params, query, await _body(request))
+            if verb.body is None:
+                asked.only()
             answer = await verb.run(asked)
             return answer if isinstance(answer, Response) else JSONResponse(answer)
         except Problem as problem:
@@ -93,9 +97,27 @@ def _answer(problem: Problem) -> Response:
 async def _http_problem(request: Request, error: Exception) -> Response:
     """No route, or the wrong method."""
     assert isinstance(error, HTTPException)
+    path = request.url.path
     if error.status_code == 404:
-        return _answer(Problem(404, f"there is no {request.url.path}; /openapi.json lists what there is"))
-    return _answer(Problem(error.status_code, f"{request.method} {request.url.path}: {error.detail}"))
+        meant = get_close_matches(path, _shaped(path), n=1, cutoff=0.6)
+        told = f"did you mean {meant[0]}? " if meant else ""
+        return _answer(Problem(404, f"there is no {path}; {told}/openapi.json lists what there is"))
+    if error.status_code == 405:
+        known = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path)]
+        return _answer(Problem(405, f"{request.method} {path} means nothing; write {' or '.join(known)} {path}"))
+    return _answer(Problem(error.status_code, f"{request.method} {path}: {error.detail}"))
+
+
+def _shaped(path: str) -> list[str]:
+    """The paths of the verbs, with the names that stand in this one at the same places."""
+    said = path.split("/")
+    return [
+        "/".join(
+            said[at] if part.startswith("{") and at < len(said) else part
+            for at, part in enumerate(verb.path.split("/"))
+        )
+        for verb in VERBS
+    ]
 
 
 async def _failure(request: Request, error: Exception) -> Response:

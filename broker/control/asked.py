@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker.control.problems import not_found, unprocessable
+from broker.control.problems import no_whole_number, not_found, unprocessable
 from broker.node import Node
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Asked:
         if value is None:
             raise unprocessable(f"the body needs {name!r}, a whole number", name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise unprocessable(f"{name!r} must be a whole number of at least {least}, not {value!r}", name)
+            raise unprocessable(no_whole_number(name, value, least), name)
         return value
 
     def number(self, name: str, default: int, *, least: int = 0) -> int:
@@ -61,5 +61,5 @@ class Asked:
         """No other fields than these may be in the body. Raises Problem 422."""
         for name in self.body:
             if name not in known:
-                allowed = ", ".join(known) or "none"
-                raise unprocessable(f"unknown field {name!r}; known fields: {allowed}", name)
+                allowed = f"known fields: {', '.join(known)}" if known else "there is nothing to say"
+                raise unprocessable(f"unknown field {name!r}; {allowed}", name)

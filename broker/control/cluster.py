@@ -6,7 +6,7 @@ from broker.anew import KEPT
 from broker.anew import reset as reset_cluster
 from broker.control.asked import Asked
 from broker.control.brokers import told
-from broker.control.problems import unprocessable
+from broker.control.problems import nearest, unprocessable
 
 RESET = {
     "type": "object",
@@ -40,8 +40,11 @@ async def reset(asked: Asked) -> dict[str, Any]:
     """Everything as just started: topics of the command line come back, all else is gone."""
     asked.only("keep")
     keep = asked.body.get("keep", [])
-    if not isinstance(keep, list) or any(each not in KEPT for each in keep):
-        raise unprocessable(f"'keep' must be a list of names; known: {', '.join(KEPT)}", "keep")
+    if not isinstance(keep, list):
+        raise unprocessable(f"'keep' must be a list of names, such as [\"topics\"], not {keep!r}", "keep")
+    for each in keep:
+        if each not in KEPT:
+            raise unprocessable(f"there is no {each!r} to keep{nearest(str(each), KEPT)}", "keep")
     await reset_cluster(asked.cluster, frozenset(keep))
     return {"status": "ok"}
 

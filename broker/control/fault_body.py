@@ -2,11 +2,10 @@
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from broker.chain import Api
-from broker.control.problems import unprocessable
+from broker.control.problems import nearest, no_whole_number, unprocessable
 from broker.middleware.actions import Action, Alter, ApplyThen, Delay, Drop, HangUp, Refuse, Spoil, Throttle
 from broker.middleware.answers import tells_errors_of
 from broker.middleware.fields import BadPath, check
@@ -18,25 +17,24 @@ from protocol.codec import message_class
 from protocol.errors import ErrorCode
 
 Given = Mapping[str, Any]
-_MATCH = ("api", "versions", "broker", "listener", "client_id", *KINDS, "request")
-_ONE = ("error", "apply_then", "delay_ms", "drop", "disconnect", "throttle_ms", "alter", "bytes")
+CONDITIONS = ("api", "versions", "broker", "listener", "client_id", *KINDS, "request")
+ACTIONS = ("error", "apply_then", "delay_ms", "drop", "disconnect", "throttle_ms", "alter", "bytes")
 _THEN = ("error", "disconnect", "drop", "delay_ms")
+_SUCH = {
+    "match": '{"api": "Produce"}',
+    "do": '{"error": "NOT_COORDINATOR"}',
+    "do.apply_then": '{"disconnect": "close"}',
+    "do.bytes": '{"truncate": 10}',
+    "do.bytes.drip": '{"size": 1, "every_ms": 10}',
+}
 _BYTES = ("truncate", "corrupt", "correlation_id", "drip", "extra")
-
-
-def nearest(word: str, names: Iterable[str]) -> str:
-    """``; did you mean X?``, or what there is, if it is not much."""
-    known = list(names)
-    found = get_close_matches(word.upper(), [name.upper() for name in known], n=1, cutoff=0.6)
-    if found:
-        return f"; did you mean {next(name for name in known if name.upper() == found[0])}?"
-    return f"; known: {', '.join(known)}" if len(known) <= 16 else ""
 
 
 def only(given: Any, known: tuple[str, ...], where: str) -> Given:
     """An object with no other fields than these. Raises Problem 422."""
     if not isinstance(given, Mapping):
-        raise unprocessable(f"{where!r} must be an object, not {given!r}", where)
+        such = f", such as {_SUCH[where]}," if where in _SUCH else ""
+        raise unprocessable(f"{where!r} must be an object{such} not {given!r}", where)
     for name in given:
         if name not in known:
             raise unprocessable(f"{where!r} has no {name!r}{nearest(name, known)}", f"{where}.{name}")
@@ -47,7 +45,7 @@ def integer(given: Given, name: str, where: str, least: int = 0) -> int:
     """A whole number. Raises Problem 422."""
     value = given[name]
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise unprocessable(f"{name!r} must be a whole number of at least {least}, not {value!r}", f"{where}.{name}")
+        raise unprocessable(no_whole_number(name, value, least), f"{where}.{name}")
     return value
 
 
@@ -63,7 +61,7 @@ class MatchReader:
 
     def read(self, given: Any) -> Match:
         """The conditions. Raises Problem 422."""
-        said = only(given, _MATCH, "match")
+        said = only(given, CONDITIONS, "match")
         api = self.api(said["api"], "match.api") if "api" in said else None
         texts = {
             name: self._text(said, name) for name in ("listener", "client_id", "topic", "group", "transactional_id")
@@ -112,7 +110,7 @@ class MatchReader:
         value = said["versions"]
         whole = isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)
         if not whole or not 0 <= value[0] <= value[1]:
-            raise unprocessable(f"'versions' must be [first, last], not {value!r}", "match.versions")
+            raise unprocessable(f"'versions' must be [first, last], such as [0, 3], not {value!r}", "match.versions")
         if api is not None:
             low, high = api.range(unstable=True)
             if value[1] < low or value[0] > high:
@@ -158,8 +156,8 @@ def _check_listed(api: Api, items: Wanted) -> None:
 
 def read_action(given: Any, match: Match) -> Action:
     """What is to be done. Raises Problem 422, also where it cannot be done to what is matched."""
-    said = only(given, (*_ONE, "where"), "do")
-    name = _one_of(said, _ONE, "do")
+    said = only(given, (*ACTIONS, "where"), "do")
+    name = _one_of(said, ACTIONS, "do")
     if "where" in said and name != "delay_ms":
         raise unprocessable("'where' goes with 'delay_ms' only", "do.where")
     if name == "alter":

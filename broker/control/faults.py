@@ -1,9 +1,10 @@
 """Verbs about what is to go wrong."""
 
+import json
 from typing import Any
 
 from broker.control.asked import Asked
-from broker.control.fault_body import MatchReader, read_action
+from broker.control.fault_body import ACTIONS, CONDITIONS, MatchReader, read_action
 from broker.control.problems import not_found, unprocessable
 from broker.handlers import APIS
 from broker.middleware.script import Fault
@@ -103,10 +104,10 @@ def _shown(fault: Fault) -> dict[str, Any]:
 
 async def add(asked: Asked) -> dict[str, Any]:
     """Meet matching requests with a fault; it stands behind those that are there already."""
-    asked.only("match", "skip", "times", "probability", "do")
+    _check_places(asked)
     cluster, body = asked.cluster, asked.body
     if "do" not in body:
-        raise unprocessable("a fault needs 'do', such as {'error': 'NOT_COORDINATOR'}", "do")
+        raise unprocessable('a fault needs "do", such as {"error": "NOT_COORDINATOR"} or {"disconnect": "reset"}', "do")
     listeners = dict.fromkeys(name for node in cluster.nodes.values() for name in node.bound)
     match = MatchReader(APIS, cluster.nodes, listeners).read(body.get("match", {}))
     action = read_action(body["do"], match)
@@ -121,6 +122,16 @@ async def add(asked: Asked) -> dict[str, Any]:
         match, action, said, skip=asked.integer("skip", 0), times=times, probability=float(probability)
     )
     return _shown(fault)
+
+
+def _check_places(asked: Asked) -> None:
+    """Conditions stand in 'match', what is done in 'do'. Raises Problem 422."""
+    for name in asked.body:
+        for place, names in (("match", CONDITIONS), ("do", ACTIONS)):
+            if name in names:
+                meant = json.dumps({place: {name: asked.body[name]}})
+                raise unprocessable(f"{name!r} goes into {place!r}: {meant}", name)
+    asked.only("match", "skip", "times", "probability", "do")
 
 
 async def read_all(asked: Asked) -> dict[str, Any]:
@@ -155,5 +166,7 @@ def _named(asked: Asked) -> Fault:
     name = asked.names["fault"]
     fault = asked.cluster.faults.faults.get(name)
     if fault is None:
-        raise not_found(f"there is no fault {name}")
+        known = list(asked.cluster.faults.faults)
+        there = f"there are {', '.join(known[-10:])}" if known else "there is none: they go with a reset"
+        raise not_found(f"there is no fault {name}; {there}")
     return fault

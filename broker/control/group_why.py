@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from broker.control.asked import Asked
-from broker.control.groups import classic_of, known_group
-from broker.control.problems import not_found
+from broker.control.groups import classic_of, known_group, no_group
 from broker.control.sentences import clock_time
 from broker.middleware.group_timeline import NO_GENERATION, GroupEvent
 from protocol.errors import ErrorCode
@@ -20,7 +19,7 @@ async def why(asked: Asked) -> dict[str, Any]:
     last = next((at for at in reversed(range(len(events))) if events[at].error), None)
     if last is None:
         if not events and not known_group(asked, name):
-            raise not_found(f"there is no group {name!r}")
+            raise no_group(asked, name)
         return {"why": f"nothing was refused to the members of {name!r} yet", "error": None, "at_ms": None, "rule": ""}
     refused = events[last]
     return {

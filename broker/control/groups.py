@@ -6,7 +6,7 @@ from typing import Any
 from broker.control.asked import Asked
 from broker.control.coordinators import coordinator_of, runtimes
 from broker.control.log import log_of
-from broker.control.problems import conflict, not_found
+from broker.control.problems import Problem, conflict, nearest, not_found
 from broker.coordination.group.classic import ClassicGroup
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.model import Group
@@ -28,8 +28,14 @@ def _named(asked: Asked) -> tuple[str, Found]:
     if found is not None and found[1].state is State.LOADING:
         raise conflict(f"the coordinator of group {name!r} is loading; push the clock, or wait")
     if found is None or name not in found[1].machine.groups:
-        raise not_found(f"there is no group {name!r}")
+        raise no_group(asked, name)
     return name, found
+
+
+def no_group(asked: Asked, name: str) -> Problem:
+    """There is no such group; which there are."""
+    known = [str(each) for _, runtime in runtimes(asked.cluster, GROUP_TOPIC) for each in runtime.machine.groups]
+    return not_found(f"there is no group {name!r}{nearest(name, known)}")
 
 
 async def read_all(asked: Asked) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from broker.context import Connection
 from broker.control import pcap
 from broker.control.asked import Asked
 from broker.control.entries import decode, told
-from broker.control.fault_body import nearest
-from broker.control.problems import conflict, unprocessable
+from broker.control.problems import conflict, nearest, unprocessable
 from broker.middleware.fields import errors
 from broker.middleware.items import Wanted, mentions, request_level, response_level
 from broker.middleware.journal import Entry, Journal, Raw

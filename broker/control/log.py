@@ -3,8 +3,7 @@
 from typing import Any
 
 from broker.control.asked import Asked
-from broker.control.fault_body import nearest
-from broker.control.problems import not_found, unprocessable
+from broker.control.problems import nearest, not_found, unprocessable
 from broker.coordination.metadata.image import NO_LEADER, Topic
 from broker.partition import ReplicatedPartition
 from broker.settings.model import ResourceType

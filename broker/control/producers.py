@@ -1,7 +1,7 @@
 """Verbs about producer ids: what partitions know of them, what has happened to them."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from broker.clock import Slices
@@ -12,6 +12,8 @@ from broker.middleware.producer_timeline import Life, ProducerEvent
 from broker.middleware.timeline import Event
 
 _MOST_NAMED = 5
+_LETS_IN = frozenset({"initialised", "begun", "partitions added"})
+_Placed = tuple[tuple[int, int], ProducerEvent]
 _TOLD = ("at_ms", "until_ms", "event", "partition", "producer_epoch", "epoch_before", "epoch_after", "first_sequence",
          "last_sequence", "known_sequence", "batches", "client_id", "connection", "broker", "api", "version", "error",
          "rule", "detail", "fault")  # fmt: skip
@@ -67,7 +69,21 @@ def events_of(asked: Asked, producer_id: int, life: Life | None) -> Iterator[Pro
     name = None if life is None else life.transactional_id
     moves = [] if name is None else asked.cluster.timelines.of(name)
     mine = [_moved(event) for event in moves if event.producer_id == producer_id and event.api != "Produce"]
-    return heapq.merge(own, mine, key=lambda event: event.at_ms)
+    placed = (((event.at_ms, 1), event) for event in own)
+    return (event for _, event in heapq.merge(placed, _ranked(mine), key=_place_of))
+
+
+def _ranked(moves: Iterable[ProducerEvent]) -> Iterator[_Placed]:
+    """What lets batches in stands before those of the same millisecond, what ends a transaction behind them."""
+    before = (0, 0)
+    for event in moves:
+        rank = 0 if event.event in _LETS_IN else 2
+        before = (event.at_ms, max(rank, before[1]) if before[0] == event.at_ms else rank)
+        yield before, event
+
+
+def _place_of(placed: _Placed) -> tuple[int, int]:
+    return placed[0]
 
 
 def _moved(event: Event) -> ProducerEvent:

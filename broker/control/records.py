@@ -197,4 +197,5 @@ def _bytes(value: Any, where: str) -> bytes | None:
     try:
         return base64.b64decode(value["base64"], validate=True)
     except (KeyError, TypeError, ValueError):
-        raise unprocessable(f'needs a text, null or {{"base64": "..."}}, not {value!r}', where) from None
+        what = where.rpartition(".")[2]
+        raise unprocessable(f'{what!r} needs a text, null or {{"base64": "..."}}, not {value!r}', where) from None

@@ -4,8 +4,8 @@ from typing import Any
 
 from broker.control.asked import Asked
 from broker.control.coordinators import coordinator_of, runtimes
-from broker.control.problems import Problem, conflict, not_found, unprocessable
-from broker.control.why import told
+from broker.control.problems import Problem, conflict, unprocessable
+from broker.control.why import told, unused
 from broker.coordination.runtime import Runtime, State
 from broker.coordination.transaction.listing import describe
 from broker.coordination.transaction.machine import TransactionMachine
@@ -37,10 +37,10 @@ def _named(asked: Asked) -> tuple[str, Found]:
     name = asked.names["transactional_id"]
     found = coordinator_of(asked.cluster, TRANSACTION_TOPIC, name)
     if found is None:
-        raise not_found(f"nobody has used the transactional id {name!r}")
+        raise unused(asked, name)
     _check_loaded(found[1])
     if name not in found[1].machine.transactions:
-        raise not_found(f"nobody has used the transactional id {name!r}")
+        raise unused(asked, name)
     return name, found
 
 
@@ -118,7 +118,7 @@ async def release(asked: Asked) -> dict[str, Any]:
     asked.only()
     name = asked.names["transactional_id"]
     if not asked.cluster.markers.holds.release(name):
-        raise conflict(f"transactional id {name!r} is not held")
+        raise conflict(f"transactional id {name!r} is not held; POST /v1/transactions/{name}/hold comes first")
     return {"transactional_id": name, "held_at": None}
 
 

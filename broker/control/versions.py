@@ -40,7 +40,7 @@ async def read(asked: Asked) -> dict[str, Any]:
     for api in APIS:
         limits = told[api.key] if api.key in told else api.range(unstable=unstable)
         apis[api.key.title] = None if limits is None else {"min": limits[0], "max": limits[1]}
-    return {"as_version": asked.cluster.release.name, "apis": apis}
+    return {"as_version": asked.cluster.release.name, "releases": list(NAMES), "apis": apis}
 
 
 async def write(asked: Asked) -> dict[str, Any]:
@@ -49,7 +49,9 @@ async def write(asked: Asked) -> dict[str, Any]:
     started_as = cluster.options.as_version or NEWEST
     as_version = body.pop("as_version", None) or (cluster.release.name if body else started_as)
     if not isinstance(as_version, str) or as_version not in NAMES:
-        raise unprocessable(f"'as_version' must be one of {', '.join(NAMES)}, not {as_version!r}", "as_version")
+        as_text = f': write it as a text, "{as_version}"' if str(as_version) in NAMES else ""
+        known = ", ".join(NAMES)
+        raise unprocessable(f"'as_version' must be one of {known}, not {as_version!r}{as_text}", "as_version")
     reader = MatchReader(APIS, (), ())
     limits: dict[int, tuple[int, int] | None] = {}
     for name, asked_for in body.items():

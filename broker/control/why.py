@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from broker.control.asked import Asked
-from broker.control.coordinators import coordinator_of
-from broker.control.problems import not_found
+from broker.control.coordinators import coordinator_of, runtimes
+from broker.control.problems import Problem, nearest, not_found
 from broker.control.sentences import actor, clock_time, move, place, request
 from broker.coordination.runtime import State
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
@@ -31,9 +31,16 @@ async def why(asked: Asked) -> dict[str, Any]:
     if last is None:
         found = coordinator_of(asked.cluster, TRANSACTION_TOPIC, name)
         if not events and (found is None or name not in found[1].machine.transactions):
-            raise not_found(f"nobody has used the transactional id {name!r}")
+            raise unused(asked, name)
         return {"why": f"nothing was refused to {name!r} yet", "error": None, "at_ms": None, "rule": ""}
     return _refusal(asked, name, events, last)
+
+
+def unused(asked: Asked, name: str) -> Problem:
+    """Nobody has used the id; what was used."""
+    found = runtimes(asked.cluster, TRANSACTION_TOPIC)
+    known = [str(each) for _, runtime in found for each in runtime.machine.transactions]
+    return not_found(f"nobody has used the transactional id {name!r}{nearest(name, known)}")
 
 
 def last_refusal(asked: Asked, name: str, producer_id: int, *, since_ms: int) -> dict[str, Any] | None:

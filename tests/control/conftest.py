@@ -1,11 +1,16 @@
 """Fixtures of the control plane's tests: a server as just started, and its doors."""
 
+import re
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pytest
 
 from tests.conftest import BrokerWith
 from tests.control.doors import Doors
+from tests.serving import Server
+from understudy.transport import Transport
+from understudy.verbs import VERBS
 
 
 class DoorsOf(Protocol):
@@ -33,3 +38,29 @@ def doors_of(broker_with: BrokerWith) -> DoorsOf:
 def doors(doors_of: DoorsOf) -> Doors:
     """Those of one broker with the topics t (two partitions) and u (one)."""
     return doors_of(topics=["t:2", "u:1"])
+
+
+@pytest.fixture(autouse=True)
+def said(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A test that is marked as one about verbs has to say them, at whichever door."""
+    wanted = {words for mark in request.node.iter_markers("verb") for words in mark.args}
+    heard: set[str] = set()
+    ask, control = Transport.ask, Server.control
+
+    def by_client(self: Transport, words: str, arguments: Any) -> Any:
+        heard.add(words)
+        return ask(self, words, arguments)
+
+    def over_http(self: Server, method: str, path: str, body: Any = None) -> Any:
+        heard.update(
+            verb.words
+            for verb in VERBS
+            if verb.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path.partition("?")[0])
+        )
+        return control(self, method, path, body)
+
+    if wanted:
+        monkeypatch.setattr(Transport, "ask", by_client)
+        monkeypatch.setattr(Server, "control", over_http)
+    yield
+    assert wanted - heard == set()

@@ -97,6 +97,7 @@ def test_what_is_to_be_kept_is_kept_and_nothing_else(doors: Doors, keep: str, ke
     assert kept(doors)
 
 
+@pytest.mark.verb("reset")
 def test_ten_clients_recover_by_themselves(doors: Doors) -> None:
     """Producers deliver, consumers read on, without being told."""
     conf = {"bootstrap.servers": doors.bootstrap}
@@ -179,6 +180,7 @@ def test_a_snapshot_is_gone_back_to_as_often_as_one_likes(doors: Doors) -> None:
     assert raw.end().name == "NONE"
 
 
+@pytest.mark.verb("snapshots take", "snapshots restore", "snapshots list")
 def test_clients_go_on_after_a_restore(doors: Doors) -> None:
     """A producer and a consumer group of real clients."""
     producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})

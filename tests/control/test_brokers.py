@@ -96,6 +96,7 @@ def leaders(doors: Doors) -> list[tuple[int, int]]:
     return [(each.leader, each.leader_epoch) for each in doors.kafka.topics["m"].show().partitions]
 
 
+@pytest.mark.verb("brokers add", "brokers remove")
 def test_a_client_goes_to_a_broker_that_was_added_and_leaves_one_that_is_removed(doors: Doors) -> None:
     """A topic that is made then has replicas there; when it goes its leaders move, and what was acked stays."""
     new = doors.kafka.brokers.add().id

@@ -33,6 +33,7 @@ def test_the_clock_is_told_and_moved_at_every_door(doors: Doors) -> None:
         assert (status, problem["field"]) == (422, field)
 
 
+@pytest.mark.verb("clock advance", "clock show")
 def test_a_week_of_retention_passes_now(doors_of: DoorsOf) -> None:
     """What is older is gone for a real consumer; what was written after the push is there."""
     doors = doors_of(topics=["t:1:segment.ms=3600000"], settings={"log.retention.check.interval.ms": 60_000})

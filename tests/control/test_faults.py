@@ -266,7 +266,7 @@ def test_ids_are_never_given_twice(doors: Doors) -> None:
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 WRONG = [
-    ({}, "do", "needs 'do'"),
+    ({}, "do", 'needs "do"'),
     ({"do": {}}, "do", "one thing"),
     ({"do": {"error": "NOT_COORDINATOR", "drop": True}}, "do", "error and drop"),
     ({"do": {"error": "NOT_COORDINATR"}}, "do.error", "did you mean NOT_COORDINATOR"),

@@ -86,6 +86,7 @@ def test_a_timeline_tells_each_step_with_its_rule(doors: Doors) -> None:
     assert doors.http("GET", "/v1/groups/g")["timeline"][0]["event"] == "asked to join"
 
 
+@pytest.mark.verb("groups show")
 def test_a_real_consumer_has_a_timeline_too(doors: Doors) -> None:
     """With what happened by the clock alone; a reset forgets it."""
     consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g", "client.id": "app",

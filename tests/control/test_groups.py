@@ -61,6 +61,7 @@ def test_a_group_is_told_with_members_offsets_and_lag(doors: Doors) -> None:
     assert doors.refused("GET", "/v1/groups/h")[0] == 404
 
 
+@pytest.mark.verb("groups rebalance")
 def test_a_rebalance_can_be_asked_for(doors: Doors) -> None:
     """The member gives its partitions back and gets them again, in the next generation."""
     seen: list[str] = []
@@ -76,6 +77,7 @@ def test_a_rebalance_can_be_asked_for(doors: Doors) -> None:
     assert doors.refused("POST", "/v1/groups/g/rebalance")[0] == 409
 
 
+@pytest.mark.verb("groups evict")
 def test_a_member_that_is_evicted_comes_back(doors: Doors) -> None:
     """As after a session timeout: it hears UNKNOWN_MEMBER_ID, loses its partitions and joins anew."""
     seen: list[str] = []
@@ -144,6 +146,7 @@ def three(doors_of: DoorsOf) -> Doors:
     return doors_of(brokers=3, topics=["t:2"])
 
 
+@pytest.mark.verb("coordinators move")
 def test_a_coordinator_moves_and_members_follow(three: Doors) -> None:
     """The old one answers NOT_COORDINATOR, the new one knows the group; the consumer's commit goes there."""
     three.kafka.topics["t"].write({"value": "a", "partition": 0})

@@ -89,6 +89,7 @@ def test_without_files_there_is_nothing_to_finish(doors: Doors) -> None:
     assert "--journal DIR" in problem["detail"]
 
 
+@pytest.mark.verb("journal rotate")
 def test_a_client_s_story_is_written_as_the_journal_tells_it(written: Written) -> None:
     """Request by request; where the wire has topic ids the lines have names too."""
     producer = Producer({"bootstrap.servers": written.doors.bootstrap, "client.id": "app"})

@@ -100,6 +100,7 @@ def test_what_is_not_there_is_told_with_what_is(doors: Doors, path: str, words: 
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.verb("records write")
 def test_records_are_written_and_read_without_a_client(doors: Doors) -> None:
     """With keys, headers, times and bytes that are no text; a real client reads the same."""
     topic = doors.kafka.topics["t"]
@@ -147,6 +148,7 @@ def test_a_window_of_records_can_be_read(doors: Doors) -> None:
     assert [r["value"] for r in doors.ctl("records", "read", "u", "0", "--offset", "8")["records"]] == ["8", "9"]
 
 
+@pytest.mark.verb("records read")
 def test_isolation_decides_which_records_are_read(doors: Doors) -> None:
     """Markers and aborted records are there, and not for read_committed."""
     producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
@@ -204,6 +206,7 @@ def leader_of(doors: Doors, topic: str = "t") -> int:
     return doors.kafka.topics[topic].partitions[0].show().leader
 
 
+@pytest.mark.verb("leader move")
 def test_a_leader_moves_and_clients_follow(replicated: Doors) -> None:
     """The epoch goes up by one; the old leader answers NOT_LEADER_OR_FOLLOWER, a real client finds the new one."""
     partition = replicated.kafka.topics["t"].partitions[0]
@@ -312,6 +315,7 @@ def test_the_in_sync_set_makes_sense(doors: Doors, body: Any, field: str) -> Non
 # --- producers -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.verb("producers forget")
 def test_a_forgotten_producer_recovers(doors: Doors) -> None:
     """KIP-360: the broker answers UNKNOWN_PRODUCER_ID or out of order, a real client goes on by itself."""
     producer = Producer({"bootstrap.servers": doors.bootstrap, "enable.idempotence": True, "linger.ms": 0})

@@ -91,6 +91,7 @@ def test_the_doors_tell_the_same(doors: Doors, raw: Idempotent) -> None:
     assert re.search(r"accepted +t-0 +-1 +0 +0 +3 +- +transactions S9", table)
 
 
+@pytest.mark.verb("producers list", "producers show")
 def test_a_real_client_has_a_timeline_too(doors: Doors) -> None:
     """Its answer is lost, it sends again: the partition knows the batch, and nothing is written twice."""
     fault = doors.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})

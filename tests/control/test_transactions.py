@@ -143,6 +143,7 @@ def test_a_commit_stops_at_a_step(doors: Doors, raw: RawProducer, at: Any, after
     assert raw.end() is E.NONE
 
 
+@pytest.mark.verb("transactions hold", "transactions release")
 def test_a_hold_is_seen_by_a_real_client(doors: Doors) -> None:
     """Its next transaction waits for the markers of the last one, without an error for the application."""
     producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
@@ -185,6 +186,7 @@ def test_an_open_transaction_is_aborted_as_by_its_timeout(doors: Doors, raw: Raw
     assert raw.end() is E.PRODUCER_FENCED
 
 
+@pytest.mark.verb("transactions abort")
 def test_a_real_producer_whose_transaction_was_aborted_is_fenced(doors: Doors) -> None:
     """Through the shell."""
     producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
@@ -220,6 +222,7 @@ def test_epochs_can_be_exhausted(doors: Doors, raw: RawProducer) -> None:
         doors.kafka.transactions["x"].set_epoch(-1)
 
 
+@pytest.mark.verb("transactions set-epoch")
 def test_a_real_producer_goes_on_past_exhaustion(doors: Doors) -> None:
     """A new instance gets a new producer id and commits."""
     conf = {"bootstrap.servers": doors.bootstrap, "transactional.id": "x"}

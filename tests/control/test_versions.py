@@ -87,6 +87,7 @@ def test_the_shell_sets_and_shows_versions(doors: Doors) -> None:
     assert doors.ctl("versions", "show")["apis"]["EndTxn"] == {"min": 0, "max": 3}
 
 
+@pytest.mark.verb("versions set")
 def test_a_real_client_uses_what_it_is_told(doors: Doors) -> None:
     """Produce in version 3 to 5, seen in the journal."""
     doors.kafka.versions.set(Produce=(0, 5))

@@ -67,6 +67,7 @@ def test_a_timeline_tells_each_step_with_its_rule(doors: Doors, raw: RawProducer
     assert "commit decided" in doors.ctl_text("transactions", "show", "x")
 
 
+@pytest.mark.verb("transactions show")
 def test_a_real_client_has_a_timeline_too(doors: Doors) -> None:
     """And one that is forgotten by a reset."""
     producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x", "client.id": "app"})
@@ -112,6 +113,7 @@ def test_who_fenced_whom(doors: Doors, raw: RawProducer) -> None:
     assert doors.ctl("transactions", "why", "x")["why"] == told.why
 
 
+@pytest.mark.verb("transactions why")
 def test_a_real_zombie_can_be_explained(doors: Doors) -> None:
     """Two instances of a client with the same id."""
     conf = {"bootstrap.servers": doors.bootstrap, "transactional.id": "x"}

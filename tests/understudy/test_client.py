@@ -8,6 +8,7 @@ from tests.understudy.fake import FakeControl, FakeProcess
 from understudy import results
 from understudy.client import Cluster
 from understudy.client import cluster as cluster_module
+from understudy.launcher import words
 from understudy.transport import Address
 from understudy.verbs import BY_WORDS, VERBS
 
@@ -307,6 +308,40 @@ def test_a_misspelt_keyword_is_refused_with_the_nearest_name(kafka: Cluster) -> 
         understudy.start(broker=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"journal\.find knows no 'apis'"):
         kafka.journal.find(apis="Produce")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("say", "told"),
+    [
+        (lambda k: k.faults.add(api="EndTxn"), "faults.add needs what is to be done, one of alter, apply_then, bytes"),
+        (lambda k: k.faults.add("EndTxn"), r"say what 'EndTxn' is, as in faults.add\(api="),
+        (lambda k: k.faults.add(apply_then="disconnect"), r"such as understudy.Disconnect\(\), not 'disconnect'"),
+        (lambda k: k.faults.add(apply_then=understudy.Drop), r"apply_then needs an action: write Drop\(\), with"),
+        (lambda k: k.clock.advance(15), r"say what 15 is, as in clock.advance\(minutes=15\)"),
+        (lambda k: k.journal.find("EndTxn"), r"say what 'EndTxn' is, as in journal.find\(api="),
+        (lambda k: k.versions.set("2.8"), r"say what '2.8' is, as in versions.set\(as_version="),
+        (lambda k: k.versions.set(EndTxn=3), r"EndTxn needs \(least, most\), such as \(0, 3\), not 3"),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_what_does(
+    say: Callable[[Any], Any], told: str, kafka: Cluster, control: FakeControl
+) -> None:
+    """Before anything is sent."""
+    with pytest.raises(TypeError, match=told):
+        say(kafka)
+    assert control.seen == []
+
+
+def test_what_can_only_mean_one_thing_is_taken(kafka: Cluster, control: FakeControl) -> None:
+    """One name where several could stand, an action where its code could, an address without http."""
+    kafka.reset(keep="topics")
+    kafka.faults.add(api="EndTxn", error=understudy.Error("NOT_COORDINATOR"))
+    assert [body for _, _, body in control.seen] == [
+        {"keep": ["topics"]},
+        {"match": {"api": "EndTxn"}, "do": {"error": "NOT_COORDINATOR"}},
+    ]
+    assert words(topics="orders") == words(topics=["orders"]) == ["--topic", "orders"]
+    assert understudy.connect(control.url.removeprefix("http://")).control_url == control.url
 
 
 def test_start_says_its_options_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,27 @@ def control(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeControl]:
         yield made
 
 
-SAMPLES = {"int": "7", "json": '{"a": 1}', "ms": "15m", "float": "0.5", "names": "topics", "action": "disconnect=reset"}
-MEANT = {"int": 7, "json": {"a": 1}, "ms": 900_000, "float": 0.5, "names": ["topics"], "flag": True,
-         "action": {"disconnect": "reset"}}  # fmt: skip
+SAMPLES = {
+    "int": "7",
+    "maybe": "null",
+    "ints": "1,2",
+    "json": '{"a": 1}',
+    "ms": "15m",
+    "float": "0.5",
+    "names": "topics",
+    "action": "disconnect=reset",
+}
+MEANT = {
+    "int": 7,
+    "maybe": None,
+    "ints": [1, 2],
+    "json": {"a": 1},
+    "ms": 900_000,
+    "float": 0.5,
+    "names": ["topics"],
+    "flag": True,
+    "action": {"disconnect": "reset"},
+}
 
 
 def sample(row: Param) -> str:
@@ -126,9 +144,20 @@ def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
         ("ctl clok", "understudy ctl: no such verb: clok (did you mean clock?)\n"),
         ("ctl clock", "understudy ctl clock: needs one of show, advance, freeze, thaw\n"),
         ("ctl clock advance soon", "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not 'soon'\n"),
-        ("ctl faults add --apl EndTxn", "understudy ctl: no such option: --apl\n"),
+        ("ctl faults add --apl EndTxn", "understudy ctl faults add: no such option: --apl (did you mean --api?)\n"),
+        ("ctl faults add --api EndTxn --skip 1", "needs what is to be done, one of --error, --apply-then, --delay-ms,"),
+        ("ctl faults add --drop --times thrice", "argument --times: needs a whole number or null, not 'thrice'\n"),
+        ("ctl faults add --drop --versions all", "argument --versions: needs whole numbers such as 1,2, not 'all'\n"),
+        ("ctl why x", "understudy ctl: no such verb: why (there are health, cluster, "),
+        ("ctl brokers kill", "understudy ctl brokers kill: needs BROKER: understudy ctl brokers kill BROKER\n"),
+        ("ctl transactions hold x", "needs AT: understudy ctl transactions hold TRANSACTIONAL_ID AT\n"),
+        ("ctl versions set 2.8", "takes no further word, such as '2.8'; its options are --as-version, --apis\n"),
+        ("ctl leader move t 0 none-of-them", "argument BROKER: needs a whole number or null, not 'none-of-them'\n"),
+        ("ctl isr set t 0 one,two", "argument REPLICAS: needs whole numbers such as 1,2, not 'one,two'\n"),
+        ("ctl records write t hello", 'needs JSON (as JSON: [{"key": "k", "value": "v", "partition": 0}]), not'),
+        ("ctl journal list --limit ten", "argument --limit: needs a whole number, not 'ten'\n"),
         ("ctl faults add --apply-then hangup", "argument --apply-then: knows error, disconnect, drop, delay_ms, not"),
-        ("ctl faults add --alter {", "argument --alter: needs JSON, not '{'"),
+        ("ctl faults add --alter {", "argument --alter: needs JSON (path.in.response -> value, as JSON), not '{'"),
         ("srve", "understudy: no such command: srve (did you mean serve?)\n"),
         ("--versoin", "understudy: no such option: --versoin (did you mean --version?)\n"),
     ],

@@ -179,7 +179,21 @@ def test_a_marker_with_positional_arguments_is_refused(pytester: pytest.Pytester
     """
     result = run(pytester, code)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*test_it: @pytest.mark.kafka takes keyword arguments only*"])
+    result.stdout.fnmatch_lines(["*@pytest.mark.kafka takes keyword arguments only, such as*"])
+
+
+def test_an_option_that_does_not_exist_is_told_in_a_sentence(pytester: pytest.Pytester) -> None:
+    """With the nearest name, and without a walk through our code."""
+    code = """
+        import pytest
+        @pytest.mark.kafka(broker=3)
+        def test_it(kafka): pass
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(errors=1)
+    words = "no cluster for this test: understudy.start knows no 'broker' (did you mean brokers[?])"
+    result.stdout.fnmatch_lines([words])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
 def test_a_session_that_asks_for_no_cluster_starts_none(

@@ -76,7 +76,7 @@ class AsyncCluster(AsyncPart):
 
     async def reset(self, *, keep: Iterable[str] = ()) -> None:
         """As just started; `keep` names what stays (topics, groups, transactions, faults, clock, journal, versions)."""
-        kept = list(keep)
+        kept = [keep] if isinstance(keep, str) else list(keep)
         await self._ask("reset", **({"keep": kept} if kept else {}))
         self.faults.forget()
 
@@ -127,4 +127,5 @@ def astart(**options: Unpack[StartOptions]) -> Pending[AsyncCluster]:
 
 def aconnect(control_url: str, token: str | None = None) -> Pending[AsyncCluster]:
     """Steer a cluster that runs already, for instance in a container, by the URL of its control plane."""
-    return Pending(_connect(Address(control_url, token)))
+    url = control_url if "://" in control_url else f"http://{control_url}"
+    return Pending(_connect(Address(url, token)))

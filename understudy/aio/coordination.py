@@ -1,11 +1,12 @@
 """Brokers, coordinators, transactions, producers, groups, and the versions that clients are told."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Never
 
 from understudy import results
 from understudy.aio.part import AsyncPart
 from understudy.shape import build
+from understudy.wishes import between, named
 
 
 class AsyncBroker(AsyncPart):
@@ -168,8 +169,9 @@ class AsyncVersions(AsyncPart):
         apis = (await self._ask("versions show"))["apis"]
         return {name: build(results.VersionRange, limits) for name, limits in apis.items()}
 
-    async def set(self, *, as_version: str | None = None, **apis: tuple[int, int]) -> None:
-        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs."""
+    async def set(self, *said_so: Never, as_version: str | None = None, **apis: tuple[int, int] | None) -> None:
+        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs; `None` takes one away."""
+        named(said_so, 'versions.set(as_version="2.8")')
         said = {} if as_version is None else {"as_version": as_version}
-        limits = {name: {"min": least, "max": most} for name, (least, most) in apis.items()}
-        await self._ask("versions set", **said, apis=limits)
+        told = {name: between(name, limits) for name, limits in apis.items()}
+        await self._ask("versions set", **said, apis=told)

@@ -1,11 +1,12 @@
 """The clock, the topics, and what cleans them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 from understudy import results
 from understudy.aio.part import AsyncPart
 from understudy.shape import build, from_bytes
+from understudy.wishes import named
 
 
 class AsyncClock(AsyncPart):
@@ -16,9 +17,10 @@ class AsyncClock(AsyncPart):
         return build(results.ClockState, await self._ask("clock show"))
 
     async def advance(
-        self, *, ms: float = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0
+        self, *said: Never, ms: float = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0
     ) -> results.ClockState:
         """Push it; returns after all that became due has run."""
+        named(said, "clock.advance(minutes=15)")
         total = ms + 1000 * (seconds + 60 * (minutes + 60 * (hours + 24 * days)))
         return build(results.ClockState, await self._ask("clock advance", ms=round(total)))
 

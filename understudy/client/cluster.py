@@ -75,7 +75,7 @@ class Cluster(Part):
 
     def reset(self, *, keep: Iterable[str] = ()) -> None:
         """As just started; `keep` names what stays (topics, groups, transactions, faults, clock, journal, versions)."""
-        kept = list(keep)
+        kept = [keep] if isinstance(keep, str) else list(keep)
         self._ask("reset", **({"keep": kept} if kept else {}))
         self.faults.forget()
 
@@ -126,4 +126,5 @@ def start(**options: Unpack[StartOptions]) -> Cluster:
 
 def connect(control_url: str, token: str | None = None) -> Cluster:
     """Steer a cluster that runs already, for instance in a container, by the URL of its control plane."""
-    return _connect(Address(control_url, token))
+    url = control_url if "://" in control_url else f"http://{control_url}"
+    return _connect(Address(url, token))

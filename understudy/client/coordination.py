@@ -2,11 +2,12 @@
 """Brokers, coordinators, transactions, producers, groups, and the versions that clients are told."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Never
 
 from understudy import results
 from understudy.client.part import Part
 from understudy.shape import build
+from understudy.wishes import between, named
 
 
 class Broker(Part):
@@ -169,8 +170,9 @@ class Versions(Part):
         apis = (self._ask("versions show"))["apis"]
         return {name: build(results.VersionRange, limits) for name, limits in apis.items()}
 
-    def set(self, *, as_version: str | None = None, **apis: tuple[int, int]) -> None:
-        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs."""
+    def set(self, *said_so: Never, as_version: str | None = None, **apis: tuple[int, int] | None) -> None:
+        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs; `None` takes one away."""
+        named(said_so, 'versions.set(as_version="2.8")')
         said = {} if as_version is None else {"as_version": as_version}
-        limits = {name: {"min": least, "max": most} for name, (least, most) in apis.items()}
-        self._ask("versions set", **said, apis=limits)
+        told = {name: between(name, limits) for name, limits in apis.items()}
+        self._ask("versions set", **said, apis=told)

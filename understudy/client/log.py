@@ -2,11 +2,12 @@
 """The clock, the topics, and what cleans them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 from understudy import results
 from understudy.client.part import Part
 from understudy.shape import build, from_bytes
+from understudy.wishes import named
 
 
 class Clock(Part):
@@ -17,9 +18,10 @@ class Clock(Part):
         return build(results.ClockState, self._ask("clock show"))
 
     def advance(
-        self, *, ms: float = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0
+        self, *said: Never, ms: float = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0
     ) -> results.ClockState:
         """Push it; returns after all that became due has run."""
+        named(said, "clock.advance(minutes=15)")
         total = ms + 1000 * (seconds + 60 * (minutes + 60 * (hours + 24 * days)))
         return build(results.ClockState, self._ask("clock advance", ms=round(total)))
 

@@ -3,13 +3,13 @@
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Never, Self, Unpack
 
 from understudy import results
 from understudy.actions import wire
 from understudy.client.part import Ask, Part
 from understudy.shape import build
-from understudy.wishes import FaultOptions, JournalQuery, check
+from understudy.wishes import DOES, FaultOptions, JournalQuery, check, named
 
 
 class Fault(Part):
@@ -67,14 +67,17 @@ class Faults(Part):
 
     def _add(self, optional: bool, options: Mapping[str, Any]) -> Fault:
         check(options, FaultOptions, "faults.add")
-        said = self._ask("faults add", **{name: wire(value) for name, value in options.items()})
+        if not DOES.intersection(options):
+            raise TypeError(f"faults.add needs what is to be done, one of {', '.join(sorted(DOES))}")
+        said = self._ask("faults add", **{name: wire(name, value) for name, value in options.items()})
         state = build(results.FaultState, said)
         if optional:
             self.optional.add(state.id)
         return self[state.id]
 
-    def add(self, *, optional: bool = False, **options: Unpack[FaultOptions]) -> Fault:
+    def add(self, *said: Never, optional: bool = False, **options: Unpack[FaultOptions]) -> Fault:
         """Meet matching requests with a fault; `optional` says that it is no failure if there is none."""
+        named(said, 'faults.add(api="EndTxn", drop=True)')
         return self._add(optional, options)
 
     def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
@@ -101,8 +104,9 @@ class Faults(Part):
 class Journal(Part):
     """Every request with its answer."""
 
-    def find(self, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
+    def find(self, *said: Never, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
         """The requests that match, oldest first."""
+        named(said, 'journal.find(api="EndTxn")')
         check(query, JournalQuery, "journal.find")
         found = (self._ask("journal list", **query))["entries"]
         return [build(results.JournalEntry, entry) for entry in found]
