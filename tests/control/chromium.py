@@ -108,7 +108,15 @@ class Page:
 
     def press(self, name: str) -> None:
         """A button, by its accessible name."""
-        self.named("button, summary", name).click()
+
+        def pressed() -> bool:
+            try:
+                self.named("button, summary", name).click()
+            except StaleElementReferenceException:  # the page has drawn it anew in between
+                return False
+            return True
+
+        until(pressed, f"a button {name!r}")
 
     def write(self, label: str, text: str) -> WebElement:
         """Into the field of this label, and out of it."""
@@ -124,10 +132,9 @@ class Page:
             list.value = [...list.options].find((option) => option.text === text).value;
             list.dispatchEvent(new Event("change", {bubbles: true}));
         """
-        field = self.script(
-            "return [...document.querySelectorAll('label')].find((e) => e.innerText.startsWith(arguments[0])).control",
-            label,
-        )
+        named = "[...document.querySelectorAll('label')].find((e) => e.innerText.startsWith(arguments[0]))"
+        find = f"return {named}?.control"
+        field = until(lambda: self.script(find, label), f"a list {label!r} in:\n{self.text}")
         self.script(code, field, option)
 
     # --- judging -----------------------------------------------------------------------------------------------------

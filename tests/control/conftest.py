@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -11,6 +11,9 @@ from tests.control.doors import Doors
 from tests.serving import Server
 from understudy.transport import Transport
 from understudy.verbs import VERBS
+
+if TYPE_CHECKING:
+    from tests.control.chromium import Page
 
 
 class DoorsOf(Protocol):
@@ -64,3 +67,25 @@ def said(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         monkeypatch.setattr(Server, "control", over_http)
     yield
     assert wanted - heard == set()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Page]":
+    """One for all tests of the console."""
+    from tests.control.chromium import TOOLS, chromium  # noqa: PLC0415 - most tests here want no browser
+    from tests.examples.running import needs  # noqa: PLC0415
+
+    needs(*TOOLS)
+    with chromium(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: "Page") -> "Iterator[Page]":
+    """The browser at a desk's width; whatever its console complains of fails the test."""
+    browser.look(1280, 900)
+    yield browser
+    told = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page tells them itself
+    said = [line for line in browser.complaints() if not any(each in line for each in told)]
+    browser.driver.get("about:blank")
+    assert said == []

@@ -6,33 +6,16 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from tests.control.chromium import TOOLS, Page, chromium
+from tests.control.chromium import Page
 from tests.control.conftest import DoorsOf
 from tests.control.doors import Doors
-from tests.examples.running import needs
 from tests.serving import start, until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
-VIEWS = ("", "topics", "topics/t", "groups", "groups/g", "transactions", "transactions/x", "journal", "faults")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One for the module."""
-    needs(*TOOLS)
-    with chromium(tmp_path_factory.mktemp("chromium")) as page:
-        yield page
-
-
-@pytest.fixture
-def page(browser: Page) -> Iterator[Page]:
-    """The browser at a desk's width; whatever its console complains of fails the test."""
-    browser.look(1280, 900)
-    yield browser
-    told = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page tells them itself
-    said = [line for line in browser.complaints() if not any(each in line for each in told)]
-    browser.driver.get("about:blank")
-    assert said == []
+VIEWS = (
+    *("", "topics", "topics/t", "groups", "groups/g", "transactions", "transactions/x", "producers", "producers/0"),
+    *("journal", "faults"),
+)
 
 
 def transactor(doors: Doors, name: str = "x", **settings: Any) -> Producer:
@@ -109,6 +92,7 @@ def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: Doors) -> N
     page.row("g", "Stable", "classic").find_element("tag name", "a").click()
     page.sees("reader at 127.0.0.1", "t-0", "t-1", "range")
     (member,) = busy.kafka.groups["g"].show().members
+    page.sees("everybody has joined", "generation 0 → ")
     page.press(f"evict {member.member_id}")
     page.sees("Evicted")
     assert member.member_id not in [each.member_id for each in busy.kafka.groups["g"].show().members]
@@ -140,6 +124,11 @@ def test_a_commit_is_held_and_released(page: Page, doors: Doors) -> None:
     """Between its decision and its markers, by two buttons."""
     producer = transactor(doors)
     page.open(doors.url, "transactions", "x")
+    page.write("Loading for", "1h")
+    page.press("Move")
+    page.sees("Broker 1 coordinates it now")
+    page.sees("its coordinator is loading")
+    doors.kafka.clock.advance(hours=1)
     page.choose("Hold at", "prepare")
     page.press("Hold")
     page.sees("no commit has come there yet")
@@ -149,6 +138,19 @@ def test_a_commit_is_held_and_released(page: Page, doors: Doors) -> None:
     page.sees("CompleteAbort")
     with pytest.raises(KafkaException):
         producer.commit_transaction(10)
+    page.open(doors.url, "transactions")
+    page.write("Transactional id", "y")
+    page.choose("Hold at", "markers")
+    page.write("After so many", "1")
+    page.press("Hold")
+    page.sees("stops at markers")
+    later = transactor(doors, "y")
+    later.produce("t", b"two", partition=1)
+    later.flush(10)
+    later.commit_transaction(10)
+    page.row("y", "PrepareCommit", "held")
+    ends = [doors.kafka.topics["t"].partitions[number].records()[-1].control for number in (0, 1)]
+    assert sorted(map(str, ends)) == ["None", "commit"]
 
 
 def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: Doors) -> None:
@@ -233,17 +235,21 @@ def test_everything_begins_anew(page: Page, busy: Doors) -> None:
 
 
 @pytest.mark.parametrize(("width", "height", "scheme"), [(1280, 900, "light"), (390, 844, "dark")])
-def test_every_view_fits_and_can_be_read_by_everybody(
+def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
     page: Page, busy: Doors, width: int, height: int, scheme: str
 ) -> None:
-    """No scrolling sideways, and nothing for axe to find: contrast, names, roles, headings."""
+    """No scrolling sideways, nothing for axe to find: contrast, names, roles, headings; no address but the server's."""
     page.look(width, height, scheme)
+    page.asked()
     for view in VIEWS:
         page.open(busy.url, *view.split("/"))
         until(lambda: page.script("return document.querySelector('.view') !== null"), view)
         page.keep(f"{width}-{scheme}-{view.replace('/', '-') or 'cluster'}")
         assert page.script("return document.documentElement.scrollWidth <= innerWidth"), view
         assert page.violations() == [], view
+    addresses = [address for address in page.asked() if not address.startswith(("about:", "blob:"))]
+    assert len(addresses) > 3 * len(VIEWS)
+    assert [address for address in addresses if not address.startswith(f"{busy.url}/")] == []
 
 
 def test_a_barrier_would_be_found(page: Page, doors: Doors) -> None:
@@ -297,17 +303,6 @@ def test_the_policy_stops_a_script_that_got_in(page: Page, doors: Doors) -> None
     said = until(lambda: [line for line in page.complaints() if "Content Security Policy" in line][1:], "two refusals")
     assert said
     assert page.script("return window.hit ?? 0") == 0
-
-
-def test_no_other_host_is_asked(page: Page, busy: Doors) -> None:
-    """Whatever view is open."""
-    page.asked()
-    for view in VIEWS:
-        page.open(busy.url, *view.split("/"))
-        until(lambda: page.script("return document.querySelector('.view') !== null"), view)
-    addresses = [address for address in page.asked() if not address.startswith(("about:", "blob:"))]
-    assert len(addresses) > 3 * len(VIEWS)
-    assert [address for address in addresses if not address.startswith(f"{busy.url}/")] == []
 
 
 def test_what_is_being_written_is_left_alone(page: Page, doors: Doors) -> None:

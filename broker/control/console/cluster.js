@@ -1,14 +1,20 @@
 // The cluster as a whole, and its brokers.
 
-import { get, path, post, remove } from "./ask.js";
+import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
-import { button, code, facts, panel, state, table } from "./parts.js";
+import { day } from "./format.js";
+import { button, choices, code, facts, field, panel, state, table } from "./parts.js";
 
 export const title = () => "Cluster";
 
-export const load = () => get("v1/cluster");
+export async function load() {
+  const [cluster, versions, kept] = await Promise.all([get("v1/cluster"), get("v1/versions"), get("v1/snapshots")]);
+  return { ...cluster, releases: versions.releases, snapshots: kept.snapshots };
+}
 
 const WAYS = { running: ["kill", "stop", "pause"], paused: ["resume", "kill"], down: ["start"] };
+
+let release; // the one that is chosen
 
 export function render(cluster, _, { act, confirm }) {
   const features = Object.entries(cluster.features).filter(([, level]) => level > 0);
@@ -24,6 +30,19 @@ export function render(cluster, _, { act, confirm }) {
         ["Seed", code(cluster.seed)],
         ["Features", features.map(([name, level]) => h("span", { key: name, class: "chip" }, `${name} ${level}`)), "wide"],
       )),
+    panel("Play another release",
+      h("p", null, "Versions of the APIs, features and behaviours are those of that Kafka release, for connections that are made from now on."),
+      h("div", { class: "row" },
+        field("Release", choices("release", cluster.releases, cluster.as_version, (event) => { release = event.target.value; })),
+        button("Play it", () => act(() => put("v1/versions", { as_version: release ?? cluster.as_version }),
+          `New connections meet Apache Kafka ${release ?? cluster.as_version}.`)))),
+    panel("Snapshots",
+      table("Snapshots", [
+        ["Snapshot", (each) => code(each.id)],
+        ["Taken at", (each) => `${day(each.at_ms)} UTC`, "wide"],
+        ["", (each) => button("restore", () => act(() => post(path`v1/snapshots/${each.id}/restore`), `Back at snapshot ${each.id}.`), `snapshot ${each.id}`), "actions"],
+      ], cluster.snapshots, (each) => each.id, "None yet. One keeps topics, records, groups, transactions and the time, to go back to as often as you like."),
+      button("Take a snapshot", () => act(() => post("v1/snapshots"), "The state is kept."))),
     panel("Begin anew",
       h("p", null, "Topics, groups, transactions, faults, the journal and the clock are as just started, within milliseconds. Connected clients stay connected."),
       button("Reset the cluster", () => confirm("Reset the cluster?", "Everything in it will be gone.", "Reset",

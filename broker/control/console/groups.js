@@ -3,11 +3,15 @@
 import { get, path, post } from "./ask.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { button, code, facts, lag, link, panel, state, table, to, total } from "./parts.js";
+import { button, code, facts, lag, link, moves, panel, reason, state, table, timeline, to, total } from "./parts.js";
 
 export const title = ([name]) => name ?? "Groups";
 
-export const load = ([name]) => get(name === undefined ? "v1/groups" : path`v1/groups/${name}`);
+export async function load([name]) {
+  if (name === undefined) return get("v1/groups");
+  const [found, why, cluster] = await Promise.all([get(path`v1/groups/${name}`), get(path`v1/groups/${name}/why`), get("v1/cluster")]);
+  return { ...found, why, cluster };
+}
 
 export const render = (data, names, tools) => (data.groups ? all(data.groups) : one(data, tools));
 
@@ -23,13 +27,16 @@ function all(groups) {
   ], groups, (group) => group.group_id, "No groups yet: no consumer has joined one or committed an offset."));
 }
 
-function one(group, { act }) {
+function one(group, tools) {
+  const { act } = tools;
   const where = path`v1/groups/${group.group_id}`;
   return [
+    reason(group.why),
     panel("About",
       facts(["State", state(group.state)], ["Type", group.type], ["Generation", number(group.epoch)],
         group.protocol && ["Assignor", code(group.protocol)], ["Coordinator", `broker ${group.coordinator}`]),
-      group.members.length > 0 && button("Rebalance", () => act(() => post(`${where}/rebalance`), "The members will join again."))),
+      group.members.length > 0 && button("Rebalance", () => act(() => post(`${where}/rebalance`), "The members will join again.")),
+      moves("group", group.group_id, group.cluster, tools)),
     panel("Members", table("Members", [
       ["Member", (each) => [h("code", { class: "long" }, each.member_id), each.leads && [" ", h("span", { class: "chip" }, "leads")]], "wide"],
       ["Client", (each) => `${each.client_id} at ${each.client_host}`, "wide"],
@@ -45,5 +52,8 @@ function one(group, { act }) {
       ["Lag", (each) => lag(each.lag), "number"],
       ["Metadata", (each) => each.metadata],
     ], group.offsets, (each) => `${each.topic}/${each.partition}`, "Nothing is committed.")),
+    panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood })),
   ];
 }
+
+const stood = (event) => [event.state_before && `${event.state_before}, generation ${event.epoch_before}`, `${event.state_after}, generation ${event.epoch_after}`];

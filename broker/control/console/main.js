@@ -7,12 +7,13 @@ import { h, patch } from "./dom.js";
 import * as faults from "./faults.js";
 import * as groups from "./groups.js";
 import * as journal from "./journal.js";
+import * as producers from "./producers.js";
 import * as topics from "./topics.js";
 import * as transactions from "./transactions.js";
 
 const EVERY_MS = 1000;
-const VIEWS = { "": cluster, topics, groups, transactions, journal, faults };
-const NAMES = { "": "Cluster", topics: "Topics", groups: "Groups", transactions: "Transactions", journal: "Journal", faults: "Faults" };
+const VIEWS = { "": cluster, topics, groups, transactions, producers, journal, faults };
+const NAMES = { "": "Cluster", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", journal: "Journal", faults: "Faults" };
 
 const at = (id) => document.getElementById(id);
 let shown = null; // what the view was last told, and of which address

@@ -1,7 +1,8 @@
 // What the views are made of: tables that become cards on a narrow screen, states, buttons, fields.
 
+import { post } from "./ask.js";
 import { h } from "./dom.js";
-import { duration, number } from "./format.js";
+import { day, duration, number, parsed, time } from "./format.js";
 
 /**
  * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing. `key(row)` tells rows apart.
@@ -51,6 +52,45 @@ export function field(label, control) {
 export function choices(name, values, value, onchange) {
   return h("select", { name, value, onchange },
     values.map((each) => (Array.isArray(each) ? h("option", { value: each[0] }, each[1]) : h("option", { value: each }, each))));
+}
+
+/** What has happened, newest first. `words(event)` says what of it is more than its name; `before` and `after` how it stood. */
+export function timeline(events, { words, stood }) {
+  if (events.length === 0) return h("p", { class: "empty" }, "Nothing is remembered of it.");
+  return h("ol", { class: "timeline", reversed: true }, events.map((event, at) => moment(event, at, words, stood)).slice(-300).reverse());
+}
+
+function moment(event, at, words, stood) {
+  const [before, after] = stood(event);
+  const who = event.client_id !== null && [code(event.client_id), ` on connection ${event.connection}, by ${event.api} v${event.version} to broker ${event.broker}`];
+  return h("li", { key: at, class: event.error ? "bad" : undefined },
+    h("time", { datetime: new Date(event.at_ms).toISOString(), title: `${day(event.at_ms)} UTC` }, time(event.at_ms)),
+    h("div", null,
+      h("p", null, h("strong", null, event.event), event.error && [" ", state(event.error, "bad")],
+        event.fault && [" ", state(`fault ${event.fault}`, "busy")], words(event) && ` ${words(event)}`),
+      before !== after && h("p", { class: "quiet" }, before ? `${before} → ${after}` : `→ ${after}`),
+      h("p", { class: "quiet" }, who, who && event.rule && "; ", event.rule)));
+}
+
+/** The last refusal in words, where there was one. */
+export const reason = (why) => why.error && panel("Why the last refusal", h("p", { class: "why" }, why.why));
+
+/** A choice among the brokers, and further ones before them. */
+export const brokers = (name, cluster, value, onchange, ...first) =>
+  choices(name, [...first, ...cluster.brokers.map((broker) => [String(broker.id), `broker ${broker.id}`])], value, onchange);
+
+/** Giving a group or a transactional id another coordinator. */
+export function moves(type, key, cluster, { act }) {
+  const move = (event) => {
+    event.preventDefault();
+    const { to: where, loading } = event.target.elements;
+    const body = { type, key, broker: Number(where.value), loading_ms: parsed(loading.value || "0") ?? loading.value };
+    act(() => post("v1/coordinators/move", body), `Broker ${where.value} coordinates it now.`);
+  };
+  return h("form", { class: "row", onsubmit: move },
+    field("Coordinator", brokers("to", cluster)),
+    field("Loading for", h("input", { name: "loading", placeholder: "0", size: 6, autocomplete: "off" })),
+    h("button", { type: "submit" }, "Move"));
 }
 
 /** A part of a view; without a title where the page's heading says it. */

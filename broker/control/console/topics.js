@@ -1,13 +1,14 @@
 // Topics, their partitions, how far groups have read them, and the newest records.
 
-import { get, path, query } from "./ask.js";
+import { get, path, post, query } from "./ask.js";
 import { h } from "./dom.js";
 import { bytes, number, plural, time } from "./format.js";
-import { code, facts, lag, link, panel, state, table, to, total } from "./parts.js";
+import { brokers, choices, code, facts, field, lag, link, panel, state, table, to, total } from "./parts.js";
 
 const SHOWN = 20;
 let internal = false;
 let reading = { topic: null, partition: 0 };
+let steered = { topic: null, partition: 0 };
 
 export const title = ([name]) => name ?? "Topics";
 
@@ -16,12 +17,14 @@ export async function load([name]) {
   if (name === undefined) return { topics: (await get("v1/topics")).topics, groups };
   const topic = await get(path`v1/topics/${name}`);
   if (reading.topic !== name) reading = { topic: name, partition: 0 };
+  if (steered.topic !== name) steered = { topic: name, partition: 0 };
+  const [cluster, replicas] = await Promise.all([get("v1/cluster"), get(path`v1/topics/${name}/partitions/${steered.partition}`)]);
   const chosen = topic.partitions.find((each) => each.partition === reading.partition);
   const offset = chosen ? Math.max(chosen.log_start_offset, chosen.log_end_offset - SHOWN, 0) : 0;
   const found = chosen && chosen.log_end_offset >= 0
     ? await get(path`v1/topics/${name}/partitions/${reading.partition}/records` + query({ offset, limit: SHOWN }))
     : { records: [] };
-  return { topic, groups, records: found.records };
+  return { topic, groups, records: found.records, cluster, replicas };
 }
 
 export const render = (data, names, tools) => (data.topic ? one(data, tools) : all(data, tools));
@@ -65,12 +68,14 @@ function health(topic) {
   ];
 }
 
-function one({ topic, groups, records }, { refresh }) {
+function one({ topic, groups, records, cluster, replicas }, tools) {
+  const { refresh } = tools;
   const configs = Object.entries(topic.configs);
   const read = groups.flatMap((group) => group.offsets.filter((each) => each.topic === topic.name)
     .map((each) => ({ ...each, group: group.group_id })));
   return [
     panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "None is hosted.")),
+    panel("Steer a partition", steer(topic, replicas, cluster, tools)),
     panel("Read by", table("Offsets of groups", [
       ["Group", (each) => link(to("groups", each.group), each.group)],
       ["Partition", (each) => each.partition, "number"],
@@ -84,6 +89,38 @@ function one({ topic, groups, records }, { refresh }) {
       table("Newest records", RECORD, records.toReversed(), (each) => each.offset, "No records here.")),
     panel("About", facts(["Topic id", code(topic.id)], configs.length > 0 && ["Settings",
       configs.map(([name, value]) => h("div", { key: name }, code(`${name}=${value}`)))])),
+  ];
+}
+
+const REPLICA = [["in", "in sync"], ["held", "in sync, replicates nothing"], ["out", "out of sync"]];
+
+/** Who leads a partition, and which replicas are in sync. */
+function steer(topic, partition, cluster, { act, refresh }) {
+  const where = path`v1/topics/${topic.name}/partitions/${partition.partition}`;
+  const choose = (event) => { steered.partition = Number(event.target.value); refresh(); };
+  const lead = (event) => {
+    event.preventDefault();
+    const chosen = event.target.elements.leader.value;
+    const said = chosen === "" ? "Nobody leads it now." : `Broker ${chosen} leads it now.`;
+    act(() => post(`${where}/leader`, { broker: chosen === "" ? null : Number(chosen) }), said);
+  };
+  const followers = partition.replicas.filter((id) => id !== partition.leader);
+  const sync = (event) => {
+    event.preventDefault();
+    const ways = Object.fromEntries(followers.map((id) => [id, event.target.elements[`replica ${id}`].value]));
+    const replicas = partition.replicas.filter((id) => ways[id] !== "out");
+    const held = followers.filter((id) => ways[id] !== "in");
+    act(() => post(`${where}/isr`, { replicas, held }), `In sync: ${replicas.join(", ")}.`);
+  };
+  const now = (id) => (!partition.isr.includes(id) ? "out" : partition.held.includes(id) ? "held" : "in");
+  return [
+    h("form", { key: `lead ${partition.partition}`, class: "row", onsubmit: lead },
+      field("Partition", choices("partition", topic.partitions.map((each) => String(each.partition)), String(partition.partition), choose)),
+      field("Leader", brokers("leader", cluster, String(partition.leader < 0 ? "" : partition.leader), undefined, ["", "nobody"])),
+      h("button", { type: "submit" }, "Let it lead")),
+    followers.length > 0 && h("form", { key: `sync ${partition.partition} ${partition.leader} ${partition.isr} ${partition.held}`, class: "row", onsubmit: sync },
+      followers.map((id) => field(`Replica on broker ${id}`, choices(`replica ${id}`, REPLICA, now(id)))),
+      h("button", { type: "submit" }, "Set replicas")),
   ];
 }
 

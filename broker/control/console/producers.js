@@ -1,0 +1,57 @@
+// Producer ids, idempotent and transactional: what partitions know of each, and what has happened to it.
+
+import { get, path, remove } from "./ask.js";
+import { h } from "./dom.js";
+import { number } from "./format.js";
+import { button, code, facts, link, panel, reason, state, table, timeline, to } from "./parts.js";
+
+export const title = ([name]) => (name === undefined ? "Producers" : `Producer ${name}`);
+
+export async function load([name]) {
+  if (name === undefined) return get("v1/producers");
+  const [found, why] = await Promise.all([get(path`v1/producers/${name}`), get(path`v1/producers/${name}/why`)]);
+  return { ...found, why };
+}
+
+export const render = (data, names, tools) => (data.producers ? all(data.producers) : one(data, tools));
+
+function all(producers) {
+  return panel(null, table("Producers", [
+    ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id)), "number"],
+    ["Epoch", (each) => number(each.producer_epoch), "number"],
+    ["Client", (each) => each.client_id ?? "", "wide"],
+    ["Transactional id", (each) => (each.transactional_id === null ? "" : link(to("transactions", each.transactional_id), each.transactional_id)), "wide"],
+    ["Known to", (each) => each.partitions.slice(0, 12).map((place) => h("span", { key: place.partition, class: "chip" }, place.partition)), "wide"],
+  ], producers.slice(-200).reverse(), (each) => each.producer_id, "No producer has an id yet: only idempotent and transactional ones ask for one."));
+}
+
+function one(found, { act }) {
+  return [
+    reason(found.why),
+    panel("About", facts(
+      ["Epoch", number(found.producer_epoch)],
+      found.client_id !== null && ["Client", code(found.client_id)],
+      ["Transactional id", found.transactional_id === null ? "none" : link(to("transactions", found.transactional_id), found.transactional_id)])),
+    panel("Partitions", table("Partitions that know it", [
+      ["Partition", (each) => each.partition, "wide"],
+      ["Epoch", (each) => each.producer_epoch, "number"],
+      ["Last sequence", (each) => number(each.last_sequence), "number"],
+      ["Transaction", (each) => (each.txn_start_offset < 0 ? "" : state(`open since offset ${each.txn_start_offset}`, "busy")), "wide"],
+      ["", (each) => button("forget", () => act(() => remove(placed(each.partition, found.producer_id)), `${each.partition} has forgotten it.`), each.partition), "actions"],
+    ], found.partitions, (each) => each.partition, "No partition knows it.")),
+    panel("Timeline", timeline(found.timeline, { words, stood: (event) => [at(event.epoch_before), at(event.epoch_after)] })),
+  ];
+}
+
+const at = (epoch) => (epoch < 0 ? "" : `epoch ${epoch}`);
+
+function placed(name, producer) {
+  const cut = name.lastIndexOf("-");
+  return path`v1/topics/${name.slice(0, cut)}/partitions/${name.slice(cut + 1)}/producers/${producer}`;
+}
+
+function words(event) {
+  const run = event.first_sequence === event.last_sequence ? `sequence ${event.first_sequence}` : `sequences ${event.first_sequence} to ${event.last_sequence}`;
+  const what = [event.partition, event.first_sequence >= 0 && run, event.batches > 1 && `in ${event.batches} batches`].filter(Boolean).join(" ");
+  return [what, event.detail].filter(Boolean).join(": ");
+}
