@@ -1,0 +1,102 @@
+"""The Testcontainers example without an engine: the image's own command, told what the test tells its container."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+
+from confluent_kafka import Message, Producer
+
+from tests.serving import until
+from tests.test_compose import free_port
+from tools.dockerfile import read, variables
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "junit" / "src" / "test" / "java" / "OrdersInContainerTest.java"
+
+
+def said_by_the_image() -> tuple[list[str], dict[str, str]]:
+    """Its command and its variables."""
+    steps = read(ROOT / "Dockerfile")
+    words = {step.word: step.argv or [] for step in steps if step.word in ("ENTRYPOINT", "CMD")}
+    told = {name: value for step in steps if step.word == "ENV" for name, value in variables(step.rest).items()}
+    return [*words["ENTRYPOINT"], *words["CMD"]], told
+
+
+def said_by_the_example(port: str) -> dict[str, str]:
+    """What it tells the container, where PORT is this one."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    pairs = re.findall(r'\.withEnv\("(\w+)", (.+)\)\n', text)
+    return {
+        name: "".join(port if part == "PORT" else json.loads(part) for part in value.split(" + "))
+        for name, value in pairs
+    }
+
+
+def ask(port: str, method: str, path: str, token: str | None = None) -> int:
+    """The status of an answer; 0: nobody is there."""
+    connection = HTTPConnection("localhost", int(port), timeout=10)
+    try:
+        connection.request(method, path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
+
+
+def test_the_ports_of_the_example_are_those_of_the_image() -> None:
+    """What it binds, exposes and waits for is what the image serves."""
+    text, (_, image) = EXAMPLE.read_text(encoding="utf-8"), said_by_the_image()
+    assert f'PORT + ":{image["UNDERSTUDY_PORT"]}"' in text
+    assert f'withExposedPorts({image["UNDERSTUDY_CONTROL_PORT"]})' in text
+    assert f'.forPort({image["UNDERSTUDY_CONTROL_PORT"]})' in text
+
+
+def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
+    """Healthy, told the port that clients use, with its topic; steered with the token and not without; it ends well.
+
+    A container's ports are mapped to others; here the ports themselves are others.
+    """
+    command, image = said_by_the_image()
+    assert command[0] == "understudy"
+    port, control = free_port(), free_port()
+    example = said_by_the_example(port)
+    mapped = {"UNDERSTUDY_PORT": port, "UNDERSTUDY_CONTROL_PORT": control}
+    known = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
+    mine = {name: value for name, value in image.items() if name.startswith("UNDERSTUDY_")}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command], env={**known, **mine, **example, **mapped}, stdout=log, stderr=log
+        )
+    try:
+        text = EXAMPLE.read_text(encoding="utf-8")
+        path = re.findall(r'Wait\.forHttp\("(.*?)"\)', text)[0]
+        until(lambda: ask(control, "GET", path) == 200, "health")
+        told: list[Message] = []
+        producer = Producer({"bootstrap.servers": example["UNDERSTUDY_ADVERTISE"]})
+        producer.produce("orders", b"one order", on_delivery=lambda _, message: told.append(message))
+        assert producer.flush(20) == 0
+        assert (told[0].error(), told[0].offset()) == (None, 0)
+        (token,) = re.findall(r'"Authorization", "Bearer (\w+)"', text)
+        assert ask(control, "POST", "/v1/reset") == 401
+        assert ask(control, "POST", "/v1/reset", token) == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0, (tmp_path / "log").read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_example_that_tells_nothing_would_be_seen() -> None:
+    """Its variables are found in the file."""
+    assert said_by_the_example("7") == {
+        "UNDERSTUDY_ADVERTISE": "localhost:7",
+        "UNDERSTUDY_TOPIC": "orders:1",
+        "UNDERSTUDY_CONTROL_HOST": "0.0.0.0",
+        "UNDERSTUDY_CONTROL_TOKEN": "secret",
+    }
