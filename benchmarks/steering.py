@@ -86,7 +86,7 @@ def start(quick: bool) -> Iterator[Figure]:
 @contextmanager
 def connected(bootstrap: str) -> Iterator[tuple[list[Producer], list[Consumer]]]:
     """Ten clients, half of them producers, half consumers that read."""
-    common = {"bootstrap.servers": bootstrap, "retry.backoff.ms": 20, "reconnect.backoff.ms": 10}
+    common = {"bootstrap.servers": bootstrap, "log_level": 0, "retry.backoff.ms": 20, "reconnect.backoff.ms": 10}
     producers = [Producer({**common, "linger.ms": 0}) for _ in range(CLIENTS // 2)]
     consumers = [Consumer({**common, "group.id": f"g{at}", "auto.offset.reset": "earliest", "session.timeout.ms": 6000,
                            "heartbeat.interval.ms": 100}) for at in range(CLIENTS // 2)]  # fmt: skip

@@ -113,10 +113,13 @@ def options_of(node: pytest.Item) -> dict[str, Any]:
 def lend(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
     """A cluster for this test, given back when the test is over."""
     pool = request.config.stash[POOL]
+    cluster, problem = None, ""
     try:
         cluster = pool.take(options)
-    except (StartError, TypeError) as error:  # a sentence for whoever wrote the options, not a walk through our code
-        pytest.fail(f"no cluster for this test: {error}", pytrace=False)
+    except (StartError, TypeError) as error:
+        problem = str(error)
+    if cluster is None:  # a sentence for whoever wrote the options, not a walk through our code
+        pytest.fail(f"no cluster for this test: {problem}", pytrace=False)
     request.node.stash.setdefault(LENT, []).append(cluster)
     request.addfinalizer(lambda: pool.give_back(cluster))
     return cluster

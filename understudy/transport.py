@@ -28,6 +28,7 @@ class Call:
 
     def answer(self, status: int, content: bytes) -> Any:
         """The decoded answer; raises ControlError for a problem document."""
+        __tracebackhide__ = True  # pytest shows the caller's line instead
         if status >= 400:
             raise refusal(status, content)
         if self.verb.media == "bytes":
@@ -92,6 +93,7 @@ class Transport:
 
     def ask(self, words: str, arguments: Mapping[str, Any]) -> Any:
         """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
+        __tracebackhide__ = True
         from http.client import HTTPConnection, HTTPException
 
         call = self.address.call(words, arguments)
@@ -115,6 +117,7 @@ class AsyncTransport:
 
     async def ask(self, words: str, arguments: Mapping[str, Any]) -> Any:
         """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
+        __tracebackhide__ = True
         import anyio
         import h11
 

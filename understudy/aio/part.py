@@ -14,4 +14,5 @@ class AsyncPart:
         self._names = names
 
     async def _ask(self, words: str, **arguments: object) -> Any:
+        __tracebackhide__ = True
         return await self._send(words, {**self._names, **arguments})

@@ -15,4 +15,5 @@ class Part:
         self._names = names
 
     def _ask(self, words: str, **arguments: object) -> Any:
+        __tracebackhide__ = True
         return self._send(words, {**self._names, **arguments})

@@ -66,6 +66,7 @@ class Faults(Part):
         return Fault(self, fault)
 
     def _add(self, optional: bool, options: Mapping[str, Any]) -> Fault:
+        __tracebackhide__ = True
         check(options, FaultOptions, "faults.add")
         if not DOES.intersection(options):
             raise TypeError(f"faults.add needs what is to be done, one of {', '.join(sorted(DOES))}")
@@ -77,6 +78,7 @@ class Faults(Part):
 
     def add(self, *said: Never, optional: bool = False, **options: Unpack[FaultOptions]) -> Fault:
         """Meet matching requests with a fault; `optional` says that it is no failure if there is none."""
+        __tracebackhide__ = True
         named(said, 'faults.add(api="EndTxn", drop=True)')
         return self._add(optional, options)
 
