@@ -15,7 +15,7 @@ from tests.pipeline.logs import chain, write_segment
 from tests.pipeline.test_journal import line, write
 from tools.spark_cluster import standalone
 
-pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200), pytest.mark.xdist_group("spark")]
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE = (
@@ -83,7 +83,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
 def run(environment: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A driver, from somewhere else than the checkout."""
     return subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -4,7 +4,7 @@
 -- or the entries are out of order: whoever asks gets nothing, or the wrong records. Deleting the file makes the broker rebuild it.
 SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.position, batches.base_offset,
        indexes.entry, indexes.file AS segment
-FROM (SELECT *, lag(offset) OVER (PARTITION BY file ORDER BY entry) AS previous_offset FROM indexes WHERE kind = 'offset') indexes
+FROM (SELECT *, lag(offset) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_offset FROM indexes WHERE kind = 'offset') indexes
 LEFT JOIN batches USING (directory, topic, partition, segment_base, position)
 LEFT JOIN (SELECT directory, topic, partition, segment_base, min(position) AS damaged_from
            FROM batches WHERE damage_kind <> 'crc' GROUP BY ALL) USING (directory, topic, partition, segment_base)
