@@ -1,7 +1,7 @@
 """A data directory -> Parquet and a manifest."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline import sources
 from pipeline.audits.beside import Tree
 from pipeline.schemas import ddl
 from pipeline.transfer import parquet, registering
@@ -52,8 +53,11 @@ def export(
         "isolation": "read_uncommitted" if producers else isolation,
         "control": str(producers).lower(),
     }
-    records = spark.read.format("kafka_segments").options(**options).load(source)
-    files = written(choice.applied(records), out, columns)
+    if choice.changes_records:
+        records = spark.read.format("kafka_segments").options(**options).load(source)
+        files = written(choice.applied(records), out, columns)
+    else:
+        files = copied(spark, {**options, "path": source}, out, columns, choice.renamed)
     manifest = Manifest(
         told_source or source,
         producers,
@@ -107,6 +111,41 @@ def _write_task(batches: Iterable[pa.RecordBatch], *, out: str, columns: bytes) 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     yield from parquet.told(parquet.write_files(batches, out, pa.ipc.read_schema(pa.py_buffer(columns)), task))
+
+
+def copied(
+    spark: SparkSession, options: Mapping[str, str], out: str, columns: pa.Schema, renamed: Mapping[str, str]
+) -> list[ExportedFile]:
+    """Write all records as they are; what was written, in the order of the paths.
+
+    No question is asked of a record, so none becomes a row of Spark's: each task goes from bytes to Parquet by itself.
+    """
+    tasks = sources.tasks("kafka_segments", options, columns.names)
+    work = partial(_copy, tasks=tasks, out=out, columns=columns.serialize().to_pybytes(), renamed=dict(renamed))
+    numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
+    answers = numbers.mapInArrow(work, ddl(parquet.TOLD)).toArrow().column("told").to_pylist()
+    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
+
+
+def _copy(
+    batches: Iterable[pa.RecordBatch], *, tasks: Sequence[bytes], out: str, columns: bytes, renamed: Mapping[str, str]
+) -> Iterator[pa.RecordBatch]:
+    schema = pa.ipc.read_schema(pa.py_buffer(columns))
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            rows = _renamed(sources.read(tasks[number]), renamed)
+            yield from parquet.told(parquet.write_files(rows, out, schema, number))
+
+
+def _renamed(found: Iterable[pa.RecordBatch], renamed: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """The rows under their topic's new name; those that come together are of one topic."""
+    for rows in found:
+        at = rows.schema.get_field_index("topic")
+        name = renamed.get(rows.column(at)[0].as_py())
+        if name is None:
+            yield rows
+        else:
+            yield rows.set_column(at, rows.schema.field(at), pa.repeat(pa.scalar(name), rows.num_rows))
 
 
 def described(
