@@ -18,11 +18,11 @@ from pipeline.audits.indexes import index_table
 from pipeline.audits.registry import view
 from pipeline.schemas import BATCHES, STATE, ddl
 
-CACHED: Final = ("batches", "produced", "ordered")
-"""Large tables that many checks ask: kept in memory and on disk, in columns."""
+CACHED: Final = ("ordered", "produced")
+"""Large tables that many checks ask: kept in memory and on disk, in columns. `batches` is a part of `ordered`."""
 SETTLED: Final = ("partitions", "transactions", "coordinator", "committed", *(f"state_{kind}" for kind in STATE))
 """Smaller ones, computed at once: what is asked of them does not plan again how they are made."""
-LOG_VIEWS: Final = ("ordered", "produced", "transactions", "coordinator", "committed")
+LOG_VIEWS: Final = ("produced", "transactions", "coordinator", "committed")
 NEEDED_OF_BATCHES: Final = tuple(name for name in BATCHES.names if name != "base_timestamp_ms")
 
 _NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
@@ -64,7 +64,10 @@ class Tables:
         """Make the views of the logs and of the journal: all of them, or those named, which have to be in order."""
         spark = self.spark
         spark.sql(_NOW)
-        self._view("batches", self._batches())
+        found = self._batches()
+        self._view("found_batches", found)
+        self._view("ordered", spark.sql(view("ordered")))
+        self._view("batches", spark.table("ordered").select(*found.columns))
         if records:
             self._view("records", self._records())
         for kind in ("offsets", "transactions", "metadata"):
@@ -102,7 +105,7 @@ class Tables:
 
     def _batches(self) -> DataFrame:
         found = self._each("kafka_batches", mode="report").select("directory", *NEEDED_OF_BATCHES)
-        base = F.regexp_extract("segment", r"(\d{20})\.log$", 1).cast("bigint")
+        base = F.expr("try_cast(substring(segment, -24, 20) AS BIGINT)")  # the digits before `.log`
         parts = {"stated_offset": 1, "stated_last": 2}
         stated = {name: F.regexp_extract("damage", _STATED, at) for name, at in parts.items()}
         return found.withColumns(
