@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipeline.conformance.run import Broken, Run
+from pipeline.conformance.run import Broken, Run, times
 
 KINDS: Final = ("worse", "better", "other")
 """The first is what a build should fail for."""
@@ -56,7 +56,7 @@ def _invariants(before: Run, now: Run) -> Iterator[Change]:
         if was == count:
             continue
         kind = "worse" if not was else "better" if not count else "other"
-        yield Change(kind, "invariants", *key, f"{was} times" if was else "kept", f"{count} times" if count else "kept")
+        yield Change(kind, "invariants", *key, times(was) if was else "kept", times(count) if count else "kept")
 
 
 def _broken(run: Run) -> dict[tuple[str, str], int]:

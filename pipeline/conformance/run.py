@@ -24,6 +24,11 @@ def named(software: str, version: str) -> str:
     return software if version == UNKNOWN else f"{software} {version}"
 
 
+def times(count: int) -> str:
+    """How often, in words."""
+    return "once" if count == 1 else f"{count} times"
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """An invariant that one client software broke `count` times; `rows` are the first of them."""
@@ -58,7 +63,7 @@ class Run:
             return f"{told}: none of {len(self.checks)} invariants broken"
         kinds = {each.check.name for each in self.broken}
         return (
-            f"{told}: {len(kinds)} of {len(self.checks)} invariants broken, {sum(x.count for x in self.broken)} times"
+            f"{told}: {len(kinds)} of {len(self.checks)} invariants broken, {times(sum(x.count for x in self.broken))}"
         )
 
 

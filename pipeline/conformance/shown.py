@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from pipeline.audits.registry import SEVERITIES
 from pipeline.conformance.compare import Change, changes, is_new
-from pipeline.conformance.run import Broken, Rows, Run, named
+from pipeline.conformance.run import Broken, Rows, Run, named, times
 from pipeline.conformance.tables import questions
 from pipeline.showing import html
 from pipeline.showing.plots import Picture
@@ -85,7 +85,7 @@ def as_table(told: Conformance) -> str:
 def _invariant(each: Broken) -> str:
     check = each.check
     whose = named(each.software, each.version)
-    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({whose}, {each.count} times)"]
+    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({whose}, {times(each.count)})"]
     lines += wrapped(check.explanation)
     lines += grid(_of_rows(each), each.rows[:_ROWS_OF_AN_INVARIANT])
     if each.count > _ROWS_OF_AN_INVARIANT:
@@ -177,7 +177,7 @@ def _section(each: Broken) -> str:
     return (
         f"<section class='finding {check.severity}'><span class=tag>{check.severity}</span> "
         f"<b>{escape(check.title)}</b> "
-        f"<span class=quiet>{check.name}: {escape(named(each.software, each.version))}, {each.count} times</span>"
+        f"<span class=quiet>{check.name}: {escape(named(each.software, each.version))}, {times(each.count)}</span>"
         f"<p>{html.prose(check.explanation)}</p>{html.table(_of_rows(each), each.rows, count=each.count)}"
         f"{html.question(check.sql)}</section>"
     )
