@@ -129,6 +129,7 @@ def _lags(rows: Rows) -> Picture | None:
         axes.step(
             [plots.when(at) for at, _ in points], [lag for _, lag in points], where="post", linewidth=1.5,
             color=f"C{number}", linestyle=("-", "--", ":")[number % 3], label=_short(f"{line[0] or '-'}: {line[1]}"),
+            marker="o" if len(points) == 1 else "", markersize=4,
         )  # fmt: skip
     axes.set_ylabel("lag, in offsets")
     axes.set_ylim(bottom=0)
