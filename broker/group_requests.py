@@ -54,18 +54,24 @@ async def ask_coordinator(
         raise KafkaError(told_to_clients(error.code), error.message) from error
 
 
+_GONE = object()
+
+
 async def _while_there(answer: asyncio.Future[Any], connection: Connection) -> Any:
     def give_up() -> None:
         if not answer.done():
-            answer.set_exception(Disconnect("the client left before the group's answer"))
+            answer.set_result(_GONE)  # an exception would hold this frame, and this frame the exception
 
     connection.watch(give_up)
     if connection.lost:
         give_up()
     try:
-        return await answer
+        found = await answer
     finally:
         connection.unwatch(give_up)
+    if found is _GONE:
+        raise Disconnect("the client left before the group's answer")
+    return found
 
 
 def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:
