@@ -11,6 +11,7 @@ from uuid import UUID
 from broker.clock import Clock
 from broker.coordination.metadata.image import NO_LEADER, Partition
 from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import RecordBatch
 from protocol.records.control import build_marker
 from storage.append import AppendInfo, AppendOrigin
 from storage.partition_log import PartitionLog
@@ -204,7 +205,14 @@ class ReplicatedPartition:
             piece = leader.read(follower.log_end_offset, _REPLICATION_BYTES, bound=leader.log_end_offset, min_one=True)
             if not piece.size:
                 return
+            first = RecordBatch(piece.buffers[0]).base_offset
+            if first < follower.log_end_offset == follower.log_start_offset:
+                # The leader's log begins inside a batch, after DeleteRecords: the batch is copied whole.
+                follower.truncate_fully_and_start_at(first, self._clock.now_ms())
             follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
+        if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:
+            follower.advance_high_watermark(leader.high_watermark)
+            follower.delete_records_before(leader.log_start_offset)
 
     def delete_records_before(self, broker_id: int, offset: int) -> int:
         """DeleteRecords at the leader, on every replica; the low watermark (core E.10).

@@ -10,8 +10,8 @@ from protocol.messages.alter_partition_reassignments import (
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataResponsePartition
 from tests.conftest import BrokerWith
-from tests.scenarios.core.asking import metadata, produced
-from tests.scenarios.core.batches import sized
+from tests.scenarios.core.asking import fetch, metadata, produced, records_deleted, records_of
+from tests.scenarios.core.batches import batch, sized
 from tests.serving import until
 from tests.wire import Wire
 
@@ -58,3 +58,22 @@ def test_a_move_ends_when_the_new_replicas_are_filled(broker_with: BrokerWith) -
     assert (moved.leader_id, moved.leader_epoch, moved.replica_nodes) == (3, 1, (3, 2))
     assert sorted(moved.isr_nodes) == [2, 3]
     assert produced(brokers.wire(3), "t", sized(100)) == 1
+
+
+def test_a_log_that_begins_inside_a_batch_is_copied(broker_with: BrokerWith) -> None:
+    """After DeleteRecords: the new replica has the whole batch, and begins where the old one did."""
+    brokers = broker_with(brokers=2)
+    wire = brokers.wire(1)
+    assigned(wire, "t", 1)
+    produced(wire, "t", batch(b"a", b"b", b"c"))
+    assert records_deleted(wire, "t", 2).low_watermark == 2
+    topic = ReassignableTopic("t", [ReassignablePartition(0, [2])])
+    answer = wire.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, AlterPartitionReassignmentsRequest(10_000, [topic]))
+    assert answer.responses[0].partitions[0].error_code is ErrorCode.NONE
+    until(lambda: partition(wire, "t").leader_id == 2, "the move")
+    new = brokers.wire(2)
+    assert fetch(new, "t", 1).error_code is ErrorCode.OFFSET_OUT_OF_RANGE
+    found = fetch(new, "t", 2)
+    assert (found.log_start_offset, found.high_watermark) == (2, 3)
+    assert [record.value for record in records_of(found)] == [b"a", b"b", b"c"]
+    assert produced(new, "t", batch(b"d")) == 3
