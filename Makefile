@@ -13,7 +13,7 @@ CONTROL_PORT ?= 9099
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help oracle serve test check interop nightly bench clean
+.PHONY: help environment oracle serve test check interop nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -37,6 +37,8 @@ serve: $(SERVER) ## a broker on 127.0.0.1:9092, its control plane on 9099
 
 oracle: $(DEV) ## a real Apache Kafka 4.3.1 on 127.0.0.1:9094, to be asked by hand
 	$(BIN)/python -m tests.differential.oracle --port 9094
+
+environment: $(DEV) ## what all of the following need, set up once
 
 test: $(DEV) ## everything that Python alone can prove
 	$(BIN)/python -m pytest -m "not interop and not nightly" $(PYTEST)
