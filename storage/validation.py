@@ -16,6 +16,8 @@ from protocol.records.batch import (
     CONTROL_BIT,
     LOG_OVERHEAD,
     MAGIC_V2,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
@@ -221,6 +223,10 @@ def _check_rewritable(batch: RecordBatch, walked: Walked, source: int, target: i
     if target != source and _min_timestamp_ms(batch, walked) < NO_TIMESTAMP:
         # MemoryRecordsBuilder takes no negative timestamps; a batch that is not rebuilt may have them.
         raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
+    if target != source and batch.producer_id != NO_PRODUCER_ID and batch.producer_epoch == NO_PRODUCER_EPOCH:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a producer without an epoch")  # likewise
+    if target != source and batch.producer_id == NO_PRODUCER_ID and batch.is_transactional:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a transaction without a producer")
 
 
 def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:

@@ -57,16 +57,21 @@ def sessions_of(ctx: RequestContext) -> SessionCache:
 
 
 def by_topic(told: Sequence[tuple[Interest, PartitionData]]) -> list[FetchableTopicResponse]:
-    """Neighbours of one topic share an entry."""
+    """Neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic)."""
     topics: list[FetchableTopicResponse] = []
     partitions: list[PartitionData] = []
     for interest, data in told:
         last = topics[-1] if topics else None
-        if last is None or (last.topic, last.topic_id) != (interest.topic, interest.topic_id):
+        if last is None or not _same_topic(last, interest):
             partitions = []
             topics.append(FetchableTopicResponse(interest.topic, partitions, interest.topic_id))
         partitions.append(data)
     return topics
+
+
+def _same_topic(last: FetchableTopicResponse, interest: Interest) -> bool:
+    """By id where there is one: of a deleted topic a session may know the name for one partition alone."""
+    return last.topic_id == interest.topic_id if last.topic_id else last.topic == interest.topic
 
 
 def refuse(request: FetchRequest, error: KafkaError, version: int) -> FetchResponse:
