@@ -42,7 +42,7 @@ def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["conformance"], "the following arguments are required: JOURNAL"),
+        (["conformance"], "needs JOURNAL: understudy conformance JOURNAL"),
         (["conformance", "tests"], "no journal lies there"),
         (["conformance", "nowhere"], "nowhere"),
         (["conformance", "tests", "--only", "sequence-gap"], "there is no invariant 'sequence-gap'"),
