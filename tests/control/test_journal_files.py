@@ -172,7 +172,7 @@ def test_a_writer_that_dies_stops_nobody(written: Written) -> None:
     second = Written(written.directory)
     second.ask("i")
     second.process.stop()
-    assert written.asked() == ["g", "i"]
+    until(lambda: written.asked() == ["g", "i"], "the second writer to finish")
 
 
 def test_a_disk_that_refuses_stops_nobody(written: Written) -> None:
