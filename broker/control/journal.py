@@ -178,6 +178,8 @@ async def search(journal: Journal, query: Sifting, limit: int, slices: Pausing) 
     runs: list[list[Place]] = [[]]
     found = 0
     for entries, connections in reversed(journal.snapshot()):
+        if found >= limit:
+            break  # not even a glance at what is older: a thousand of them would be one long slice
         for window in windows(entries):
             if found >= limit:
                 break

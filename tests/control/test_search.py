@@ -1,7 +1,9 @@
 """A search of the journal lets others run: counted in entries, not in time."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import pytest
 
 from broker.clock import Slices
 from broker.context import Connection
@@ -71,6 +73,24 @@ async def test_a_search_ends_with_its_limit() -> None:
     # of the last thousand, its lowest number was answered last
     assert [place[0][0] for place in found] == [MILLION - CHUNK, *range(MILLION - 9, MILLION)]
     assert counted.all_looked == 64
+
+
+async def test_what_is_older_than_the_limit_is_not_even_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand pieces of a journal, one glance each, would be ten milliseconds in which nobody is served."""
+    opened = 0
+
+    def counted_windows(entries: Sequence[Raw]) -> Iterator[list[Raw]]:
+        nonlocal opened
+        opened += 1
+        return windows(entries)
+
+    monkeypatch.setattr("broker.control.journal.windows", counted_windows)
+    counted, journal = Counted(1), filled(10_000)
+    pieces = sum(1 for chunk in journal.chunks if chunk.entries)
+    await search(journal, counted, 10, counted)
+    assert opened <= 3, "what is being served, the piece that is being filled, and the newest full one"
+    await search(journal, counted, MILLION, counted)
+    assert opened >= pieces, "all of them, where there is no limit"
 
 
 async def test_large_entries_are_looked_at_in_smaller_steps() -> None:
