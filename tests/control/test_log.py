@@ -297,6 +297,30 @@ def test_an_unclean_leader_cuts_off_what_it_never_had(replicated: Doors) -> None
     assert produce(replicated.server.wire(follower)) == (E.NONE, 1)
 
 
+def test_a_consumer_notices_what_an_unclean_leader_cut_off(replicated: Doors) -> None:
+    """KIP-320: it has read a record that the new leader never had, compares epochs, and says so."""
+    partition = replicated.kafka.topics["t"].partitions[0]
+    leader = partition.show().leader
+    follower, left_out = (b for b in (1, 2, 3) if b != leader)
+    producer = Producer({"bootstrap.servers": replicated.bootstrap, "acks": 1, "linger.ms": 0})
+    producer.produce("t", b"on all", partition=0)
+    assert producer.flush(10) == 0
+    partition.set_isr([leader, follower])
+    producer.produce("t", b"on two", partition=0)
+    assert producer.flush(10) == 0
+    settings = {"group.id": "g", "auto.offset.reset": "error", "topic.metadata.refresh.interval.ms": 200}
+    consumer = Consumer({"bootstrap.servers": replicated.bootstrap, **settings})
+    consumer.assign([TopicPartition("t", 0, 0)])
+    read = [consumer.poll(10), consumer.poll(10)]
+    assert [record and record.value() for record in read] == [b"on all", b"on two"]
+    partition.move_leader(left_out)
+    told = consumer.poll(20)
+    consumer.close()
+    error = told and told.error()
+    assert error is not None
+    assert "truncation detected at offset 2" in str(error)
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
