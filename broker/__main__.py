@@ -1,7 +1,6 @@
 """Serve: the event loop, signals, the banner, the ready file. One process, one loop, one cluster."""
 
 import asyncio
-import gc
 import json
 import os
 import signal
@@ -81,7 +80,6 @@ async def _serve(options: ServeOptions) -> int:
             refusal = CannotStart(_sentence(error, options))
         else:
             announce(cluster, options, control_url)
-            gc.freeze()  # what was imported lives as long as the process: collections need not look at it again
             await stopped.wait()
             cluster.stop()
         tasks.cancel_scope.cancel()
