@@ -205,10 +205,11 @@ class ReplicatedPartition:
             piece = leader.read(follower.log_end_offset, _REPLICATION_BYTES, bound=leader.log_end_offset, min_one=True)
             if not piece.size:
                 return
-            first = RecordBatch(piece.buffers[0]).base_offset
-            if first < follower.log_end_offset == follower.log_start_offset:
-                # The leader's log begins inside a batch, after DeleteRecords: the batch is copied whole.
-                follower.truncate_fully_and_start_at(first, self._clock.now_ms())
+            if follower.log_end_offset == follower.log_start_offset:
+                first = RecordBatch(piece.buffers[0]).base_offset
+                if first < follower.log_end_offset:
+                    # The leader's log begins inside a batch, after DeleteRecords: the batch is copied whole.
+                    follower.truncate_fully_and_start_at(first, self._clock.now_ms())
             follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
         if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:
             follower.advance_high_watermark(leader.high_watermark)
