@@ -28,11 +28,11 @@ async def read_all(asked: Asked) -> dict[str, Any]:
         log = log_of(partition)
         for entry in list(log.producers.producers.values()) if log is not None and log.has_producers else ():
             places.setdefault(entry.producer_id, []).append({"partition": partition.name, **producer_told(entry)})
-    known = asked.cluster.producer_timelines.lives
+    lives = asked.cluster.producer_timelines.lives
     found = []
-    for producer_id in sorted(places.keys() | known.keys()):
+    for producer_id in sorted(places.keys() | lives.keys()):
         await slices.pause()
-        found.append(_told(producer_id, known.get(producer_id), places.get(producer_id, [])))
+        found.append(_told(producer_id, lives.get(producer_id), places.get(producer_id, [])))
     return {"producers": found}
 
 
