@@ -171,8 +171,8 @@ def _kafka(brokers: int, settings: dict[str, str]) -> Target:
     return Target("kafka", brokers, addresses, folder / "log", lambda: _end(processes, folder))
 
 
-def _server_properties(node: int, port: int, controller: int, replicas: int, data: Path) -> dict[str, str]:
-    """One broker's settings; node 1 is the controller as well."""
+def place_properties(node: int, port: int, controller: int, data: Path) -> dict[str, str]:
+    """Which broker it is, where it listens and keeps its data; node 1 is the controller as well."""
     first = node == 1
     return {
         "process.roles": "broker,controller" if first else "broker",
@@ -183,6 +183,13 @@ def _server_properties(node: int, port: int, controller: int, replicas: int, dat
         "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "log.dirs": str(data),
+    }
+
+
+def _server_properties(node: int, port: int, controller: int, replicas: int, data: Path) -> dict[str, str]:
+    """One broker's settings."""
+    return {
+        **place_properties(node, port, controller, data),
         "offsets.topic.replication.factor": str(replicas),
         "transaction.state.log.replication.factor": str(replicas),
         "transaction.state.log.min.isr": str(min(replicas, 2)),

@@ -13,7 +13,7 @@ from comparison.side import Side
 from protocol.apis import ApiKey
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.clients.targets import free_ports, kafka_libs, wait_until
+from tests.clients.targets import free_ports, kafka_libs, place_properties, wait_until
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 HEAP_MB = 384
@@ -129,16 +129,8 @@ def _java(heap_mb: int) -> list[str]:
 
 
 def _properties(node: int, port: int, controller: int, replicas: int, data: Path) -> dict[str, str]:
-    first = node == 1
     return {
-        "process.roles": "broker,controller" if first else "broker",
-        "node.id": str(node),
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://127.0.0.1:{controller}" if first else ""),
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-        "log.dirs": str(data),
+        **place_properties(node, port, controller, data),
         "offsets.topic.replication.factor": str(replicas),
         "offsets.topic.num.partitions": "4",
         "transaction.state.log.replication.factor": str(replicas),

@@ -7,7 +7,8 @@ import pytest
 from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
 from tests.differential.cluster import KafkaCluster
-from tests.differential.targets import KAFKA_SETTINGS, SETTINGS, THREE, Kafka, Understudy, side, sides
+from tests.differential.many import clusters
+from tests.differential.targets import KAFKA_SETTINGS, SETTINGS, THREE, sides
 from tests.serving import Server, start
 from tests.storage.kafka_tools import need_kafka
 
@@ -18,17 +19,7 @@ REPORTS = pytest.StashKey[list[Report]]()
 def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
     """Both clusters, warmed up."""
     need_kafka()
-    folder = tmp_path_factory.mktemp("differential")
-    ours = Understudy(folder / "understudy")
-    try:
-        theirs = Kafka(folder / "kafka")
-        try:
-            theirs.start()
-            yield Histories(Pair(side(theirs), side(ours)))
-        finally:
-            theirs.stop()
-    finally:
-        ours.stop()
+    yield from clusters(tmp_path_factory.mktemp("differential"))
 
 
 @pytest.fixture(scope="session")

@@ -25,14 +25,6 @@ from tests.serving import Server
 
 
 @pytest.fixture
-def server(broker_with: BrokerWith) -> Server:
-    """A broker whose groups begin at once; its clock moves only when it is pushed."""
-    server = broker_with(settings=SETTINGS)
-    server.freeze()
-    return server
-
-
-@pytest.fixture
 def lasting(lasting_with: LastingWith) -> Lasting:
     """A broker that can be stopped and started over its data."""
     return lasting_with(SETTINGS)

@@ -18,11 +18,9 @@ from protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from tests.conftest import BrokerWith
 from tests.coordination.group.subscriptions import subscription
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.members import (
-    SETTINGS,
     G,
     Member,
     assembled,
@@ -36,14 +34,6 @@ from tests.serving import Server
 from tests.wire import Wire
 
 NO_TOPIC = UUID("5f0c7bb6-6a3c-4d0e-9a54-7c1f00c0ffee")
-
-
-@pytest.fixture
-def server(broker_with: BrokerWith) -> Server:
-    """A broker whose clock moves only when it is pushed."""
-    server = broker_with(settings=SETTINGS)
-    server.freeze()
-    return server
 
 
 def committed(wire: Wire, *partitions: OffsetCommitRequestPartition, v: int = 8, **who: Any) -> list[int]:

@@ -28,14 +28,6 @@ from tests.serving import Server
 PARKED_LONG_MS = 500_000
 
 
-@pytest.fixture
-def server(broker_with: BrokerWith) -> Server:
-    """A broker whose groups begin at once; its clock moves only when it is pushed."""
-    server = broker_with(settings=SETTINGS)
-    server.freeze()
-    return server
-
-
 def test_CLS_01_CLS_02_a_newcomer_is_named_first(server: Server) -> None:
     """79 with an id after the client's; the group is there, of no type yet; with the id it is in."""
     member = Member(coordinated(server))

@@ -1,14 +1,11 @@
 """Groups G.1: who leaves a classic group, and what is left (CLS-29 to CLS-42)."""
 
-import pytest
 
 from protocol.apis import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.sync_group import SyncGroupRequest
-from tests.conftest import BrokerWith
 from tests.scenarios.groups.members import (
-    SETTINGS,
     G,
     Member,
     assembled,
@@ -19,14 +16,6 @@ from tests.scenarios.groups.members import (
 )
 from tests.serving import Server
 from tests.wire import Wire
-
-
-@pytest.fixture
-def server(broker_with: BrokerWith) -> Server:
-    """A broker whose groups begin at once; its clock moves only when it is pushed."""
-    server = broker_with(settings=SETTINGS)
-    server.freeze()
-    return server
 
 
 def left(wire: Wire, *members: tuple[str, str | None], v: int = 3, group: str = G) -> tuple[int, list[int]]:

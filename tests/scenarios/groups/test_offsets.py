@@ -3,7 +3,6 @@
 All rows stand at the coordinator's machine too, in tests/coordination/group.
 """
 
-import pytest
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -13,14 +12,6 @@ from tests.coordination.group.subscriptions import subscription
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.members import SETTINGS, Member, assembled, commit, coordinated, offset_of, rebalanced
 from tests.serving import Server
-
-
-@pytest.fixture
-def server(broker_with: BrokerWith) -> Server:
-    """A broker whose clock moves only when it is pushed."""
-    server = broker_with(settings=SETTINGS)
-    server.freeze()
-    return server
 
 
 def test_OFF_01_OFF_08_anybody_commits_anything_for_nobody(server: Server) -> None:

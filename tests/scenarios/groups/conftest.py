@@ -1,0 +1,15 @@
+"""What all rows of groups begin with."""
+
+import pytest
+
+from tests.conftest import BrokerWith
+from tests.scenarios.groups.members import SETTINGS
+from tests.serving import Server
+
+
+@pytest.fixture
+def server(broker_with: BrokerWith) -> Server:
+    """A broker whose groups begin at once; its clock moves only when it is pushed."""
+    server = broker_with(settings=SETTINGS)
+    server.freeze()
+    return server
