@@ -9,10 +9,8 @@ from broker.coordination.metadata.features import ELR_VERSION
 from broker.coordination.metadata.names import check_topic_name
 from broker.settings import ResourceType
 from broker.settings.alter import Alteration, Decision, World, decide
+from protocol.acls import CLUSTER_NAME
 from protocol.errors import ErrorCode, KafkaError
-
-CLUSTER_NAME = "kafka-cluster"
-"""The name of the one resource CLUSTER in ACLs (core G.7)."""
 
 _MOST_CHANGES = 10_000
 """QuorumController.MAX_RECORDS_PER_USER_OP."""

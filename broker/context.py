@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from broker.chance import Random
 from broker.clock import Clock
 from broker.releases import NEWEST, Release
 from broker.releases import release as release_named
+from protocol.acls import AclOperation, ResourceType
 
 if TYPE_CHECKING:
     from broker.coordination.metadata.image import ClusterImage
@@ -19,40 +19,19 @@ if TYPE_CHECKING:
     from broker.node import Node
     from broker.partition import ReplicatedPartition
 
+__all__ = [
+    "AS_EVER",
+    "AclOperation",
+    "ClusterView",
+    "Connection",
+    "RequestContext",
+    "ResourceType",
+    "Versions",
+]
 
 Versions = Mapping[int, tuple[int, int] | None]
 """API key -> the versions that steering lets clients use instead of those that the API has; ``None``: none at all."""
 AS_EVER: Versions = {}
-
-
-class AclOperation(IntEnum):
-    """What may be allowed or denied on a resource (core G.7)."""
-
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
-
-
-class ResourceType(IntEnum):
-    """The kinds of resources that ACLs speak of (core G.7)."""
-
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
 
 
 class ClusterView(Protocol):
@@ -162,6 +141,16 @@ class RequestContext:
         """The cluster's time."""
         return self.cluster.clock.now_ms()
 
-    def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:  # noqa: ARG002
+    def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         """Whether the requester may do that; without an authorizer everybody may do everything."""
-        return True
+        authorizer = self.node.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows(self.cluster.image, self.connection, operation, resource_type, name)
+
+    def authorized_somewhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Whether the requester may do that to any resource of a kind, which need not exist (KIP-679)."""
+        authorizer = self.node.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows_somewhere(self.cluster.image, self.connection, operation, resource_type)

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
+from broker.authorizer import authorizer_of
 from broker.coordination.outcome import Machine
 from broker.coordination.runtime import Runtime
 from broker.endpoints import Endpoint
@@ -63,6 +64,7 @@ class Node:
     ) -> None:
         self.id, self.settings, self.partitions = broker_id, settings, partitions
         self.rack: str | None = settings.optional_string("broker.rack")
+        self.authorizer = authorizer_of(settings)
         self.epoch = -1
         self.up = False
         self.incarnation_id: UUID | None = None

@@ -6,10 +6,8 @@ from functools import cached_property
 
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import NO_LEADER, Broker, ClusterImage, Partition, Topic
+from protocol.acls import CLUSTER_NAME
 from protocol.errors import ErrorCode
-
-CLUSTER_NAME = "kafka-cluster"
-"""The only name of the CLUSTER resource (core G.7)."""
 
 NOT_ASKED = -(2**31)
 """What an authorized-operations field says when nobody asked for it."""

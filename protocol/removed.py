@@ -90,6 +90,13 @@ _STEPS: Final[Mapping[ApiKey, Mapping[int, tuple[Step, Step]]]] = {
         0: (_SAME, _lacks("EpochEndOffset.leader_epoch")),
     },
     ApiKey.WRITE_TXN_MARKERS: {0: (_SAME, _SAME)},
+    ApiKey.DESCRIBE_ACLS: {
+        0: (_lacks("DescribeAclsRequest.pattern_type_filter"), _lacks("DescribeAclsResource.pattern_type"))
+    },
+    ApiKey.CREATE_ACLS: {0: (_lacks("AclCreation.resource_pattern_type"), _SAME)},
+    ApiKey.DELETE_ACLS: {
+        0: (_lacks("DeleteAclsFilter.pattern_type_filter"), _lacks("DeleteAclsMatchingAcl.pattern_type"))
+    },
     ApiKey.DESCRIBE_CONFIGS: {
         0: (
             _lacks("DescribeConfigsRequest.include_synonyms"),

@@ -39,9 +39,16 @@ class Server:
         """The process's id."""
         return self.process.ready.pid
 
-    def wire(self, broker: int = 1, *, client_id: str | None = "test", patience_s: float = PATIENCE_S) -> Wire:
+    def wire(
+        self,
+        broker: int = 1,
+        *,
+        client_id: str | None = "test",
+        patience_s: float = PATIENCE_S,
+        source: str | None = None,
+    ) -> Wire:
         """A connection to a broker, closed when the test is over."""
-        made = Wire(self.addresses[broker - 1], client_id, patience_s)
+        made = Wire(self.addresses[broker - 1], client_id, patience_s, source)
         self.opened.append(made)
         return made
 

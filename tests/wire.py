@@ -38,10 +38,18 @@ def header(
 class Wire:
     """One connection to ``HOST:PORT``. Requests may be sent without waiting for the answers before them."""
 
-    def __init__(self, address: str, client_id: str | None = "test", patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        address: str,
+        client_id: str | None = "test",
+        patience_s: float = PATIENCE_S,
+        source: str | None = None,
+    ) -> None:
+        """``source``: the address that it comes from, such as another one of the loopback network."""
         host, _, port = address.rpartition(":")
         self.client_id = client_id
-        self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout=patience_s)
+        own = None if source is None else (source, 0)
+        self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout=patience_s, source_address=own)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._asked: deque[tuple[int, ApiKey, int]] = deque()
         self._count = 0

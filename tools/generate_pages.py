@@ -26,9 +26,6 @@ from understudy.verbs import VERBS
 
 # Of the APIs that Kafka 4.3's broker listener has and we have not: the versions it serves, and what they belong to.
 NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
-    ApiKey.DESCRIBE_ACLS: ("1-3", "ACLs"),
-    ApiKey.CREATE_ACLS: ("1-3", "ACLs"),
-    ApiKey.DELETE_ACLS: ("1-3", "ACLs"),
     ApiKey.CREATE_DELEGATION_TOKEN: ("1-3", "delegation tokens"),
     ApiKey.RENEW_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
     ApiKey.EXPIRE_DELEGATION_TOKEN: ("1-2", "delegation tokens"),

@@ -5,7 +5,8 @@ Versions 0-2. Differs from Kafka: ControllerId is the first alive broker, not a 
 
 from broker.chain import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.topology import CLUSTER_NAME, NOT_ASKED, authorized_operations, may_on_cluster, topology_of
+from broker.topology import NOT_ASKED, authorized_operations, may_on_cluster, topology_of
+from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse

@@ -11,6 +11,7 @@ from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.epochs import NOBODY, ProducerIdAndEpoch
 from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
 from protocol import features
+from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -37,7 +38,8 @@ async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitPro
 def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> None:
     """Rules A1 to A3."""
     if request.transactional_id is None:
-        if not ctx.authorized(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, "kafka-cluster"):
+        may_here = ctx.authorized(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+        if not may_here and not ctx.authorized_somewhere(AclOperation.WRITE, ResourceType.TOPIC):
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return
     may = partial(ctx.authorized, resource_type=ResourceType.TRANSACTIONAL_ID, name=request.transactional_id)

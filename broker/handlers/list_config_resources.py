@@ -6,12 +6,12 @@ Versions 0-1: v0 lists client metrics subscriptions and nothing else. Not done: 
 from collections.abc import Iterator
 
 from broker.chain import Api
-from broker.configuring import CLUSTER_NAME
 from broker.context import AclOperation, RequestContext
 from broker.context import ResourceType as AclResource
 from broker.coordination.metadata.image import ClusterImage
 from broker.settings import ResourceType
 from protocol import features
+from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_config_resources import (

@@ -180,3 +180,26 @@ def message_format(name: str, value: Value) -> str | None:
     if re.fullmatch(r"(0\.(8|9|10|11)|[1-3])\.\d+(\.\d+)?(-IV\d+)?", str(value)):
         return None
     return invalid(name, str(value), f"Version {value} is not a valid version")
+
+
+AUTHORIZERS = (
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "kafka.security.authorizer.AclAuthorizer",
+    "kafka.security.auth.SimpleAclAuthorizer",
+)
+"""Classes that decide by Kafka's ACLs: today's, and those of brokers with ZooKeeper since 2.4 and before."""
+
+
+def authorizer_class(name: str, value: Value) -> str | None:
+    """None, or one that is there: a cluster that lets everybody in would not be what was asked for."""
+    if not value or value in AUTHORIZERS:
+        return None
+    return invalid(name, str(value), f"No class is loaded here but {AUTHORIZERS[0]}, which decides by ACLs")
+
+
+def principals(_name: str, value: Value) -> str | None:
+    """Principals between semicolons, each with its type (SecurityUtils.parseKafkaPrincipal)."""
+    for word in str(value or "").split(";"):
+        if word.strip() and ":" not in word:
+            return f"expected a string in format principalType:principalName but got {word.strip()}"
+    return None

@@ -105,4 +105,6 @@ async def test_IPI_25_rights_come_first() -> None:
     on = Stage(transaction_two_phase_commit_enable="true")
     assert await asked(on, 6, denied=[two_phase], enable2_pc=True) == (53, -1, -1)
     idempotent = (AclOperation.IDEMPOTENT_WRITE, "kafka-cluster")
-    assert await asked(Stage(), denied=[idempotent], transactional_id=None) == (31, -1, -1)
+    assert await asked(Stage(), denied=[idempotent], transactional_id=None) == (0, 1000, 0)
+    anywhere = (AclOperation.WRITE, "*")
+    assert await asked(Stage(), denied=[idempotent, anywhere], transactional_id=None) == (31, -1, -1)

@@ -34,6 +34,8 @@ FOLLOWED = {
     ApiKey.ALTER_CONFIGS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
 }
 STEERED, OURS_ALONE = "steered", "ours alone"
 ALIKE_WITHIN_MS = 4_000
@@ -131,9 +133,16 @@ class OnKafka(Server):
         """No row may look into Kafka's process."""
         ours_alone("looks at the process")
 
-    def wire(self, broker: int = 1, *, client_id: str | None = "test", patience_s: float = PATIENCE_S) -> Wire:
+    def wire(
+        self,
+        broker: int = 1,
+        *,
+        client_id: str | None = "test",
+        patience_s: float = PATIENCE_S,
+        source: str | None = None,
+    ) -> Wire:
         """A connection to a broker, closed when the test is over."""
-        made = PatientWire(self.addresses[broker - 1], client_id, patience_s)
+        made = PatientWire(self.addresses[broker - 1], client_id, patience_s, source)
         made.addresses = self.addresses
         self.opened.append(made)
         return made

@@ -118,6 +118,8 @@ class ClusterImage:
     """A name with "." read as "_" -> the topics of that shape, for those that hold one of both (core B.1)."""
     # Rooms of the security records, each as its record says it (protocol.log_records.metadata).
     acls: dict[UUID, Any] = field(default_factory=dict)
+    acl_changes: int = field(default=0, compare=False)
+    """Grows whenever :attr:`acls` change, so that what is made of them can be kept until then."""
     quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = field(default_factory=dict)
     """Sorted ((entity type, name or None for the default), ...) -> quota key -> value."""
     scram: dict[tuple[str, int], Any] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.metadata import brokers, configs, features, reassignments
+from broker.coordination.metadata import acls, brokers, configs, features, reassignments
 from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, Controller, Settings
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.features import FeatureUpdate
@@ -271,6 +271,18 @@ class MetadataMachine:
         block = range(start, start + PRODUCER_IDS_BLOCK)
         return self._done([ProducerIdsRecord(*owner, block.stop)], token, block)
 
+    # --- ACLs ----------------------------------------------------------------------------------------------------
+
+    def create_acls(self, wanted: Iterable[acls.Acl], token: Hashable = None) -> Outcome:
+        """The reply is a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR, POLICY_VIOLATION."""
+        answers, records = acls.create(self.image, self._controller.new_uuid, wanted)
+        return self._done(records, token, answers)
+
+    def delete_acls(self, filters: Sequence[acls.AclFilter], token: Hashable = None) -> Outcome:
+        """The reply is a list of what each filter found, or its error, in order. Raises INVALID_REQUEST."""
+        answers, records = acls.delete(self.image, filters)
+        return self._done(records, token, answers)
+
     def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> Outcome:
-        """Records that somebody else has decided on (ACLs, quotas, credentials, tokens); the reply is ``answer``."""
+        """Records that somebody else has decided on (quotas, credentials, tokens); the reply is ``answer``."""
         return self._done(records, token, answer)

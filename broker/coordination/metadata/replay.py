@@ -179,10 +179,12 @@ def _set_quota(image: ClusterImage, record: security.ClientQuotaRecord) -> None:
 
 def _add_acl(image: ClusterImage, record: security.AccessControlEntryRecord) -> None:
     image.acls[record.id] = record
+    image.acl_changes += 1
 
 
 def _remove_acl(image: ClusterImage, record: security.RemoveAccessControlEntryRecord) -> None:
     image.acls.pop(record.id, None)
+    image.acl_changes += 1
 
 
 def _set_scram(image: ClusterImage, record: security.UserScramCredentialRecord) -> None:

@@ -1,10 +1,10 @@
 """Broker settings of TLS, authorization, principals and delegation tokens (core appendix 3)."""
 
-from broker.settings.checks import ANY_LIST, at_least, one_of
+from broker.settings.checks import ANY_LIST, at_least, authorizer_class, one_of, principals
 from broker.settings.model import BOOLEAN, CLASS, LIST, LONG, PASSWORD, PER_BROKER, PLUGIN, STRING, Row
 
 ROWS: tuple[Row, ...] = (
-    Row("authorizer.class.name", STRING, ""),
+    Row("authorizer.class.name", STRING, "", authorizer_class),
     Row("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1)),
     Row("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1)),
     Row("delegation.token.max.lifetime.ms", LONG, 604_800_000, at_least(1)),
@@ -21,7 +21,7 @@ ROWS: tuple[Row, ...] = (
     Row("security.providers", STRING, None),
     # Read by StandardAuthorizer, a plugin in Kafka's eyes: DescribeConfigs does not know their type.
     Row("allow.everyone.if.no.acl.found", BOOLEAN, False, visibility=PLUGIN),
-    Row("super.users", STRING, "", visibility=PLUGIN),
+    Row("super.users", STRING, "", principals, visibility=PLUGIN),
     Row("ssl.allow.dn.changes", BOOLEAN, False),
     Row("ssl.allow.san.changes", BOOLEAN, False),
     Row("ssl.cipher.suites", LIST, (), ANY_LIST, PER_BROKER),

@@ -1,0 +1,164 @@
+"""ACLs come, are found and go: the decisions of CreateAcls, DescribeAcls and DeleteAcls (core G.9).
+
+After Kafka's ``AclControlManager`` and ``AclBindingFilter``. Who may change ACLs is the handlers' question.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+from uuid import UUID
+
+from broker.coordination.metadata.image import ClusterImage
+from protocol.acls import (
+    CLUSTER_NAME,
+    WILDCARD,
+    AclOperation,
+    PatternType,
+    PermissionType,
+    ResourceType,
+)
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.types import ZERO_UUID
+
+MOST_AT_ONCE = 10_000
+"""Records that one request may make (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+
+Acl = AccessControlEntryRecord
+Found = list[Acl] | KafkaError
+"""What a filter of DeleteAcls found, or why it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class AclFilter:
+    """What DescribeAcls and DeleteAcls look for; ``None`` is any name, principal or host. Codes as on the wire."""
+
+    resource_type: int
+    name: str | None
+    pattern_type: int
+    principal: str | None
+    host: str | None
+    operation: int
+    permission_type: int
+
+    def matches(self, acl: Acl) -> bool:
+        """Rule 4. A code that nobody knows matches nothing."""
+        return (
+            self.resource_type in (ResourceType.ANY, acl.resource_type)
+            and self._names(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (AclOperation.ANY, acl.operation)
+            and self.permission_type in (PermissionType.ANY, acl.permission_type)
+        )
+
+    def _names(self, acl: Acl) -> bool:
+        if self.pattern_type == PatternType.MATCH:
+            if self.name is None:
+                return True
+            if acl.pattern_type == PatternType.PREFIXED:
+                return self.name.startswith(acl.resource_name)
+            return acl.resource_name in (self.name, WILDCARD)
+        return self.pattern_type in (PatternType.ANY, acl.pattern_type) and self.name in (None, acl.resource_name)
+
+    def check(self) -> None:
+        """Raise INVALID_REQUEST where a code is unknown (AclControlManager.validateFilter)."""
+        if not (_known(ResourceType, self.resource_type) and _known(PatternType, self.pattern_type)):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
+        if not (_known(AclOperation, self.operation) and _known(PermissionType, self.permission_type)):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
+
+
+def find(image: ClusterImage, wanted: AclFilter) -> list[Acl]:
+    """The ACLs that match, in the order of their creation."""
+    return [acl for acl in image.acls.values() if wanted.matches(acl)]
+
+
+def create(
+    image: ClusterImage, new_uuid: Callable[[], UUID], wanted: Iterable[Acl]
+) -> tuple[list[KafkaError | None], list[Any]]:
+    """Each one's error or ``None``, and the records; what is there already is no error and makes no record.
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR for all of them, where one holds what only a filter may (Quirk: Kafka's
+            controller cannot read such a request); INVALID_REQUEST where there are too many.
+    """
+    wanted = [replace(acl, id=ZERO_UUID) for acl in wanted]
+    if any(map(_is_filter, wanted)):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    known = {replace(acl, id=ZERO_UUID) for acl in image.acls.values()} if wanted else set()
+    answers: list[KafkaError | None] = []
+    records: list[Any] = []
+    for acl in wanted:
+        try:
+            _check(acl)
+        except KafkaError as error:
+            answers.append(error)
+            continue
+        answers.append(None)
+        if acl not in known:
+            known.add(acl)
+            records.append(replace(acl, id=new_uuid()))
+    return answers, records
+
+
+def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Found], list[Any]]:
+    """What each filter found, in order, and the records; an ACL that two filters find is told twice and goes once.
+
+    Raises:
+        KafkaError: INVALID_REQUEST for all of them, where too many would go.
+    """
+    answers: list[Found] = []
+    gone: dict[UUID, None] = {}
+    for each in filters:
+        try:
+            each.check()
+        except KafkaError as error:
+            answers.append(error)
+            continue
+        found = find(image, each)
+        gone.update((acl.id, None) for acl in found)
+        if len(gone) > MOST_AT_ONCE:
+            problem = f"Cannot remove more than {MOST_AT_ONCE} acls in a single delete operation."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+        answers.append(found)
+    return answers, [RemoveAccessControlEntryRecord(acl_id) for acl_id in gone]
+
+
+def _known(kind: type[IntEnum], code: int) -> bool:
+    return code in kind.__members__.values()
+
+
+def _is_filter(acl: Acl) -> bool:
+    """Whether one of the values stands for several."""
+    return (
+        acl.resource_type == ResourceType.ANY
+        or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or acl.operation == AclOperation.ANY
+        or acl.permission_type == PermissionType.ANY
+    )
+
+
+def _check(acl: Acl) -> None:
+    """Rule 3, in Kafka's order (AclApis.handleCreateAcls, then AclControlManager.validateNewAcl)."""
+    problem = None
+    if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
+        problem = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    elif not acl.resource_name:
+        problem = "Invalid empty resource name"
+    elif not _known(ResourceType, acl.resource_type):
+        problem = "Invalid resourceType UNKNOWN"
+    elif not _known(PatternType, acl.pattern_type):
+        problem = "Invalid patternType UNKNOWN"
+    elif not _known(AclOperation, acl.operation):
+        problem = "Invalid operation UNKNOWN"
+    elif not _known(PermissionType, acl.permission_type):
+        problem = "Invalid permissionType UNKNOWN"
+    elif ":" not in acl.principal:
+        problem = (
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal type "
+            "from the principal name)"
+        )
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, problem)

@@ -1,0 +1,52 @@
+"""CreateAcls: who may do what, and who may not (KIP-140, patterns KIP-290).
+
+Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
+"""
+
+from broker.acl_requests import check_codes, require_authorizer
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.acls import Acl
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from protocol.types import ZERO_UUID
+
+
+async def handle(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsResponse:
+    """Core G.9; each entry succeeds or fails by itself."""
+    check_codes(*request.creations)
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    require_authorizer(ctx)
+    wanted = [_acl(each) for each in request.creations]
+    answers: list[KafkaError | None] = await ctx.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.create_acls(wanted, token)
+    )
+    return CreateAclsResponse(results=[_result(error) for error in answers])
+
+
+def _acl(creation: AclCreation) -> Acl:
+    return Acl(
+        ZERO_UUID,
+        creation.resource_type,
+        creation.resource_name,
+        creation.resource_pattern_type,
+        creation.principal,
+        creation.host,
+        creation.operation,
+        creation.permission_type,
+    )
+
+
+def _result(error: KafkaError | None) -> AclCreationResult:
+    return AclCreationResult() if error is None else AclCreationResult(error.code, error.message)
+
+
+def refuse(request: CreateAclsRequest, error: KafkaError, version: int) -> CreateAclsResponse:  # noqa: ARG001
+    """On every entry."""
+    return CreateAclsResponse(results=[_result(error) for _ in request.creations])
+
+
+API = Api(ApiKey.CREATE_ACLS, (1, 3), handle, refuse, removed=0)

@@ -1,0 +1,61 @@
+"""DeleteAcls: the ACLs that some filters find go (KIP-140, patterns KIP-290).
+
+Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
+"""
+
+from broker.acl_requests import check_codes, filter_of, require_authorizer
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.acls import Acl, Found
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+
+_NONE = ErrorCode.NONE
+
+
+async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsResponse:
+    """Core G.9; each filter tells what it found, whether or not another one found it too."""
+    check_codes(*request.filters)
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    require_authorizer(ctx)
+    filters = [filter_of(each) for each in request.filters]
+    answers: list[Found] = await ctx.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.delete_acls(filters, token)
+    )
+    return DeleteAclsResponse(filter_results=[_result(found) for found in answers])
+
+
+def _result(found: Found) -> DeleteAclsFilterResult:
+    if isinstance(found, KafkaError):
+        return DeleteAclsFilterResult(found.code, found.message)
+    return DeleteAclsFilterResult(_NONE, None, [_matching(acl) for acl in found])
+
+
+def _matching(acl: Acl) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        _NONE,
+        None,
+        acl.resource_type,
+        acl.resource_name,
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+    )
+
+
+def refuse(request: DeleteAclsRequest, error: KafkaError, version: int) -> DeleteAclsResponse:  # noqa: ARG001
+    """On every filter."""
+    return DeleteAclsResponse(filter_results=[_result(error) for _ in request.filters])
+
+
+API = Api(ApiKey.DELETE_ACLS, (1, 3), handle, refuse, removed=0)

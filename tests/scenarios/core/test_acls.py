@@ -1,0 +1,195 @@
+"""ACLs (core G.7 to G.9): what they decide, and how they are made, found and removed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from protocol.acls import AclOperation as Op
+from protocol.acls import PatternType, PermissionType
+from protocol.acls import ResourceType as Kind
+from protocol.apis import ApiKey
+from protocol.messages.create_acls import CreateAclsRequest
+from tests.conftest import BrokerWith
+from tests.scenarios.core.asking import create, fetch, metadata, produce, topic
+from tests.scenarios.core.batches import batch
+from tests.scenarios.guarded import (
+    ADMIN,
+    ANONYMOUS,
+    SOMEBODY,
+    Guarded,
+    acl,
+    created,
+    deleted,
+    described,
+    filtered,
+    guarded_by,
+    told,
+)
+from tests.serving import Server
+
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
+
+
+@pytest.fixture
+def guarded(broker_with: BrokerWith) -> Iterator[Guarded]:
+    """A broker with an authorizer and the topics foo and bar."""
+    with guarded_by(broker_with) as stage:
+        create(stage.admin, topic("foo"), topic("bar"))
+        yield stage
+
+
+def may_read(stage: Guarded, name: str) -> int:
+    """The error of somebody's Fetch."""
+    return fetch(stage.somebody, name).error_code
+
+
+def may_describe(stage: Guarded, name: str) -> int:
+    """The error of somebody's Metadata."""
+    (found,) = metadata(stage.somebody, name)
+    return found.error_code
+
+
+def test_ACL_01_without_an_authorizer_there_are_no_acls(broker: Server) -> None:
+    """SECURITY_DISABLED, at the top or on each entry."""
+    wire = broker.wire()
+    answer = described(wire)
+    assert (answer.error_code, answer.error_message) == (54, "No Authorizer is configured on the broker")
+    for results in (created(wire, *[acl(Op.READ, Kind.TOPIC, "foo")] * 2), deleted(wire, *[filtered()] * 2)):
+        assert [(each.error_code, each.error_message) for each in results] == [(54, "No Authorizer is configured.")] * 2
+
+
+def test_ACL_02_what_may_be_written_may_be_described(guarded: Guarded) -> None:
+    """And is not read."""
+    assert produce(guarded.somebody, "foo", batch(b"a")).error_code == 29
+    assert (may_describe(guarded, "foo"), may_read(guarded, "foo")) == (29, 29)
+    guarded.allow((Op.WRITE, Kind.TOPIC, "foo"))
+    assert produce(guarded.somebody, "foo", batch(b"a")).error_code == 0
+    assert (may_describe(guarded, "foo"), may_read(guarded, "foo")) == (0, 29)
+
+
+def test_ACL_03_what_is_denied_is_denied_whatever_allows_it(guarded: Guarded) -> None:
+    """A denied READ denies no DESCRIBE."""
+    guarded.create(acl(Op.ALL, Kind.TOPIC, "*", principal="User:*", host="*"))
+    assert may_read(guarded, "foo") == 0
+    guarded.deny((Op.READ, Kind.TOPIC, "foo"))
+    assert (may_read(guarded, "foo"), may_read(guarded, "bar")) == (29, 0)
+    assert may_describe(guarded, "foo") == 0
+    assert fetch(guarded.admin, "foo").error_code == 0
+
+
+def test_ACL_04_a_prefix_speaks_of_all_that_begin_so(guarded: Guarded) -> None:
+    """And of nothing else."""
+    guarded.create(acl(Op.READ, Kind.TOPIC, "fo", pattern=PREFIXED))
+    assert (may_read(guarded, "foo"), may_read(guarded, "bar")) == (0, 29)
+
+
+def test_ACL_05_what_no_acl_speaks_of_is_free_if_the_broker_says_so(broker_with: BrokerWith) -> None:
+    """One ACL for anybody, and everybody else is out."""
+    with guarded_by(broker_with) as stage:
+        create(stage.admin, topic("foo"), topic("bar"))
+        deleted(stage.admin, filtered(Kind.TOPIC))
+        assert (may_read(stage, "foo"), may_read(stage, "bar")) == (0, 0)
+        stage.create(acl(Op.READ, Kind.TOPIC, "foo", principal="User:b", host="*"))
+        assert (may_read(stage, "foo"), may_read(stage, "bar")) == (29, 0)
+
+
+def test_ACL_06_how_a_filter_finds_names(guarded: Guarded) -> None:
+    """MATCH finds what would be asked about a resource; the others compare names."""
+    names = [("foo", LITERAL), ("*", LITERAL), ("fo", PREFIXED), ("foobar", PREFIXED)]
+    guarded.create(*(acl(Op.READ, Kind.TOPIC, name, pattern=pattern) for name, pattern in names))
+
+    def found(name: str | None, pattern: PatternType) -> set[str]:
+        return {each[1] for each in told(described(guarded.admin, Kind.TOPIC, name, pattern, host=SOMEBODY))}
+
+    assert found("foo", PatternType.MATCH) == {"foo", "*", "fo"}
+    assert found("foo", LITERAL) == {"foo"}
+    assert found("*", LITERAL) == {"*"}
+    assert found("foo", PatternType.ANY) == {"foo"}
+    assert found(None, PREFIXED) == {"fo", "foobar"}
+    assert found(None, PatternType.MATCH) == {"foo", "*", "fo", "foobar"}
+    assert found("foo", PREFIXED) == set()
+
+
+def test_ACL_07_an_acl_that_cannot_be_is_refused_by_itself(guarded: Guarded) -> None:
+    """The others of the request are made; what is there already is no error."""
+    good = acl(Op.READ, Kind.TOPIC, "foo")
+    bad = {
+        "The only valid name for the CLUSTER resource is kafka-cluster": acl(Op.READ, Kind.CLUSTER, "x"),
+        "Invalid empty resource name": acl(Op.READ, Kind.TOPIC, ""),
+        "Invalid resourceType UNKNOWN": acl(Op.READ, 99, "x"),
+        "Invalid patternType UNKNOWN": acl(Op.READ, Kind.TOPIC, "x", pattern=99),
+        "Invalid operation UNKNOWN": acl(99, Kind.TOPIC, "x"),
+        "Invalid permissionType UNKNOWN": acl(Op.READ, Kind.TOPIC, "x", permission=99),
+        "Could not parse principal from `a` (no colon is present separating the principal type from the principal "
+        "name)": acl(Op.READ, Kind.TOPIC, "x", principal="a"),
+    }
+    results = created(guarded.admin, good, *bad.values(), good)
+    assert [(each.error_code, each.error_message) for each in results] == [
+        (0, ""),
+        *((42, problem) for problem in bad),
+        (0, ""),
+    ]
+    assert created(guarded.admin, good)[0].error_code == 0
+    assert told(described(guarded.admin, host=SOMEBODY)) == {(2, "foo", 3, ANONYMOUS, SOMEBODY, 3, 3)}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        acl(Op.ANY, Kind.TOPIC, "x"),
+        acl(Op.READ, Kind.ANY, "x"),
+        acl(Op.READ, Kind.TOPIC, "x", pattern=PatternType.MATCH),
+        acl(Op.READ, Kind.TOPIC, "x", pattern=PatternType.ANY),
+        acl(Op.READ, Kind.TOPIC, "x", permission=PermissionType.ANY),
+    ],
+)
+def test_ACL_07_one_filter_among_them_spoils_all(guarded: Guarded, odd: object) -> None:
+    """Quirk: the controller cannot read such a request."""
+    request = CreateAclsRequest([acl(Op.READ, Kind.TOPIC, "foo"), odd])  # type: ignore[list-item]
+    results = guarded.admin.call(ApiKey.CREATE_ACLS, 3, request).results
+    assert [(each.error_code, each.error_message) for each in results] == [(-1, None), (-1, None)]
+    assert not told(described(guarded.admin, host=SOMEBODY))
+
+
+def test_ACL_07_a_code_of_zero_closes_the_connection(guarded: Guarded) -> None:
+    """In all three APIs."""
+    for ask in (
+        lambda wire: wire.send(ApiKey.CREATE_ACLS, 3, CreateAclsRequest([acl(0, Kind.TOPIC, "foo")])),
+        lambda wire: wire.send(ApiKey.CREATE_ACLS, 3, CreateAclsRequest([acl(Op.READ, Kind.TOPIC, "f", pattern=0)])),
+    ):
+        wire = guarded.server.wire(source=ADMIN)
+        ask(wire)  # type: ignore[no-untyped-call]
+        wire.check_closed()
+
+
+def test_ACL_08_what_two_filters_find_both_tell(guarded: Guarded) -> None:
+    """And it is gone."""
+    guarded.allow((Op.READ, Kind.TOPIC, "foo"), (Op.WRITE, Kind.TOPIC, "foo"))
+    first, second = deleted(
+        guarded.admin, filtered(Kind.TOPIC, "foo", LITERAL), filtered(host=SOMEBODY, operation=Op.READ)
+    )
+    assert (first.error_code, first.error_message) == (0, None)
+    read = (0, None, 2, "foo", 3, ANONYMOUS, SOMEBODY, 3, 3)
+    assert {
+        (a.error_code, a.error_message, a.resource_type, a.resource_name, a.pattern_type, a.principal, a.host,
+         a.operation, a.permission_type)
+        for a in second.matching_acls
+    } == {read}  # fmt: skip
+    assert {each.operation for each in first.matching_acls} == {Op.READ, Op.WRITE}
+    assert not told(described(guarded.admin, host=SOMEBODY))
+    (again,) = deleted(guarded.admin, filtered(host=SOMEBODY))
+    assert (again.error_code, list(again.matching_acls)) == (0, [])
+
+
+def test_ACL_08_a_filter_that_nobody_understands_is_refused(guarded: Guarded) -> None:
+    """By itself."""
+    odd = filtered()
+    odd.pattern_type_filter = 99
+    entry = filtered(operation=99)
+    results = deleted(guarded.admin, odd, entry, filtered(host=SOMEBODY))
+    assert [(each.error_code, each.error_message) for each in results] == [
+        (42, "Unknown patternFilter."),
+        (42, "Unknown entryFilter."),
+        (0, None),
+    ]
+    assert not told(described(guarded.admin, 99))
