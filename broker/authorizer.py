@@ -144,9 +144,9 @@ def java_host(host: str) -> str:
         return str(address)
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
-    groups = address.exploded.split("%")[0].split(":")
+    groups = (int.from_bytes(address.packed[at : at + 2], "big") for at in range(0, 16, 2))
     scope = "" if address.scope_id is None else f"%{address.scope_id}"
-    return ":".join(f"{int(group, 16):x}" for group in groups) + scope
+    return ":".join(f"{group:x}" for group in groups) + scope
 
 
 def authorizer_of(settings: BrokerSettings) -> Authorizer | None:

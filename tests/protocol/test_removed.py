@@ -16,7 +16,16 @@ from protocol.codec import (
     message_class,
 )
 from protocol.errors import ErrorCode
-from protocol.messages import describe_configs, fetch, list_offsets, offset_commit, produce
+from protocol.messages import (
+    create_acls,
+    delete_acls,
+    describe_acls,
+    describe_configs,
+    fetch,
+    list_offsets,
+    offset_commit,
+    produce,
+)
 from protocol.removed import request_schema, response_schema, versions_of
 
 REMOVED = [
@@ -115,3 +124,18 @@ def test_describe_configs_with_a_flag() -> None:
     expected = struct.pack(">iihhb", 0, 1, 0, -1, 2) + text("t") + struct.pack(">i", 1) + text("k") + text("v")
     response = describe_configs.DescribeConfigsResponse(results=[result])
     assert response_body(ApiKey.DESCRIBE_CONFIGS, 0, response) == expected + b"\0\1\0"
+
+
+def test_acls_before_prefixes() -> None:
+    """v0: every name is literal."""
+    wanted = create_acls.CreateAclsRequest([create_acls.AclCreation(2, "t", 3, "User:a", "*", 3, 3)])
+    body = struct.pack(">ib", 1, 2) + text("t") + text("User:a") + text("*") + b"\3\3"
+    assert request_body(ApiKey.CREATE_ACLS, 0, wanted) == body
+    asked = describe_acls.DescribeAclsRequest(2, "t", 3, "User:a", "*", 3, 3)
+    assert request_body(ApiKey.DESCRIBE_ACLS, 0, asked) == body[4:]
+    gone = delete_acls.DeleteAclsRequest([delete_acls.DeleteAclsFilter(2, "t", 3, "User:a", "*", 3, 3)])
+    assert request_body(ApiKey.DELETE_ACLS, 0, gone) == body
+    told = describe_acls.DescribeAclsResource(2, "t", 3, [describe_acls.AclDescription("User:a", "*", 3, 3)])
+    answer = describe_acls.DescribeAclsResponse(0, ErrorCode.NONE, None, [told])
+    expected = struct.pack(">ihhib", 0, 0, -1, 1, 2) + text("t") + struct.pack(">i", 1) + text("User:a") + text("*")
+    assert response_body(ApiKey.DESCRIBE_ACLS, 0, answer) == expected + b"\3\3"
