@@ -15,6 +15,7 @@ from comparison.histories.settle import (
     came_back,
     coordinator,
     metadata_followed,
+    nothing_moves,
     patiently,
     requests_done,
     transactions_ended,
@@ -151,6 +152,8 @@ class Player:
             return transactions_ended(self.exchange.sides, asked.about)
         if asked.settle is Settle.METADATA:
             for side in self.exchange.sides:
+                if side.others:
+                    nothing_moves(side)
                 metadata_followed(side)
         return []
 

@@ -26,6 +26,7 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
@@ -78,6 +79,14 @@ def metadata_followed(side: Side, kind: int = TOPIC, name: str = BELL, setting: 
                 if result.configs and result.configs[0].value == value:
                     break
                 deadline.check()
+
+
+def nothing_moves(side: Side) -> None:
+    """Return when no partition is on its way to other brokers: until then Kafka's old leader serves on."""
+    deadline = patiently("partitions have moved")
+    request = ListPartitionReassignmentsRequest(topics=None)
+    while side.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request).topics:
+        deadline.check()
 
 
 def leader(side: Side, topic: str, partition: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from comparison.histories.asked import Step
-from comparison.histories.settle import coordinator, leader, metadata_followed, patiently
+from comparison.histories.settle import Restless, coordinator, leader, metadata_followed, nothing_moves, patiently
 from comparison.plain import OFFSETS, TRANSACTIONS
 from comparison.side import Side
 from protocol.apis import ApiKey
@@ -19,7 +19,7 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from protocol.messages.metadata import MetadataRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 AT_THE_LEADER = {
     "produce", "fetch", "list_offsets", "epoch_end", "describe_producers", "delete_records", "write_marker",
@@ -33,6 +33,8 @@ LEFT_OUT = {"fetch_session"}
 """A session is one broker's; how far a follower's high watermark lies behind is told once, and by chance."""
 PATIENCE_MS = 15_000
 WRONG_ONE_IN = 14
+FIRST_EPOCH = 4
+"""Of the leaders of the internal topics, when histories begin: markers tell it."""
 CONTROLLER = 1
 """Both clusters have it on their first broker, which is therefore not restarted."""
 
@@ -114,16 +116,32 @@ def placed(side: Side) -> None:
 
 
 def _moved(side: Side, topic: str, index: int, replicas: list[int]) -> None:
-    asked = ReassignableTopic(topic, [ReassignablePartition(index, replicas)])
-    request = AlterPartitionReassignmentsRequest(PATIENCE_MS, topics=[asked])
-    side.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
-    in_sync(side)
-    election = ElectLeadersRequest([TopicPartitions(topic, [index])], PATIENCE_MS, 0)
-    side.call(ApiKey.ELECT_LEADERS, 2, election)
+    """Let the first one lead, in that leader epoch: how often a leader was elected before is each cluster's chance."""
+    while (led := _led(side, topic, index))[0] < FIRST_EPOCH:
+        epoch, leading = led
+        first = replicas[0] if epoch + 1 == FIRST_EPOCH else next(each for each in replicas[1:] if each != leading)
+        ordered = replicas if first == replicas[0] else [first, *(each for each in replicas if each != first)]
+        asked = ReassignableTopic(topic, [ReassignablePartition(index, ordered)])
+        request = AlterPartitionReassignmentsRequest(PATIENCE_MS, topics=[asked])
+        side.call(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, request)
+        in_sync(side)
+        election = ElectLeadersRequest([TopicPartitions(topic, [index])], PATIENCE_MS, 0)
+        side.call(ApiKey.ELECT_LEADERS, 2, election)
+    if led != (FIRST_EPOCH, replicas[0]):
+        raise Restless(f"{topic}-{index} is led by {led[1]} in epoch {led[0]}")
+
+
+def _led(side: Side, topic: str, index: int) -> tuple[int, int]:
+    """Leader epoch and leader."""
+    metadata_followed(side)
+    (found,) = side.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)], False)).topics
+    (led,) = ((each.leader_epoch, each.leader_id) for each in found.partitions if each.partition_index == index)
+    return led
 
 
 def in_sync(side: Side) -> None:
     """Return when each broker tells that all replicas of all partitions are in sync, and nothing is being moved."""
+    nothing_moves(side)
     deadline = patiently("replicas are in sync")
     for broker in range(1, len(side.brokers) + 1):
         while True:
