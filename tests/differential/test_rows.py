@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.drivers import Driver
-from tests.differential import clients, mistakes, rows
+from tests.differential import mistakes, rows
 from tests.mutants.test_transactions import MUTANTS
 from tests.storage.kafka_tools import need_kafka
 
@@ -45,14 +44,3 @@ def test_every_mistake_is_noticed_by_what_kafka_answers(tmp_path: Path) -> None:
     assert len(found) == len(MUTANTS)
     unnoticed = {mistake for mistake, by in found.items() if not by["rows"] and not by["history"]}
     assert unnoticed - set(mistakes.NEEDS_STEERING) == set()
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("driver", clients.observing(), ids=lambda driver: driver.name)
-def test_a_client_observes_the_same_on_both(driver: Driver) -> None:
-    """Calls, what they returned or raised, and records in their order."""
-    need_kafka()
-    ((_, count, found),) = clients.each([driver])
-    assert count > 50
-    assert not found, "\n".join(map(str, found))

@@ -1,6 +1,8 @@
 // Plays the steps of tests/clients/steps.py with any JavaScript client; each is an adapter with the methods that are called here.
 'use strict';
 
+const { observed } = require('./observed');
+
 const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'];
 const PATIENCE_MS = 20_000;
 
@@ -241,7 +243,8 @@ class Script {
 
 async function main(connect) {
   const [bootstrap, brokers, topic, baseMs] = process.argv.slice(2);
-  await new Script(await connect(bootstrap.split(','), topic), Number(brokers), topic, Number(baseMs)).play();
+  const client = observed(await connect(bootstrap.split(','), topic), 'client', { join: 'join' });
+  await new Script(client, Number(brokers), topic, Number(baseMs)).play();
   process.exit(0);
 }
 

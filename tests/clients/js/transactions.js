@@ -2,6 +2,7 @@
 'use strict';
 
 const { Kafka, logLevel } = require('kafkajs');
+const { observed, tell } = require('./observed');
 const { Unsupported, expect, report, tick, until } = require('./script');
 
 const NUMBERED = 300;
@@ -27,14 +28,15 @@ class Script {
   // -------------------------------------------------------------- clients
 
   async plain(topic, messages) {
-    const producer = this.kafka.producer();
+    const producer = observed(this.kafka.producer(), 'producer');
     await producer.connect();
     await producer.send({ topic, messages });
     await producer.disconnect();
   }
 
   async transactor(transactionalId, transactionTimeout) {
-    const producer = this.kafka.producer({ transactionalId, transactionTimeout, idempotent: true, maxInFlightRequests: 1 });
+    const settings = { transactionalId, transactionTimeout, idempotent: true, maxInFlightRequests: 1 };
+    const producer = observed(this.kafka.producer(settings), 'producer', { transaction: 'transaction' });
     await producer.connect();
     await (await producer.transaction()).abort(); // it asks for its producer id with the first transaction
     return producer;
@@ -69,7 +71,9 @@ class Script {
     await until(() => read.length >= count, () => read);
     for (let quiet = 0; quiet < 6; quiet += 1) await tick(); // what should not be there has this long to come
     await consumer.disconnect();
-    return read.sort();
+    read.sort();
+    tell('consumer.read', { returned: read });
+    return read;
   }
 
   // Compares what read_committed shows with what was committed, these names now among it.

@@ -51,12 +51,12 @@ class Observed:
 
     def _called(self, call: str, work: Callable[..., Any], words: tuple[Any, ...], more: dict[str, Any]) -> Any:
         if call == "close" and self._read:
-            _tell(f"{self._name}.read", {"first": {index: self._read[index] for index in sorted(self._read)}})
+            tell(f"{self._name}.read", {"first": {index: self._read[index] for index in sorted(self._read)}})
         words = tuple(word._inner if isinstance(word, Observed) else word for word in words)
         try:
             result = work(*words, **more)
         except BaseException as error:
-            _tell(f"{self._name}.{call}", {"raised": type(error).__name__, "told": str(error)[:300]})
+            tell(f"{self._name}.{call}", {"raised": type(error).__name__, "told": str(error)[:300]})
             raise
         if call in READING:
             for record in result:
@@ -64,13 +64,14 @@ class Observed:
                 self._read.setdefault(index, offset)
             return result
         if call in MADE:
-            _tell(f"{self._name}.{call}", {"returned": call})
+            tell(f"{self._name}.{call}", {"returned": call})
             return Observed(result, call)
-        _tell(f"{self._name}.{call}", {"returned": plain(result)})
+        tell(f"{self._name}.{call}", {"returned": plain(result)})
         return result
 
 
-def _tell(call: str, what: Mapping[str, Any]) -> None:
+def tell(call: str, what: Mapping[str, Any]) -> None:
+    """Print one call."""
     sys.stdout.write(json.dumps({"call": call, **what}) + "\n")
 
 

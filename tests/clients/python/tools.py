@@ -6,6 +6,7 @@ Called as `python -m tests.clients.python.tools LIBS BOOTSTRAP BROKERS TOPIC BAS
 # ruff: noqa: D102 -- TOOL_STEPS says what each step is for
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.clients.python.observed import tell
 from tests.clients.python.script import expect, report, until
 from tests.clients.steps import CODECS, TOOL_STEPS
 from tests.clients.targets import CACHE, JVM
@@ -51,6 +53,8 @@ class Tools:
             check=False,
         )
         sys.stderr.write(done.stderr)
+        if os.environ.get("OBSERVE"):
+            tell(main_class.rpartition(".")[2], {"code": done.returncode, "returned": done.stdout.splitlines()})
         expect(
             done.returncode == 0,
             f"{main_class} {arguments}: {done.returncode} {done.stdout[-700:]} {done.stderr[-700:]}",

@@ -64,7 +64,7 @@ func Play(connect func(bootstrap []string, topic string) (Client, error)) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	s := &script{client: client, brokers: brokers, baseMs: baseMs, topic: os.Args[3], group: os.Args[3] + "-group"}
+	s := &script{client: observe(client), brokers: brokers, baseMs: baseMs, topic: os.Args[3], group: os.Args[3] + "-group"}
 	Report("list_topics", s.listTopics)
 	Report("create_topic", s.createTopic)
 	s.playProduce()

@@ -66,8 +66,8 @@ func (t *transact) transactor(ctx context.Context, id string, timeout time.Durat
 	if err != nil {
 		return nil, err
 	}
-	_, _, err = client.ProducerID(ctx)
-	return client, err
+	_, epoch, err := client.ProducerID(ctx)
+	return client, script.Tell("producer.init", epoch, err)
 }
 
 func values(name string) (out []string) {
@@ -82,7 +82,17 @@ func send(ctx context.Context, client *kgo.Client, topic string, values ...strin
 	for i, value := range values {
 		records = append(records, &kgo.Record{Topic: topic, Partition: int32(i % 3), Value: []byte(value)})
 	}
-	return client.ProduceSync(ctx, records...).FirstErr()
+	results := client.ProduceSync(ctx, records...)
+	offsets := map[int32]int64{}
+	for _, each := range results {
+		offsets[each.Record.Partition] = each.Record.Offset
+	}
+	return script.Tell("producer.send", offsets, results.FirstErr())
+}
+
+// end ends a transaction.
+func end(ctx context.Context, client *kgo.Client, how kgo.TransactionEndTry) error {
+	return script.Tell("producer.end", how == kgo.TryCommit, client.EndTransaction(ctx, how))
 }
 
 func (t *transact) plain(ctx context.Context, topic string, values ...string) error {
@@ -118,7 +128,7 @@ func (t *transact) read(ctx context.Context, topic string, count int, level kgo.
 	}
 	poll(300 * time.Millisecond) // what should not be there has this long to come
 	slices.Sort(out)
-	return out, nil
+	return out, script.Tell("consumer.read", out, nil)
 }
 
 // committed compares what read_committed shows with what was committed, these names now among it.
@@ -139,7 +149,7 @@ func (t *transact) finish(ctx context.Context, client *kgo.Client) error {
 	if err := send(ctx, client, t.out, "late"); err != nil {
 		return err
 	}
-	return client.EndTransaction(ctx, kgo.TryCommit)
+	return end(ctx, client, kgo.TryCommit)
 }
 
 func all(steps ...func() error) error {
@@ -176,7 +186,7 @@ func (t *transact) create(ctx context.Context) (any, error) {
 func (t *transact) commit(ctx context.Context) (any, error) {
 	return nil, all(
 		func() error { return t.begun(ctx, t.producer, "committed") },
-		func() error { return t.producer.EndTransaction(ctx, kgo.TryCommit) },
+		func() error { return end(ctx, t.producer, kgo.TryCommit) },
 		func() error { return t.committed(ctx, "committed") },
 	)
 }
@@ -184,7 +194,7 @@ func (t *transact) commit(ctx context.Context) (any, error) {
 func (t *transact) abort(ctx context.Context) (any, error) {
 	err := all(
 		func() error { return t.begun(ctx, t.producer, "aborted") },
-		func() error { return t.producer.EndTransaction(ctx, kgo.TryAbort) },
+		func() error { return end(ctx, t.producer, kgo.TryAbort) },
 		func() error { return t.committed(ctx) },
 	)
 	if err != nil {
@@ -202,7 +212,7 @@ func (t *transact) isolation(ctx context.Context) (any, error) {
 		func() error { return t.begun(ctx, t.producer, "open") },
 		func() error { return t.plain(ctx, t.out, values("after")...) },
 		func() error { return t.committed(ctx) },
-		func() error { return t.producer.EndTransaction(ctx, kgo.TryCommit) },
+		func() error { return end(ctx, t.producer, kgo.TryCommit) },
 		func() error { return t.committed(ctx, "open", "after") },
 	)
 }
@@ -223,7 +233,7 @@ func (t *transact) fencing(ctx context.Context) (any, error) {
 	first.Close()
 	return told, all(
 		func() error { return t.begun(ctx, t.producer, "second") },
-		func() error { return t.producer.EndTransaction(ctx, kgo.TryCommit) },
+		func() error { return end(ctx, t.producer, kgo.TryCommit) },
 		func() error { return t.committed(ctx, "second") },
 	)
 }
@@ -254,7 +264,7 @@ func (t *transact) timeout(ctx context.Context) (any, error) {
 	defer heir.Close()
 	return told, all(
 		func() error { return t.begun(ctx, heir, "recovered") },
-		func() error { return heir.EndTransaction(ctx, kgo.TryCommit) },
+		func() error { return end(ctx, heir, kgo.TryCommit) },
 		func() error { return t.committed(ctx, "recovered") },
 	)
 }

@@ -157,14 +157,14 @@ func (t *transact) underLoad(ctx context.Context) (any, error) {
 		workers[name].Stderr = os.Stderr
 		return workers[name].Start()
 	}
-	end := func(name string, how os.Signal) error {
+	stop := func(name string, how os.Signal) error {
 		_ = workers[name].Process.Signal(how)
 		_ = workers[name].Wait()
 		return nil
 	}
 	defer func() {
 		for name := range workers {
-			_ = end(name, syscall.SIGKILL)
+			_ = stop(name, syscall.SIGKILL)
 		}
 	}()
 	events := []struct {
@@ -174,10 +174,10 @@ func (t *transact) underLoad(ctx context.Context) (any, error) {
 		{0, func() error { return all(func() error { return run("a") }, func() error { return run("b") }) }},
 		{1000, func() error { return run("c") }},
 		{4000, func() error {
-			return all(func() error { return end("b", syscall.SIGKILL) }, func() error { return run("b") })
+			return all(func() error { return stop("b", syscall.SIGKILL) }, func() error { return run("b") })
 		}},
 		{10_000, func() error {
-			return all(func() error { return end("a", syscall.SIGTERM) }, func() error { return run("a") })
+			return all(func() error { return stop("a", syscall.SIGTERM) }, func() error { return run("a") })
 		}},
 	}
 	var read []string

@@ -4,13 +4,16 @@ import static interop.Report.expect;
 import static interop.Report.step;
 import static interop.Report.until;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.function.IntToLongFunction;
@@ -49,14 +52,19 @@ final class Administration {
     void close() { admin.close(); }
 
     Object listTopics() throws Exception {
-        Set<String> names = admin.listTopics().names().get();
+        Set<String> names = names();
         expect(!names.contains(topic), names);
         return names.size() + " topics";
     }
 
+    private Set<String> names() throws Exception {
+        return Observed.call("client.list_topics", () -> admin.listTopics().names().get());
+    }
+
     Object createTopic() throws Exception {
-        admin.createTopics(Collections.singletonList(new NewTopic(topic, 3, (short) Math.min(brokers, 3)))).all().get();
-        until(() -> admin.listTopics().names().get().contains(topic), () -> "not listed");
+        NewTopic wish = new NewTopic(topic, 3, (short) Math.min(brokers, 3));
+        Observed.call("client.create_topic", () -> admin.createTopics(Collections.singletonList(wish)).all().get());
+        until(() -> names().contains(topic), () -> "not listed");
         until(this::led, () -> "no leaders");
         return null;
     }
@@ -82,7 +90,8 @@ final class Administration {
     }
 
     private boolean listed(String group) throws Exception {
-        Collection<ConsumerGroupListing> groups = admin.listConsumerGroups().all().get();
+        Collection<ConsumerGroupListing> groups =
+            Observed.call("client.list_groups", () -> admin.listConsumerGroups().all().get());
         return groups.stream().anyMatch(each -> each.groupId().equals(group));
     }
 
@@ -90,6 +99,8 @@ final class Administration {
         ConsumerGroupDescription described =
             admin.describeConsumerGroups(Collections.singletonList(group)).all().get().get(group);
         String state = renamed(described, "groupState", "state").toString();
+        Observed.call("client.describe_group", () -> Arrays.asList(
+            state, described.members().size(), described.partitionAssignor(), described.isSimpleConsumerGroup()));
         expect(state.equals("Stable") && described.members().size() == 1, described);
         return null;
     }
@@ -98,6 +109,7 @@ final class Administration {
         DescribeClusterResult cluster = admin.describeCluster();
         Set<Integer> ids = new TreeSet<>();
         for (Node node : cluster.nodes().get()) ids.add(node.id());
+        Observed.call("client.describe_cluster", () -> ids);
         expect(ids.size() == brokers && ids.contains(cluster.controller().get().id()), ids);
         return cluster.clusterId().get() + " " + ids;
     }
@@ -105,11 +117,14 @@ final class Administration {
     @SuppressWarnings("unchecked")
     private TopicDescription topicDescription() throws Exception {
         Object result = admin.describeTopics(Collections.singletonList(topic));
-        return ((KafkaFuture<Map<String, TopicDescription>>) renamed(result, "allTopicNames", "all")).get().get(topic);
+        KafkaFuture<Map<String, TopicDescription>> found =
+            (KafkaFuture<Map<String, TopicDescription>>) renamed(result, "allTopicNames", "all");
+        return found.get().get(topic);
     }
 
     private Object describeTopic() throws Exception {
         TopicDescription described = topicDescription();
+        Observed.call("client.describe_topic", () -> shape(described));
         expect(described.partitions().size() == 3, described);
         for (TopicPartitionInfo partition : described.partitions()) {
             expect(partition.isr().contains(partition.leader()), described);
@@ -119,9 +134,23 @@ final class Administration {
         return null;
     }
 
+    private static Map<Integer, Object> shape(TopicDescription described) {
+        Map<Integer, Object> found = new TreeMap<>();
+        for (TopicPartitionInfo p : described.partitions())
+            found.put(p.partition(), Arrays.asList(p.leader().id(), ids(p.replicas()), ids(p.isr())));
+        return found;
+    }
+
+    private static List<Integer> ids(List<Node> nodes) {
+        List<Integer> ids = new ArrayList<>();
+        for (Node node : nodes) ids.add(node.id());
+        return ids;
+    }
+
     private Config configs(ConfigResource.Type type, String name) throws Exception {
         ConfigResource resource = new ConfigResource(type, name);
-        return admin.describeConfigs(Collections.singletonList(resource)).all().get().get(resource);
+        return Observed.call("client.describe_" + type.toString().toLowerCase() + "_configs", () ->
+            admin.describeConfigs(Collections.singletonList(resource)).all().get().get(resource));
     }
 
     private Object describeConfigs() throws Exception {
@@ -138,7 +167,8 @@ final class Administration {
         AlterConfigOp op = new AlterConfigOp(
             new ConfigEntry(name, value), value == null ? AlterConfigOp.OpType.DELETE : AlterConfigOp.OpType.SET);
         ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
-        admin.incrementalAlterConfigs(Collections.singletonMap(resource, Arrays.asList(op))).all().get();
+        Observed.call("client.alter_topic_config", () ->
+            admin.incrementalAlterConfigs(Collections.singletonMap(resource, Arrays.asList(op))).all().get());
     }
 
     private Object alterConfigs() throws Exception {
@@ -158,20 +188,21 @@ final class Administration {
     Object deleteRecords(IntToLongFunction earliest) throws Exception {
         TopicPartition first = new TopicPartition(topic, 0);
         Map<TopicPartition, RecordsToDelete> before = Collections.singletonMap(first, RecordsToDelete.beforeOffset(5));
-        long low = admin.deleteRecords(before).lowWatermarks().get(first).get().lowWatermark();
+        long low = Observed.call("client.delete_records", () ->
+            admin.deleteRecords(before).lowWatermarks().get(first).get().lowWatermark());
         expect(low == 5 && earliest.applyAsLong(0) == 5, "low watermark " + low);
         return null;
     }
 
     Object deleteGroup(String group) throws Exception {
-        admin.deleteConsumerGroups(Collections.singletonList(group)).all().get();
+        Observed.call("client.delete_group", () -> admin.deleteConsumerGroups(Collections.singletonList(group)).all().get());
         expect(!listed(group), "still listed");
         return null;
     }
 
     Object deleteTopic() throws Exception {
-        admin.deleteTopics(Collections.singletonList(topic)).all().get();
-        until(() -> !admin.listTopics().names().get().contains(topic), () -> "still listed");
+        Observed.call("client.delete_topic", () -> admin.deleteTopics(Collections.singletonList(topic)).all().get());
+        until(() -> !names().contains(topic), () -> "still listed");
         return null;
     }
 

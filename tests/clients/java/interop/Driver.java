@@ -17,11 +17,13 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -35,7 +37,7 @@ public final class Driver {
     private final String group;
     private final Records records;
     private final List<TopicPartition> partitions;
-    private final List<KafkaConsumer<byte[], byte[]>> members = new ArrayList<>();
+    private final List<Consumer<byte[], byte[]>> members = new ArrayList<>();
     private List<ConsumerRecord<byte[], byte[]>> read = new ArrayList<>();
 
     private Driver(String bootstrap, String topic, long baseMs) {
@@ -82,13 +84,13 @@ public final class Driver {
         properties.put("bootstrap.servers", bootstrap);
         properties.put("linger.ms", "20");
         for (int i = 0; i < settings.length; i += 2) properties.put(settings[i], settings[i + 1]);
-        try (KafkaProducer<byte[], byte[]> producer =
-                 new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer())) {
+        try (Producer<byte[], byte[]> producer =
+                 Observed.producer(new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer()))) {
             List<Future<RecordMetadata>> futures = new ArrayList<>();
             for (ProducerRecord<byte[], byte[]> record : batch) futures.add(producer.send(record));
             producer.flush();
             for (Future<RecordMetadata> future : futures)
-                expect(future.get(20, TimeUnit.SECONDS).offset() >= 0, "no offset");
+                expect(Observed.call("producer.send", () -> future.get(20, TimeUnit.SECONDS)).offset() >= 0, "no offset");
         }
         records.sent.addAll(batch);
         return null;
@@ -96,14 +98,15 @@ public final class Driver {
 
     // ---------------------------------------------------------------- reading
 
-    private KafkaConsumer<byte[], byte[]> consumer(String groupId) {
+    private Consumer<byte[], byte[]> consumer(String groupId) {
         Properties properties = new Properties();
         properties.put("bootstrap.servers", bootstrap);
         properties.put("auto.offset.reset", "earliest");
         properties.put("enable.auto.commit", "false");
         properties.put("heartbeat.interval.ms", "300");
         if (groupId != null) properties.put("group.id", groupId);
-        return new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        return Observed.consumer(
+            new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer()), groupId != null);
     }
 
     private void readAll() {
@@ -133,7 +136,7 @@ public final class Driver {
     }
 
     private Object consumeFromStart() throws Exception {
-        try (KafkaConsumer<byte[], byte[]> consumer = consumer(null)) {
+        try (Consumer<byte[], byte[]> consumer = consumer(null)) {
             consumer.assign(partitions);
             consumer.seekToBeginning(partitions);
             until(() -> {
@@ -147,7 +150,7 @@ public final class Driver {
     }
 
     private Object consumeByTimestamp() throws Exception {
-        try (KafkaConsumer<byte[], byte[]> consumer = consumer(null)) {
+        try (Consumer<byte[], byte[]> consumer = consumer(null)) {
             Map<TopicPartition, Long> moments = new HashMap<>();
             for (TopicPartition tp : partitions) moments.put(tp, records.timestampOf(75));
             for (Map.Entry<TopicPartition, OffsetAndTimestamp> found : consumer.offsetsForTimes(moments).entrySet()) {
@@ -166,7 +169,7 @@ public final class Driver {
     }
 
     private long earliest(int partition) {
-        try (KafkaConsumer<byte[], byte[]> consumer = consumer(null)) {
+        try (Consumer<byte[], byte[]> consumer = consumer(null)) {
             return consumer.beginningOffsets(partitions).get(partitions.get(partition));
         }
     }
@@ -205,14 +208,14 @@ public final class Driver {
 
 
     private void join() {
-        KafkaConsumer<byte[], byte[]> member = consumer(group);
+        Consumer<byte[], byte[]> member = consumer(group);
         member.subscribe(Collections.singletonList(topic));
         members.add(member);
     }
 
     private List<TreeSet<Integer>> pollAll() {
         List<TreeSet<Integer>> shares = new ArrayList<>();
-        for (KafkaConsumer<byte[], byte[]> member : members) {
+        for (Consumer<byte[], byte[]> member : members) {
             member.poll(Duration.ofMillis(100));
             TreeSet<Integer> share = new TreeSet<>();
             for (TopicPartition tp : member.assignment()) share.add(tp.partition());

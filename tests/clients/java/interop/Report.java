@@ -38,7 +38,7 @@ public final class Report {
         System.out.flush();
     }
 
-    private static String quoted(String text) {
+    static String quoted(String text) {
         StringBuilder out = new StringBuilder("\"");
         for (char c : text.toCharArray()) {
             if (c == '"' || c == '\\') out.append('\\').append(c);

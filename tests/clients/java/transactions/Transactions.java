@@ -4,6 +4,7 @@ import static interop.Report.expect;
 import static interop.Report.step;
 import static interop.Report.until;
 
+import interop.Observed;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -18,11 +19,13 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -43,7 +46,7 @@ public final class Transactions {
     private final String id;
     private final String group;
     private final List<String> seen = new ArrayList<>();
-    private KafkaProducer<String, String> producer;
+    private Producer<String, String> producer;
 
     private Transactions(String bootstrap, int brokers, String topic) {
         this.bootstrap = bootstrap;
@@ -71,21 +74,21 @@ public final class Transactions {
 
     // ---------------------------------------------------------------- clients
 
-    private KafkaProducer<String, String> plain(String... settings) {
+    private Producer<String, String> plain(String... settings) {
         Properties properties = new Properties();
         properties.put("bootstrap.servers", bootstrap);
         for (int i = 0; i < settings.length; i += 2) properties.put(settings[i], settings[i + 1]);
-        return new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer());
+        return Observed.producer(new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer()));
     }
 
-    private KafkaProducer<String, String> transactor(String transactionalId, int timeoutMs) {
-        KafkaProducer<String, String> made = plain("transactional.id", transactionalId,
+    private Producer<String, String> transactor(String transactionalId, int timeoutMs) {
+        Producer<String, String> made = plain("transactional.id", transactionalId,
             "transaction.timeout.ms", String.valueOf(timeoutMs), "max.block.ms", "20000");
         made.initTransactions();
         return made;
     }
 
-    private KafkaConsumer<String, String> consumer(String groupId, String isolation) {
+    private Consumer<String, String> consumer(String groupId, String isolation) {
         Properties properties = new Properties();
         properties.put("bootstrap.servers", bootstrap);
         properties.put("auto.offset.reset", "earliest");
@@ -95,7 +98,8 @@ public final class Transactions {
         properties.put("fetch.max.wait.ms", "50");
         properties.put("max.poll.records", "25");
         if (groupId != null) properties.put("group.id", groupId);
-        return new KafkaConsumer<>(properties, new StringDeserializer(), new StringDeserializer());
+        return Observed.consumer(
+            new KafkaConsumer<>(properties, new StringDeserializer(), new StringDeserializer()), groupId != null);
     }
 
     private static List<TopicPartition> partitions(String topic) {
@@ -103,23 +107,23 @@ public final class Transactions {
             new TopicPartition(topic, 0), new TopicPartition(topic, 1), new TopicPartition(topic, 2));
     }
 
-    private void send(KafkaProducer<String, String> with, String topic, String... values) throws Exception {
+    private void send(Producer<String, String> with, String topic, String... values) throws Exception {
         List<Future<RecordMetadata>> futures = new ArrayList<>();
         for (int i = 0; i < values.length; i++) futures.add(with.send(new ProducerRecord<>(topic, i % 3, null, values[i])));
         with.flush();
-        for (Future<RecordMetadata> future : futures) future.get(20, TimeUnit.SECONDS);
+        for (Future<RecordMetadata> future : futures) Observed.call("producer.send", () -> future.get(20, TimeUnit.SECONDS));
     }
 
     private static String[] values(String name) { return new String[] {name + "-0", name + "-1", name + "-2"}; }
 
-    private void transact(KafkaProducer<String, String> with, String name) throws Exception {
+    private void transact(Producer<String, String> with, String name) throws Exception {
         with.beginTransaction();
         send(with, out, values(name));
     }
 
     private List<String> read(String topic, int count, String isolation) throws Exception {
         List<String> read = new ArrayList<>();
-        try (KafkaConsumer<String, String> consumer = consumer(null, isolation)) {
+        try (Consumer<String, String> consumer = consumer(null, isolation)) {
             consumer.assign(partitions(topic));
             until(() -> {
                 boolean whole = read.size() >= count;
@@ -158,7 +162,7 @@ public final class Transactions {
         throw new IllegalStateException("nothing was refused");
     }
 
-    private void finish(KafkaProducer<String, String> late) throws Exception {
+    private void finish(Producer<String, String> late) throws Exception {
         send(late, out, "late");
         late.commitTransaction();
     }
@@ -176,7 +180,7 @@ public final class Transactions {
         }
         String[] numbers = new String[NUMBERED];
         for (int n = 0; n < NUMBERED; n++) numbers[n] = String.valueOf(n);
-        try (KafkaProducer<String, String> plain = plain()) {
+        try (Producer<String, String> plain = plain()) {
             send(plain, in, numbers);
         }
         producer = transactor(id, 30_000);
@@ -201,7 +205,7 @@ public final class Transactions {
 
     private Object isolation() throws Exception {
         transact(producer, "open");
-        try (KafkaProducer<String, String> plain = plain()) {
+        try (Producer<String, String> plain = plain()) {
             send(plain, out, values("after"));
         }
         committed();
@@ -211,7 +215,7 @@ public final class Transactions {
     }
 
     private Object fencing() throws Exception {
-        KafkaProducer<String, String> first = producer;
+        Producer<String, String> first = producer;
         transact(first, "fenced");
         producer = transactor(id, 30_000);
         Throwable told = refused(() -> finish(first));
@@ -226,7 +230,7 @@ public final class Transactions {
     private Object transform() throws Exception {
         Set<String> written = new HashSet<>();
         int turns = 0;
-        try (KafkaConsumer<String, String> source = consumer(group, "read_committed")) {
+        try (Consumer<String, String> source = consumer(group, "read_committed")) {
             source.subscribe(Collections.singletonList(in));
             while (written.size() < NUMBERED) {
                 List<ConsumerRecord<String, String>> batch = new ArrayList<>();
@@ -256,19 +260,19 @@ public final class Transactions {
         return turns + " transactions";
     }
 
-    private static void rewind(KafkaConsumer<String, String> source) {
+    private static void rewind(Consumer<String, String> source) {
         source.committed(source.assignment()).forEach((tp, offset) ->
             source.seek(tp, offset == null ? 0 : offset.offset()));
     }
 
     private Map<TopicPartition, OffsetAndMetadata> offsetsOf(String of) {
-        try (KafkaConsumer<String, String> consumer = consumer(of, "read_committed")) {
+        try (Consumer<String, String> consumer = consumer(of, "read_committed")) {
             return consumer.committed(new HashSet<>(partitions(in)));
         }
     }
 
-    private KafkaConsumer<String, String> member(String of) throws Exception {
-        KafkaConsumer<String, String> consumer = consumer(of, "read_committed");
+    private Consumer<String, String> member(String of) throws Exception {
+        Consumer<String, String> consumer = consumer(of, "read_committed");
         consumer.subscribe(Collections.singletonList(in));
         until(() -> !consumer.poll(Duration.ofMillis(100)).isEmpty(), () -> "nothing read");
         return consumer;
@@ -276,12 +280,12 @@ public final class Transactions {
 
     private Object zombie() throws Exception {
         String of = group + "-zombie";
-        KafkaConsumer<String, String> former = member(of);
+        Consumer<String, String> former = member(of);
         ConsumerGroupMetadata before = former.groupMetadata();
         former.close();
         Throwable told;
-        try (KafkaConsumer<String, String> heir = member(of);
-             KafkaProducer<String, String> mine = transactor(id + "-zombie", 30_000)) {
+        try (Consumer<String, String> heir = member(of);
+             Producer<String, String> mine = transactor(id + "-zombie", 30_000)) {
             expect(!heir.assignment().isEmpty(), "no partitions");
             transact(mine, "zombie");
             Map<TopicPartition, OffsetAndMetadata> offsets =
@@ -297,15 +301,15 @@ public final class Transactions {
     }
 
     private Object timeout() throws Exception {
-        KafkaProducer<String, String> late = transactor(id + "-late", 1000);
+        Producer<String, String> late = transactor(id + "-late", 1000);
         transact(late, "late");
-        try (KafkaProducer<String, String> plain = plain()) {
+        try (Producer<String, String> plain = plain()) {
             send(plain, out, values("waiting"));
         }
         committed("waiting");    // visible once the coordinator has aborted what was before it
         Throwable told = refused(() -> finish(late));
         late.close(Duration.ZERO);
-        try (KafkaProducer<String, String> heir = transactor(id + "-late", 30_000)) {
+        try (Producer<String, String> heir = transactor(id + "-late", 30_000)) {
             transact(heir, "recovered");
             heir.commitTransaction();
         }

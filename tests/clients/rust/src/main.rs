@@ -13,7 +13,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use client::{read, say, Client, WAIT};
 use records::{of_step, Headers, Record, CODECS};
-use report::{expect, step, until};
+use report::{expect, step, until, Observed};
 
 struct Script {
     client: Client,
@@ -46,12 +46,12 @@ fn main() {
 impl Script {
     fn begin(&mut self) {
         step("list_topics", || {
-            let topics = self.client.topics()?;
+            let topics = self.client.topics().told("client.list_topics")?;
             expect(!topics.contains(&self.client.topic), &topics)?;
             Ok(format!("{} topics", topics.len()))
         });
         step("create_topic", || {
-            self.client.create_topic(self.brokers.min(3) as i32)?;
+            self.client.create_topic(self.brokers.min(3) as i32).told("client.create_topic")?;
             until(
                 || Ok(self.topic()?.filter(|topic| topic.len() == 3 && topic.values().all(|(leader, ..)| *leader > 0))),
                 "no leaders",
@@ -62,7 +62,7 @@ impl Script {
             let records = of_step(self.base_ms, name);
             step(&format!("produce_{name}"), || {
                 let codec = if CODECS.contains(name) { name } else { "none" };
-                self.client.produce(&records, codec, *name == "idempotent")?;
+                self.client.produce(&records, codec, *name == "idempotent").told("client.produce")?;
                 self.sent.extend(records);
                 Ok(String::new())
             });
@@ -82,16 +82,20 @@ impl Script {
     fn consume(&mut self) {
         step("consume_from_start", || {
             let consumer = self.client.reader()?;
+            let mut plain = BTreeSet::new();
             consumer.assign(&self.client.partitions(|_| Offset::Beginning)?).map_err(say)?;
             until(
                 || {
                     if let Some(message) = consumer.poll(Duration::from_millis(100)) {
-                        self.read.push(read(&message.map_err(say)?).1);
+                        let (offset, record) = read(&message.map_err(say)?);
+                        plain.insert((record.partition, offset, record.plain(offset)));
+                        self.read.push(record);
                     }
                     Ok((self.read.len() >= self.sent.len()).then_some(()))
                 },
                 "not all records",
             )?;
+            Ok(plain).told("consumer.read")?;
             let of = |records: &[Record], p: i32| -> Vec<_> {
                 let mine = records.iter().filter(|r| r.partition == p);
                 mine.map(|r| (r.key.clone(), r.value.clone())).collect()
@@ -124,14 +128,15 @@ impl Script {
             let moment = self.base_ms + 75_000;
             let consumer = self.client.reader()?;
             let wish = self.client.partitions(|_| Offset::Offset(moment))?;
-            let found = consumer.offsets_for_times(wish, WAIT).map_err(say)?;
+            let found = consumer.offsets_for_times(wish, WAIT).map_err(say).told("consumer.offsets_for_times")?;
             for element in found.elements() {
                 expect(element.offset() == Offset::Offset(25), &found)?;
                 let mut one = TopicPartitionList::new();
                 one.add_partition_offset(&self.client.topic, element.partition(), element.offset()).map_err(say)?;
                 consumer.assign(&one).map_err(say)?;
                 let message = consumer.poll(WAIT).ok_or("nothing read")?.map_err(say)?;
-                let first = read(&message).1;
+                let (offset, first) = read(&message);
+                Ok(first.plain(offset)).told("consumer.read_at")?;
                 expect(first.timestamp_ms == moment + 1000 * i64::from(first.partition), &first)?;
             }
             Ok(String::new())
@@ -183,9 +188,9 @@ impl Script {
         step("commit", || {
             let offsets = self.client.partitions(|p| Offset::Offset(10 + i64::from(p)))?;
             let member = self.members.first().ok_or("no member")?;
-            member.commit(&offsets, CommitMode::Sync).map_err(say)?;
-            let committed =
-                member.committed_offsets(self.client.partitions(|_| Offset::Invalid)?, WAIT).map_err(say)?;
+            member.commit(&offsets, CommitMode::Sync).map_err(say).told("member.commit")?;
+            let wish = self.client.partitions(|_| Offset::Invalid)?;
+            let committed = member.committed_offsets(wish, WAIT).map_err(say).told("member.committed")?;
             for element in committed.elements() {
                 expect(element.offset() == Offset::Offset(10 + i64::from(element.partition())), &committed)?;
             }
@@ -206,6 +211,7 @@ impl Script {
                 },
                 "not all partitions are read",
             )?;
+            Ok(&first).told("member.read")?;
             expect(first == BTreeMap::from([(0, 10), (1, 11), (2, 12)]), &first)?;
             Ok(String::new())
         });
@@ -218,14 +224,22 @@ impl Script {
         Ok(told.groups().iter().map(|g| (g.name().into(), g.state().into(), g.members().len())).collect())
     }
 
+    fn configs(&self) -> Result<BTreeMap<String, String>, String> {
+        self.client.configs(ResourceSpecifier::Topic(&self.client.topic)).told("client.describe_topic_configs")
+    }
+
+    fn alter(&self, settings: &[(&str, &str)]) -> Result<(), String> {
+        self.client.alter_configs(settings).told("client.alter_topic_config")
+    }
+
     fn describe(&mut self) {
         step("list_groups", || {
-            let groups = self.group_of(None)?;
+            let groups = self.group_of(None).told("client.list_groups")?;
             expect(groups.iter().any(|(name, ..)| *name == self.group), &groups)?;
             Ok(String::new())
         });
         step("describe_group", || {
-            let groups = self.group_of(Some(&self.group))?;
+            let groups = self.group_of(Some(&self.group)).told("client.describe_group")?;
             expect(groups.iter().any(|(_, state, members)| state == "Stable" && *members == 1), &groups)?;
             Ok(String::new())
         });
@@ -240,6 +254,8 @@ impl Script {
         });
         step("describe_topic", || {
             let topic = self.topic()?.ok_or("not listed")?;
+            let shape: Vec<_> = topic.values().map(|(_, replicas, isr)| (replicas.len(), isr.len())).collect();
+            Ok(shape).told("client.describe_topic")?;
             for (leader, replicas, isr) in topic.values() {
                 let (replicas, in_sync): (BTreeSet<_>, BTreeSet<_>) = (replicas.iter().collect(), isr.iter().collect());
                 expect(replicas == in_sync && replicas.len() == self.brokers.min(3) && isr.contains(leader), &topic)?;
@@ -248,9 +264,9 @@ impl Script {
             Ok(String::new())
         });
         step("describe_configs", || {
-            let topic = self.client.configs(ResourceSpecifier::Topic(&self.client.topic))?;
+            let topic = self.configs()?;
             expect(topic["cleanup.policy"] == "delete" && topic["retention.ms"] == "604800000", &topic)?;
-            let broker = self.client.configs(ResourceSpecifier::Broker(1))?;
+            let broker = self.client.configs(ResourceSpecifier::Broker(1)).told("client.describe_broker_configs")?;
             expect(broker["log.retention.hours"] == "168", &broker)?;
             Ok(format!("{} of the topic, {} of the broker", topic.len(), broker.len()))
         });
@@ -258,15 +274,15 @@ impl Script {
             let seen = |retention: &str| {
                 until(
                     || {
-                        let topic = self.client.configs(ResourceSpecifier::Topic(&self.client.topic))?;
+                        let topic = self.configs()?;
                         Ok((topic["retention.ms"] == retention && topic["max.message.bytes"] == "100000").then_some(()))
                     },
                     "not seen",
                 )
             };
-            self.client.alter_configs(&[("retention.ms", "3600000"), ("max.message.bytes", "100000")])?;
+            self.alter(&[("retention.ms", "3600000"), ("max.message.bytes", "100000")])?;
             seen("3600000")?;
-            self.client.alter_configs(&[("max.message.bytes", "100000")])?;
+            self.alter(&[("max.message.bytes", "100000")])?;
             seen("604800000")?;
             Ok(String::new())
         });
@@ -274,21 +290,22 @@ impl Script {
 
     fn end(&mut self) {
         step("delete_records", || {
-            let low = self.client.delete_records(0, 5)?;
-            let (earliest, _) = self.client.reader()?.fetch_watermarks(&self.client.topic, 0, WAIT).map_err(say)?;
+            let low = self.client.delete_records(0, 5).told("client.delete_records")?;
+            let found = self.client.reader()?.fetch_watermarks(&self.client.topic, 0, WAIT).map_err(say);
+            let (earliest, _) = found.told("consumer.watermarks")?;
             expect(low == 5 && earliest == 5, (low, earliest))?;
             Ok(String::new())
         });
         step("delete_group", || {
             self.members.clear();
-            self.client.delete_group(&self.group)?;
-            let groups = self.group_of(None)?;
+            self.client.delete_group(&self.group).told("client.delete_group")?;
+            let groups = self.group_of(None).told("client.list_groups")?;
             expect(!groups.iter().any(|(name, ..)| *name == self.group), &groups)?;
             Ok(String::new())
         });
         step("delete_topic", || {
-            self.client.delete_topic()?;
-            until(|| Ok((!self.client.topics()?.contains(&self.client.topic)).then_some(())), "still listed")?;
+            self.client.delete_topic().told("client.delete_topic")?;
+            until(|| Ok((!self.client.topics().told("client.list_topics")?.contains(&self.client.topic)).then_some(())), "still listed")?;
             Ok(String::new())
         });
     }

@@ -13,6 +13,16 @@ pub struct Record {
     pub headers: Headers,
 }
 
+impl Record {
+    /// Where it was and what it holds, as text.
+    pub fn plain(&self, offset: i64) -> String {
+        let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|b| String::from_utf8_lossy(b).into_owned());
+        let headers: Vec<_> = self.headers.iter().map(|(name, value)| (name, text(value))).collect();
+        let (key, value) = (text(&self.key), text(&self.value));
+        format!("{}@{offset} {} {key:?} {value:?} {headers:?}", self.partition, self.timestamp_ms)
+    }
+}
+
 pub fn record(base_ms: i64, number: i32, key: Option<String>, value: Option<String>, headers: Headers) -> Record {
     Record {
         partition: number % 3,

@@ -16,6 +16,25 @@ pub fn step(name: &str, work: impl FnOnce() -> Told) {
     );
 }
 
+/// With OBSERVE in the environment, what a call gave or refused is printed as a line of JSON, for
+/// tests/differential/clients.py.
+pub trait Observed {
+    fn told(self, call: &str) -> Self;
+}
+
+impl<T: std::fmt::Debug> Observed for Result<T, String> {
+    fn told(self, call: &str) -> Self {
+        if std::env::var_os("OBSERVE").is_some() {
+            let what = match &self {
+                Ok(value) => format!("\"returned\": \"{}\"", escaped(&format!("{value:?}"))),
+                Err(error) => format!("\"raised\": \"error\", \"told\": \"{}\"", escaped(error)),
+            };
+            println!("{{\"call\": \"{call}\", {what}}}");
+        }
+        self
+    }
+}
+
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
