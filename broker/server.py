@@ -56,6 +56,7 @@ class BrokerServer:
         self.connections: Connections[ClientConnection] = Connections(settings, clock, most)
         self.refusals = Refusals(clock)
         self.paused = False
+        self._waiting: list[Waiter] = []  # other brokers, whom a paused one leaves without an answer
         self.scratch = bytearray(SCRATCH_BYTES)  # of all connections: a transport fills and reports it in one step
         self._servers: list[asyncio.Server] = []
         self._count = 0
@@ -94,6 +95,7 @@ class BrokerServer:
 
     def close(self, *, reset: bool = False) -> None:
         """Close everything, orderly or with a TCP reset."""
+        self._let_go()
         self.stop_listening()
         self.connections.close(reset=reset)
         self.refusals.close()
@@ -115,9 +117,21 @@ class BrokerServer:
         for connection in self.connections.open:
             connection.stop_reading()
 
+    async def wait_for_resumption(self, deadline_ms: int) -> None:
+        """As another broker that has asked a paused one: until it reads again, is gone, or time is up."""
+        waiter = Waiter()
+        self._waiting.append(waiter)
+        await waiter.wait(self.clock, deadline_ms)
+
+    def _let_go(self) -> None:
+        for waiter in self._waiting:
+            waiter.wake()
+        self._waiting.clear()
+
     def resume(self) -> None:
         """Read again."""
         self.paused = False
+        self._let_go()
         for connection in self.connections.open:
             connection.go_on_reading()
 

@@ -199,7 +199,7 @@ async def _ask(
     """One AddPartitionsToTxn to the coordinator, without the wire between: all brokers are in this process."""
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    runtime = _coordinator(transactional_id, ctx)
+    runtime = await _coordinator(transactional_id, ctx)
     if mode is Mode.VERIFY:
         runtime.check_active()
         return runtime.machine.verify_partitions(transactional_id, producer, places)
@@ -211,12 +211,15 @@ async def _ask(
     return dict.fromkeys(places, ErrorCode.NONE)
 
 
-def _coordinator(transactional_id: str, ctx: RequestContext) -> "Runtime[TransactionMachine]":
+async def _coordinator(transactional_id: str, ctx: RequestContext) -> "Runtime[TransactionMachine]":
     index = ctx.node.coordinating_partition(TRANSACTION_TOPIC, transactional_id)
     found = ctx.cluster.image.partition(TRANSACTION_TOPIC, index)
     if found is None or found.leader == NO_LEADER:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     node = ctx.cluster.nodes.get(found.leader)
+    if node is not None and node.up and node.server is not None and node.server.paused:
+        # It hangs, so the question lies there until it goes on, or for as long as a request between brokers may take.
+        await node.server.wait_for_resumption(ctx.now_ms + ctx.node.settings.int("request.timeout.ms"))
     if node is None or node.silent:
         raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
     return node.transactions_for(transactional_id)

@@ -45,6 +45,7 @@ class KafkaCluster:
         ports = free_ports(brokers + 1)
         self.addresses = tuple(f"127.0.0.1:{port}" for port in ports[:brokers])
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._paused: set[int] = set()
         for node in range(1, brokers + 1):
             data = data_dir or folder / f"data-{node}"
             lines = _properties(node, ports[node - 1], ports[-1], min(brokers, 3), data) | QUICK | dict(settings or {})
@@ -68,8 +69,8 @@ class KafkaCluster:
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The addresses of those that run."""
-        return tuple(self.addresses[node - 1] for node in sorted(self._processes))
+        """The addresses of those that run, and are not paused."""
+        return tuple(self.addresses[node - 1] for node in sorted(self._processes.keys() - self._paused))
 
     @property
     def log(self) -> Path:
@@ -84,6 +85,8 @@ class KafkaCluster:
                     command = [*_java(HEAP_MB), "kafka.Kafka", str(self._file(node))]
                     self._processes[node] = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         for node, process in self._processes.items():
+            if node in self._paused:
+                continue
             wait_until(lambda node=node: self._is_ready(node), PATIENCE_S, process, self.log)  # type: ignore[misc]
 
     def _is_ready(self, node: int) -> bool:
@@ -102,15 +105,29 @@ class KafkaCluster:
         for node in [broker] if broker is not None else sorted(self._processes, reverse=True):
             process = self._processes.pop(node, None)
             if process is not None:
+                if node in self._paused:
+                    self._paused.remove(node)
+                    process.send_signal(signal.SIGCONT)
                 process.send_signal(signal.SIGTERM if clean else signal.SIGKILL)
                 process.wait(PATIENCE_S)
+
+    def pause(self, broker: int) -> None:
+        """Let a broker stand still as it is: its connections stay, and nobody is answered."""
+        self._paused.add(broker)
+        self._processes[broker].send_signal(signal.SIGSTOP)
+
+    def resume(self, broker: int) -> None:
+        """Let it go on."""
+        if broker in self._paused:
+            self._paused.remove(broker)
+            self._processes[broker].send_signal(signal.SIGCONT)
 
     def missed(self, broker: int) -> bool:
         """Wait until nobody tells of a broker that is down; whether it came to that."""
         deadline = time.monotonic() + PATIENCE_S
         pause = threading.Event()
         while time.monotonic() < deadline:
-            for node in self._processes:
+            for node in self._processes.keys() - self._paused:
                 side = Side(self.addresses[node - 1])
                 found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
                 side.close()

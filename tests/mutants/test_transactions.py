@@ -14,7 +14,7 @@ from protocol.log_records import transaction as log_records
 from storage.partition_log import PartitionLog
 from storage.producer_state import ProducerStates, _find_duplicate
 from storage.verification import Verifications
-from tests.coordination.transaction import test_append_errors, test_recovery, test_scans
+from tests.coordination.transaction import test_recovery, test_scans
 from tests.mutants.mutant import Mutant, passes
 from tests.scenarios.transactions import (
     test_add,
@@ -48,9 +48,9 @@ async def ended_by_a_zombie() -> None:
     await test_end.test_E1_06_strangers_and_zombies(version=1)
 
 
-async def overflow_across_a_restart() -> None:
-    """E2-11."""
-    await test_end.test_E2_11_the_rotation_survives_the_coordinator(held=True)
+async def overtaken_by_a_marker() -> None:
+    """VER-11."""
+    await test_verification.test_VER_11_a_marker_overtakes_the_append(overtaken=True)
 
 
 MUTANTS = [
@@ -149,7 +149,7 @@ MUTANTS = [
         log_records._tags,
         "record.next_producer_id != NO_PRODUCER_ID",
         "False",
-        overflow_across_a_restart,
+        test_end.test_E2_11_the_rotation_survives_the_coordinator_before_the_markers,
     ),
     Mutant(
         "the markers of a rotation have the new id",
@@ -221,7 +221,7 @@ MUTANTS = [
         Transitions.fenced,
         "old.producer_epoch if keep_epoch else",
         "",
-        test_append_errors.test_a_refused_fence_shuts_the_old_producer_out_at_once_and_bumps_once,
+        test_init.test_a_refused_fence_bumps_once,
     ),
     # --- partitions and verification
     Mutant(
@@ -257,7 +257,7 @@ MUTANTS = [
         Verifications.ended,
         "del self._entries[producer_id]",
         "pass",
-        test_verification.test_VER_11_a_marker_overtakes_the_append,
+        overtaken_by_a_marker,
     ),
     # --- sequences
     Mutant(

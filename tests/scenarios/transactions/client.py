@@ -27,6 +27,13 @@ from tests.scenarios.transactions import kafka_stage
 from tests.scenarios.transactions.partitions import BAR, FOO, LOG, Partitions, logged_in
 from tests.scenarios.transactions.stage import Stage, running
 
+APART = {"brokers": 2, "settings": {"broker.session.timeout.ms": 60_000}}
+"""Two brokers, of which one may be paused for a while without being given up."""
+QUICK_EXPIRY = {
+    "transactional.id.expiration.ms": 3_000,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 1_000,
+}
+"""Ids are forgotten while a real clock can be waited for."""
 Given = tuple[int, int, int]
 """Error code, producer id, epoch."""
 Parts = Mapping[str, Sequence[int]]
@@ -188,6 +195,14 @@ class Client(Partitions):
             if await self.coordinator(f"tx-{number}") == broker:
                 return f"tx-{number}"
         raise AssertionError
+
+    async def apart(self, topic: str = FOO, *, coordinator: int = 1, leader: int = 2) -> str:
+        """A transactional id of one broker, and a topic's first partition on another.
+
+        Its markers stay away while that one is paused.
+        """
+        await self.reassign(topic, 0, [leader])
+        return await self.coordinated_by(coordinator)
 
     async def move(self, name: str, broker: int) -> int:
         """Let another broker coordinate an id, by reassigning its partition of the log; the new leader epoch."""

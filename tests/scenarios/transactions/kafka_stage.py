@@ -127,11 +127,26 @@ class KafkaStage:
         """Without a word; nobody has noticed yet."""
         self.server.cluster.stop(broker, clean=False)
 
+    async def stop(self, broker: int) -> None:
+        """Stop a broker in good order: it hands over first."""
+        await asyncio.to_thread(self.server.cluster.stop, broker)
+        await asyncio.to_thread(self.server.cluster.missed, broker)
+
     async def start(self, broker: int) -> None:
         """Start a broker that is down; returns when it has caught up."""
         await asyncio.to_thread(self.server.cluster.start, broker)
         await asyncio.to_thread(ready.all_led, self.alive)
         await asyncio.to_thread(ready.followed, self.alive)
+
+    def pause(self, broker: int) -> None:
+        """Let a broker stand still; give it a session that lasts longer."""
+        self.server.cluster.pause(broker)
+
+    async def resume(self, broker: int) -> None:
+        """Let it go on; what waited for it has a second to come."""
+        self.server.cluster.resume(broker)
+        await asyncio.to_thread(pause, 1_000)
+        await asyncio.to_thread(ready.transactions_settled, self.alive)
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -215,9 +230,11 @@ class KafkaStage:
         await asyncio.to_thread(pause, 3_000)
 
     def close(self) -> None:
-        """Hang up everywhere."""
+        """Hang up everywhere; nobody stands still."""
         for wire in self._open:
             wire.close()
+        for broker in range(1, len(self.server.addresses) + 1):
+            self.server.cluster.resume(broker)
 
 
 @asynccontextmanager

@@ -103,9 +103,22 @@ class Stage:
         """Without a word; nobody has noticed yet."""
         self.cluster.lifecycle.kill(self.cluster.nodes[broker])
 
+    async def stop(self, broker: int) -> None:
+        """Stop a broker in good order: it hands over first."""
+        self.cluster.lifecycle.stop(self.cluster.nodes[broker])
+
     async def start(self, broker: int) -> None:
         """Start a broker that is down."""
         await self.cluster.lifecycle.start(self.cluster.nodes[broker])
+
+    def pause(self, broker: int) -> None:
+        """Let a broker stand still."""
+        self.cluster.lifecycle.pause(self.cluster.nodes[broker])
+
+    async def resume(self, broker: int) -> None:
+        """Let it go on; what waited for it is tried again."""
+        self.cluster.lifecycle.resume(self.cluster.nodes[broker])
+        await self.pass_time(1_000)
 
     def topic_names(self) -> set[str]:
         """Of all topics."""

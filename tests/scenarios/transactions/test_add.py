@@ -3,10 +3,9 @@
 import pytest
 
 from broker.coordination.transaction.transitions import TV0
-from broker.markers import Step
 from broker.node import partition_for
 from protocol.log_records.transaction import TransactionRecord
-from tests.scenarios.transactions.client import Client, on_cluster
+from tests.scenarios.transactions.client import APART, Client, on_cluster
 from tests.scenarios.transactions.partitions import BAR, FOO, OFFSETS
 
 
@@ -66,19 +65,19 @@ async def test_ADD_08_strangers_and_zombies(c: Client, version: int) -> None:
     assert (await c.state())[0] == "Empty"
 
 
-@on_cluster()
+@on_cluster(**APART)
 async def test_ADD_09_10_before_the_markers_are_written(c: Client) -> None:
     """51, also for a stranger; then the same epoch begins the next transaction (before KIP-890)."""
-    producer = await c.new()
-    await c.add(producer, {FOO: [0]})
-    c.cluster.markers.holds.hold("tx", Step.PREPARE)
-    assert (await c.end(producer, v=4))[0] == 0
-    assert await c.add(producer, {FOO: [0]}) == {(FOO, 0): 51}
-    assert await c.add((producer[0] + 7, 0), {FOO: [0]}) == {(FOO, 0): 51}
-    assert await c.add_offsets(producer) == 51
-    c.cluster.markers.holds.release("tx")
-    await c.settle()
-    assert await c.add(producer, {FOO: [0]}) == {(FOO, 0): 0}
+    name = await c.apart()
+    producer = await c.new(name)
+    await c.add(producer, {FOO: [0]}, name)
+    c.stage.pause(2)
+    assert (await c.end(producer, name=name, v=4))[0] == 0
+    assert await c.add(producer, {FOO: [0]}, name) == {(FOO, 0): 51}
+    assert await c.add((producer[0] + 7, 0), {FOO: [0]}, name) == {(FOO, 0): 51}
+    assert await c.add_offsets(producer, name=name) == 51
+    await c.stage.resume(2)
+    assert await c.add(producer, {FOO: [0]}, name) == {(FOO, 0): 0}
 
 
 @on_cluster()

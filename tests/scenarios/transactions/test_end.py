@@ -2,27 +2,26 @@
 
 import pytest
 
-from broker.markers import Step
 from protocol.apis import ApiKey
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from tests.scenarios.transactions.client import Client, Given, on_cluster
+from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, Given, on_cluster
 from tests.scenarios.transactions.partitions import BAR, COMMITTED, FOO, code
 
 NOBODY = (-1, -1)
 
 
-async def older(c: Client) -> tuple[int, int]:
+async def older(c: Client, name: str = "tx") -> tuple[int, int]:
     """An older client with a record in its open transaction: AddPartitionsToTxn, Produce v11."""
-    producer = await c.new()
-    await c.add(producer, {FOO: [0]})
-    await c.sent(values=[b"a"], producer=producer, sequence=0, name="tx", v=11)
+    producer = await c.new(name)
+    await c.add(producer, {FOO: [0]}, name)
+    await c.sent(values=[b"a"], producer=producer, sequence=0, name=name, v=11)
     return producer
 
 
-async def newer(c: Client) -> tuple[int, int]:
+async def newer(c: Client, name: str = "tx") -> tuple[int, int]:
     """A newer client with a record in its open transaction: Produce v12."""
-    producer = await c.new()
-    await c.sent(values=[b"a"], producer=producer, sequence=0, name="tx")
+    producer = await c.new(name)
+    await c.sent(values=[b"a"], producer=producer, sequence=0, name=name)
     return producer
 
 
@@ -57,16 +56,19 @@ async def test_E1_04_nothing_to_end(c: Client, version: int) -> None:
     assert [(await c.end(producer, commit, v=version))[0] for commit in (True, False)] == [48, 48]
 
 
-@on_cluster()
+@on_cluster(**APART)
 async def test_E1_05_before_the_markers_are_written(c: Client) -> None:
     """51 for both; who is fenced or unknown hears that."""
-    producer = await older(c)
-    c.cluster.markers.holds.hold("tx", Step.PREPARE)
-    assert (await c.end(producer, v=4))[0] == 0
-    assert [(await c.end(producer, commit, v=4))[0] for commit in (True, False)] == [51, 51]
-    assert (await c.end((producer[0] + 1, 0), v=4))[0] == 49
-    assert (await c.end((producer[0], 1), v=4))[0] == 90
-    assert await c.markers() == []
+    name = await c.apart()
+    producer = await older(c, name)
+    c.stage.pause(2)
+    assert (await c.end(producer, name=name, v=4))[0] == 0
+    assert [(await c.end(producer, commit, name, v=4))[0] for commit in (True, False)] == [51, 51]
+    assert (await c.end((producer[0] + 1, 0), name=name, v=4))[0] == 49
+    assert (await c.end((producer[0], 1), name=name, v=4))[0] == 90
+    assert (await c.state(name))[0] == "PrepareCommit"
+    await c.stage.resume(2)
+    assert await c.end(producer, name=name, v=4) == (0, *NOBODY)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -136,10 +138,16 @@ async def test_E2_08_no_commit_after_an_abort(c: Client) -> None:
     assert [(await c.end((producer_id, epoch)))[0] for epoch in (1, 0)] == [48, 48]
 
 
+async def overflowing(c: Client, name: str = "tx") -> int:
+    """A transaction at the last epoch: its producer id."""
+    producer_id, _ = await c.at_epoch(32766, name)
+    await c.sent(values=[b"a"], producer=(producer_id, 32766), sequence=0, name=name)
+    return producer_id
+
+
 async def overflown(c: Client) -> tuple[int, Given]:
     """A commit at the last epoch: the old producer id, and the answer."""
-    producer_id, _ = await c.at_epoch(32766)
-    await c.sent(values=[b"a"], producer=(producer_id, 32766), sequence=0, name="tx")
+    producer_id = await overflowing(c)
     return producer_id, await c.end((producer_id, 32766))
 
 
@@ -158,39 +166,51 @@ async def test_E2_09_10_the_last_epoch(c: Client) -> None:
     assert await c.finish((fresh, 0)) == (fresh, 1)
 
 
-@pytest.mark.parametrize("held", [False, True])
 @on_cluster()
-async def test_E2_11_the_rotation_survives_the_coordinator(c: Client, held: bool) -> None:
-    """Lost before or after the markers were written."""
-    if held:
-        c.cluster.markers.holds.hold("tx", Step.PREPARE)
+async def test_E2_11_the_rotation_survives_the_coordinator(c: Client) -> None:
+    """Lost after the markers were written."""
     old, (_, fresh, _) = await overflown(c)
     await c.settle()
-    assert (await c.markers() == []) is held
-    c.cluster.markers.holds.clear()
     await c.stage.restart()
     c.hang_up()
-    await c.settle()
     assert await c.end((old, 32766)) == (0, fresh, 0)
     assert (await c.end((old, 32766), False))[0] == 48
     assert await c.markers() == [(old, 32767, "COMMIT")]
 
 
-@on_cluster()
+@on_cluster(brokers=3, settings={"broker.session.timeout.ms": 20_000})
+async def test_E2_11_the_rotation_survives_the_coordinator_before_the_markers(c: Client) -> None:
+    """The next one finds the new producer id in the log, and writes the markers."""
+    name = await c.apart(coordinator=2, leader=3)
+    old = await overflowing(c, name)
+    c.stage.pause(3)
+    error, fresh, epoch = await c.end((old, 32766), name=name)
+    assert (error, epoch) == (0, 0)
+    await c.move(name, 1)
+    assert (await c.state(name))[0] == "PrepareCommit"
+    await c.stage.resume(3)
+    assert await c.state(name) == ("CompleteCommit", fresh, 0)
+    assert await c.end((old, 32766), name=name) == (0, fresh, 0)
+    assert (await c.end((old, 32766), False, name))[0] == 48
+    assert (old, 32767, "COMMIT") in await c.markers()
+
+
+@on_cluster(**APART)
 async def test_E2_12_before_the_markers_are_written(c: Client) -> None:
     """51 for the retry, for the next transaction's partitions, and for its first batch."""
-    producer_id, _ = await newer(c)
-    c.cluster.markers.holds.hold("tx", Step.MARKERS)
-    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
-    assert await c.end((producer_id, 0)) == (51, *NOBODY)
-    assert await c.add((producer_id, 1), {BAR: [0]}) == {(BAR, 0): 51}
+    await c.reassign(BAR, 0, [1])
+    name = await c.apart()
+    producer_id, _ = await newer(c, name)
+    c.stage.pause(2)
+    assert await c.end((producer_id, 0), name=name) == (0, producer_id, 1)
+    assert await c.end((producer_id, 0), name=name) == (51, *NOBODY)
+    assert await c.add((producer_id, 1), {BAR: [0]}, name) == {(BAR, 0): 51}
     c.stage.clock.thaw()
-    assert code(await c.produce(BAR, producer=(producer_id, 1), sequence=0, name="tx")) == 51
+    assert code(await c.produce(BAR, producer=(producer_id, 1), sequence=0, name=name)) == 51
     c.stage.clock.freeze()
-    c.cluster.markers.holds.release("tx")
-    await c.settle()
-    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
-    assert await c.sent(BAR, producer=(producer_id, 1), sequence=0, name="tx") == 0
+    await c.stage.resume(2)
+    assert await c.end((producer_id, 0), name=name) == (0, producer_id, 1)
+    assert await c.sent(BAR, producer=(producer_id, 1), sequence=0, name=name) == 0
 
 
 @on_cluster()
@@ -268,13 +288,13 @@ async def test_TMO_05_work_does_not_extend_the_timeout(c: Client) -> None:
     assert (await c.state())[0] == "CompleteAbort"
 
 
-@on_cluster(settings={"transactional.id.expiration.ms": 60_000, "transaction.max.timeout.ms": 86_400_000})
+@on_cluster(settings={**QUICK_EXPIRY, "transaction.max.timeout.ms": 86_400_000})
 async def test_EXP_01_02_an_id_that_nobody_uses(c: Client) -> None:
     """A tombstone in the log and nothing known; an open one stays."""
     producer = await c.new()
     other = await c.new("other", timeout_ms=86_400_000)
     await c.add(other, {FOO: [0]}, "other")
-    await c.stage.pass_time(3_600_000)
+    await c.stage.pass_time(6_000)
     assert type((await c.log())[-1]).__name__ == "TransactionTombstone"
     assert (await c.describe()).error_code == 105
     assert await c.add(producer, {FOO: [0]}) == {(FOO, 0): 49}
@@ -298,21 +318,21 @@ async def test_LOAD_01_an_open_transaction_survives_a_restart(c: Client, clean: 
     assert (await c.read(isolation=COMMITTED)).values == [b"a", b"b"]
 
 
-@on_cluster(brokers=2)
+@on_cluster(**APART | {"brokers": 3})
 async def test_LOAD_02_the_next_coordinator_writes_the_markers(c: Client) -> None:
     """With its own epoch."""
-    producer_id, _ = await newer(c)
-    old = await c.coordinator("tx")
-    c.cluster.markers.holds.hold("tx", Step.PREPARE)
-    assert (await c.end((producer_id, 0)))[0] == 0
-    assert await c.markers() == []
-    c.cluster.markers.holds.clear()
-    epoch = await c.move("tx", 3 - old)
+    name = await c.apart(coordinator=2, leader=3)
+    producer_id, _ = await newer(c, name)
+    c.stage.pause(3)
+    assert (await c.end((producer_id, 0), name=name))[0] == 0
+    epoch = await c.move(name, 1)
     await c.settle()
-    assert await c.state() == ("CompleteCommit", producer_id, 1)
-    assert await c.markers() == [(producer_id, 1, "COMMIT")]
+    assert await c.state(name) == ("PrepareCommit", producer_id, 1)
+    await c.stage.resume(3)
+    assert await c.state(name) == ("CompleteCommit", producer_id, 1)
+    assert (producer_id, 1, "COMMIT") in await c.markers()
     assert (await c.producers())[producer_id].coordinator_epoch == epoch > 0
-    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    assert await c.end((producer_id, 0), name=name) == (0, producer_id, 1)
 
 
 @on_cluster()

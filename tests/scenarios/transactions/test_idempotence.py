@@ -121,24 +121,24 @@ async def test_DUP_06_after_a_restart_one_is_remembered(c: Client) -> None:
     assert [await outcome(c, p, 3), await outcome(c, p, 0), await outcome(c, p, 6)] == [3, -45, 6]
 
 
-@on_cluster(settings={"producer.id.expiration.ms": 60_000})
+@on_cluster(settings={"producer.id.expiration.ms": 3_000, "producer.id.expiration.check.interval.ms": 1_000})
 async def test_RET_01_a_producer_is_forgotten(c: Client) -> None:
     """And may then begin anywhere."""
     p = await c.new(None)
     await c.sent(producer=p, sequence=0)
     assert await outcome(c, p, 50) == -45
-    await c.stage.pass_time(660_000)
+    await c.stage.pass_time(6_000)
     assert p[0] not in await c.producers()
     assert await outcome(c, p, 50) == 3
 
 
-@on_cluster()
+@on_cluster(settings={"producer.id.expiration.check.interval.ms": 1_000})
 async def test_RET_02_old_timestamps_are_forgotten_early(c: Client) -> None:
     """What counts is the records' time."""
     p = await c.new(None)
     old_ms = c.stage.clock.now_ms() - 86_400_000
     await c.sent(producer=p, sequence=0, at_ms=old_ms)
-    await c.stage.pass_time(600_000)
+    await c.stage.pass_time(3_000)
     assert await outcome(c, p, 50) == 3
 
 

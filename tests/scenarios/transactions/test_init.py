@@ -2,11 +2,10 @@
 
 import pytest
 
-from broker.markers import Step
 from protocol.apis import ApiKey
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.scenarios.transactions.client import Client, on_cluster
+from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, on_cluster
 from tests.scenarios.transactions.partitions import BAR, FOO, LOG
 
 NOBODY = (-1, -1)
@@ -181,25 +180,25 @@ async def test_IPI_21_a_retry_across_a_restart(c: Client) -> None:
     assert await c.init(producer=(producer_id, 1)) == (0, producer_id, 2)
 
 
-@on_cluster()
+@on_cluster(**APART)
 async def test_IPI_22_while_markers_are_held_everybody_waits(c: Client) -> None:
     """51 for every kind of call, until they are written."""
-    producer_id, _ = await c.new()
-    await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
-    c.cluster.markers.holds.hold("tx", Step.PREPARE)
-    assert await c.end((producer_id, 0)) == (0, producer_id, 1)
+    name = await c.apart()
+    producer_id, _ = await c.new(name)
+    await c.sent(producer=(producer_id, 0), sequence=0, name=name)
+    c.stage.pause(2)
+    assert await c.end((producer_id, 0), name=name) == (0, producer_id, 1)
     for expected in (NOBODY, (producer_id, 1), (producer_id, 0)):
-        assert await c.init(producer=expected) == (51, *NOBODY)
-    c.cluster.markers.holds.release("tx")
-    await c.settle()
-    assert await c.new() == (producer_id, 2)
+        assert await c.init(name, expected) == (51, *NOBODY)
+    await c.stage.resume(2)
+    assert await c.new(name) == (producer_id, 2)
 
 
-@on_cluster(settings={"transactional.id.expiration.ms": 60_000})
+@on_cluster(settings=QUICK_EXPIRY)
 async def test_IPI_23_an_expired_id_begins_anew(c: Client) -> None:
     """Whatever its producer believes."""
     producer_id, _ = await c.at_epoch(4)
-    await c.stage.pass_time(3_600_000)
+    await c.stage.pass_time(6_000)
     code, fresh, epoch = await c.init(producer=(producer_id, 4))
     assert (code, epoch) == (0, 0)
     assert fresh != producer_id
@@ -219,6 +218,27 @@ async def test_IPI_24_version_6_is_served_where_it_is_asked_for(c: Client) -> No
     assert await asked(False, True) == (35, *NOBODY)
     assert await asked(True, True) == (53, *NOBODY)
     assert (await asked(False, False))[0] == 0
+
+
+TWO_REPLICAS = {"transaction.state.log.replication.factor": 2, "transaction.state.log.min.isr": 2}
+
+
+@on_cluster(brokers=2, settings=TWO_REPLICAS, features={"transaction.version": 1})
+async def test_a_refused_fence_bumps_once(c: Client) -> None:
+    """The coordinator's log takes nothing: the old producer is out at once, the next attempt bumps no more."""
+    await c.reassign(FOO, 0, [1])
+    name = await c.coordinated_by(1)
+    producer_id, _ = producer = await c.new(name)
+    await c.add(producer, {FOO: [0]}, name)
+    await c.stage.stop(2)
+    assert await c.init(name) == (15, *NOBODY)
+    assert await c.add(producer, {FOO: [0]}, name) == {(FOO, 0): 90}
+    assert await c.init(name) == (15, *NOBODY)
+    await c.stage.start(2)
+    assert await c.init(name) == (51, *NOBODY)
+    await c.settle()
+    assert await c.state(name) == ("CompleteAbort", producer_id, 1)
+    assert await c.new(name) == (producer_id, 2)
 
 
 @on_cluster()
