@@ -57,10 +57,13 @@ class WatchedTransactions(TransactionMachine):
         to: Hashable,
         *,
         client: int = TV0,
+        pending_first: bool = True,
     ) -> Outcome:
         """See the machine."""
         try:
-            return super().add_partitions(name, producer, partitions, now_ms, to, client=client)
+            return super().add_partitions(
+                name, producer, partitions, now_ms, to, client=client, pending_first=pending_first
+            )
         except Refusal as refusal:
             self._timelines.refused(refusal)
             raise

@@ -7,6 +7,7 @@ import select
 import socket
 import struct
 from collections import deque
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -63,10 +64,17 @@ class Wire:
 
     def send(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> None:
         """Send a request and leave its answer, if there is to be one, for :meth:`answer`."""
+        self.send_bytes(self._numbered(key, version, request, answered=answered))
+
+    def send_together(self, requests: Sequence[tuple[ApiKey, int, Any]]) -> None:
+        """Send requests so that nothing comes between them, and leave their answers for :meth:`answer`."""
+        self.send_bytes(b"".join(self._numbered(*each) for each in requests))
+
+    def _numbered(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> bytes:
         self._count += 1
         if answered:
             self._asked.append((self._count, key, version))
-        self.send_bytes(encode_request(key, version, self._count, self.client_id, request))
+        return bytes(encode_request(key, version, self._count, self.client_id, request))
 
     def answer(self) -> Any:
         """The response to the oldest request that has none yet."""

@@ -7,6 +7,7 @@ from broker.chain import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.node import GROUP_TOPIC
+from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -24,9 +25,10 @@ async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOff
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     partition = ctx.node.coordinating_partition(GROUP_TOPIC, request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
     await ctx.node.transactions_for(name).ask(
         lambda machine, now_ms, to: machine.add_partitions(
-            name, producer, frozenset({(GROUP_TOPIC, partition)}), now_ms, to
+            name, producer, frozenset({(GROUP_TOPIC, partition)}), now_ms, to, pending_first=pending_first
         )
     )
     return AddOffsetsToTxnResponse()

@@ -10,6 +10,7 @@ from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.transitions import TV0, TV2
+from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -77,9 +78,10 @@ async def _asked(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext
         if transaction.verify_only:
             runtime.check_active()
             return runtime.machine.verify_partitions(name, producer, partitions)
+        pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
         await runtime.ask(
             lambda machine, now_ms, to: machine.add_partitions(
-                name, producer, frozenset(partitions), now_ms, to, client=client
+                name, producer, frozenset(partitions), now_ms, to, client=client, pending_first=pending_first
             )
         )
     except KafkaError as error:

@@ -70,6 +70,13 @@ class Behaviour(Enum):
             "v9) or ILLEGAL_GENERATION (TxnOffsetCommit); before, with ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID."
         ),
     )
+    PENDING_FIRST = (
+        "4.0",
+        (
+            "While the markers of a transaction are written, whoever adds partitions or a group to the next one hears "
+            "CONCURRENT_TRANSACTIONS (KIP-890); before, a wrong producer id or epoch is told first."
+        ),
+    )
     NO_OLD_MESSAGES = (
         "4.0",
         (

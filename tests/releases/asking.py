@@ -1,7 +1,7 @@
 """A client that asks a cluster of any release: each request in the newest version that both sides know."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -10,6 +10,7 @@ from protocol.codec import known_versions
 from protocol.errors import ErrorCode
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
@@ -43,6 +44,18 @@ _NUMBERS = count(time.time_ns())
 
 class Absent(Exception):
     """The cluster has no such API, or none of the versions that are wanted."""
+
+
+def adding(transactional_id: str, producer_id: int, producer_epoch: int, topic: str) -> AddPartitionsToTxnRequest:
+    """AddPartitionsToTxn of the topic's partition 0."""
+    topics = [AddPartitionsToTxnTopic(topic, [0])]
+    transaction = AddPartitionsToTxnTransaction(transactional_id, producer_id, producer_epoch, topics=topics)
+    return AddPartitionsToTxnRequest(transactions=[transaction])
+
+
+def added(answer: AddPartitionsToTxnResponse) -> ErrorCode:
+    """What became of it."""
+    return answer.results_by_transaction[0].topic_results[0].results_by_partition[0].partition_error_code
 
 
 class Client:
@@ -116,17 +129,14 @@ class Client:
 
     def add(self, transactional_id: str, producer: Any, topic: str) -> ErrorCode:
         """Add partition 0 of the topic to the transaction."""
-        added = [AddPartitionsToTxnTopic(topic, [0])]
-        ids = (producer.producer_id, producer.producer_epoch)
-        transaction = AddPartitionsToTxnTransaction(transactional_id, *ids, topics=added)
-        request = AddPartitionsToTxnRequest(transactions=[transaction])
-        answer = self.settled(
-            lambda: self.ask(ApiKey.ADD_PARTITIONS_TO_TXN, request),
-            lambda found: found.results_by_transaction[0].topic_results[0].results_by_partition[0].partition_error_code,
-        )
-        code = answer.results_by_transaction[0].topic_results[0].results_by_partition[0].partition_error_code
-        assert isinstance(code, ErrorCode)
-        return code
+        request = adding(transactional_id, producer.producer_id, producer.producer_epoch, topic)
+        answer = self.settled(lambda: self.ask(ApiKey.ADD_PARTITIONS_TO_TXN, request), added)
+        return added(answer)
+
+    def ask_together(self, requests: Sequence[tuple[ApiKey, Any, int]]) -> list[Any]:
+        """The answers to requests that come at once: each with its API and the newest version that is wanted."""
+        self.wire.send_together([(key, self.version(key, at_most), request) for key, request, at_most in requests])
+        return [self.wire.answer() for _ in requests]
 
     def produce(
         self,

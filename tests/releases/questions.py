@@ -18,7 +18,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from tests.releases import questions_of_groups, questions_of_records
-from tests.releases.asking import GROUP, Absent, Client, delete_records, told
+from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, told
 from tests.wire import Closed, header
 
 Question = Callable[[Client], str]
@@ -184,6 +184,24 @@ def an_id_that_is_not_the_transaction_s(client: Client) -> str:
     return end(client, name, producer)
 
 
+def a_stranger_while_markers_wait(client: Client) -> str:
+    """AddPartitionsToTxn with another epoch, then with another producer id, right behind a commit.
+
+    Markers are written after the answer to EndTxn, by another thread; what comes in the same breath is there before.
+    """
+    name, topic = client.name("tx"), client.topic()
+    producer = client.producer(name)
+    producer_id, epoch = producer.producer_id, producer.producer_epoch
+    client.add(name, producer, topic)
+    client.produce(topic, producer, 0, transactional_id=name)
+    ended, *answers = client.ask_together([
+        (ApiKey.END_TXN, EndTxnRequest(name, producer_id, epoch, True), 4),
+        (ApiKey.ADD_PARTITIONS_TO_TXN, adding(name, producer_id, epoch + 1, topic), 3),
+        (ApiKey.ADD_PARTITIONS_TO_TXN, adding(name, producer_id + 1000, epoch, topic), 3),
+    ])  # fmt: skip
+    return f"{ended.error_code.name} epoch {added(answers[0]).name} id {added(answers[1]).name}"
+
+
 def an_endless_transaction(client: Client) -> str:
     """A timeout above transaction.max.timeout.ms."""
     return str(client.producer(client.name("tx"), timeout_ms=1_000_000_000).error_code.name)
@@ -245,6 +263,7 @@ QUESTIONS: tuple[Question, ...] = (
     the_end_of_an_empty_transaction,
     a_transaction,
     an_id_that_is_not_the_transaction_s,
+    a_stranger_while_markers_wait,
     an_endless_transaction,
     offsets_of_a_stranger_in_a_transaction,
     pending_offsets,

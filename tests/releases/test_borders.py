@@ -27,6 +27,7 @@ SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.MESSAGE_FORMAT_IGNORED: questions_of_records.message_format_0_9,
     Behaviour.VERIFICATION: questions.a_transactional_batch_of_a_partition_that_was_not_added,
     Behaviour.ABSENT_GROUPS_NAMED: questions_of_groups.a_stranger_s_offsets,
+    Behaviour.PENDING_FIRST: questions.a_stranger_while_markers_wait,
     Behaviour.NO_OLD_MESSAGES: questions_of_records.message_format_0_11,
     Behaviour.OLD_VERSIONS_CLOSE: questions_of_records.messages_with_times,
     Behaviour.SEQUENCE_BEGINS_AT_ZERO: questions.a_transaction_that_begins_with_sequence_7,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, WriteMarkers
+from broker.coordination.transaction.adding import check_may_add
 from broker.coordination.transaction.completion import Completion, Progress
 from broker.coordination.transaction.ending import (
     Ending,
@@ -125,19 +126,18 @@ class TransactionMachine:
         to: Hashable,
         *,
         client: int = TV0,
+        pending_first: bool = True,
     ) -> Outcome:
         """Let partitions join the transaction, opening it if need be; replies ``None`` (C.1.1 P7 to P14).
 
-        ``client`` is :data:`TV2` where a broker adds them for a client that knows KIP-890.
+        ``client`` is :data:`TV2` where a broker adds them for a client that knows KIP-890. ``pending_first``: see
+        :func:`~broker.coordination.transaction.adding.check_may_add`.
 
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS or PRODUCER_FENCED.
         """
         stored = self._known(name, "P7")
-        self._check_not_completing(name, "P8")
-        check_producer_id(stored, producer.producer_id, "P9")
-        check_epoch(stored, producer.producer_epoch, "P10")
-        _check_not_prepared(stored, "P12")
+        check_may_add(stored, name in self.completions, producer, pending_first=pending_first)
         if stored.state is _S.ONGOING and stored.partitions is not None and partitions <= stored.partitions:
             return Outcome(effects=(Reply(to, None),))
         record = self._steps.added(stored, partitions, client, now_ms)

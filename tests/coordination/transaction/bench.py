@@ -83,11 +83,24 @@ class Bench:
         )
         return given
 
-    def add(self, producer: tuple[int, int], *partitions: tuple[str, int], name: str = "tx", client: int = 0) -> None:
+    def add(
+        self,
+        producer: tuple[int, int],
+        *partitions: tuple[str, int],
+        name: str = "tx",
+        client: int = 0,
+        pending_first: bool = True,
+    ) -> None:
         """AddPartitionsToTxn."""
         self.ask(
             lambda to: self.machine.add_partitions(
-                name, ProducerIdAndEpoch(*producer), frozenset(partitions), self.now_ms, to, client=client
+                name,
+                ProducerIdAndEpoch(*producer),
+                frozenset(partitions),
+                self.now_ms,
+                to,
+                client=client,
+                pending_first=pending_first,
             )
         )
 

@@ -76,6 +76,17 @@ def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
     bench.add((1000, 0), FOO)
 
 
+@pytest.mark.parametrize(("producer", "code"), [((1001, 0), 49), ((1000, 1), 90), ((1000, 0), 51)])
+def test_ADD_10_before_4_0_a_stranger_is_told_first(producer: tuple[int, int], code: int) -> None:
+    """P9 and P10 before P11, as 3.9 answers (tests/releases: a stranger while markers wait)."""
+    bench = Bench()
+    bench.init()
+    bench.add((1000, 0), FOO)
+    bench.end((1000, 0), client=0)
+    assert bench.code(lambda: bench.add(producer, BAR, pending_first=False)) == code
+    assert bench.code(lambda: bench.add(producer, BAR)) == 51
+
+
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
 def test_a_stuck_transaction_keeps_everybody_waiting(state: S) -> None:
     """P12, V6, I3: prepared, though nobody writes markers any more."""
