@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from pipeline.audits.registry import view
+from pipeline.audits.room import Room
 
 VIEWS: Final = (
     "calls", "topic_names", "era", "deletions", "produces", "fetches", "commits", "group_clients", "deliveries",
@@ -20,16 +21,14 @@ OWNED: Final = "array<struct<topic:string,partition:int>>"
 _SHORT, _INT = Struct(">h"), Struct(">i")
 
 
-def register(spark: SparkSession, path: str, names: Sequence[str] = VIEWS) -> None:
+def register(spark: SparkSession, room: Room, path: str, names: Sequence[str] = VIEWS) -> None:
     """Make the views of a journal, all or those named; `partitions` has to be there."""
     wire = spark.read.format("wire_journal").load(path)
-    wire.createOrReplaceTempView("wire")
-    spark.catalog.cacheTable("wire")
+    room.kept("wire", wire).createOrReplaceTempView("wire")
     spark.udf.register("owned_partitions", owned_partitions, OWNED)
     for name in names:
         frame = spark.sql(view(name))
-        # Computed at once, so that what is asked of a table does not plan again how it is made.
-        (frame if name == "calls" else frame.localCheckpoint()).createOrReplaceTempView(name)
+        (frame if name == "calls" else room.kept(name, frame)).createOrReplaceTempView(name)
 
 
 def owned_partitions(shown: str | None) -> list[tuple[str, int]]:

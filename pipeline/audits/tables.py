@@ -14,30 +14,39 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from pipeline.audits import journal
 from pipeline.audits.beside import EVERYTHING, PartitionFiles, Tree
+from pipeline.audits.history import FOUND, ORDERED
 from pipeline.audits.indexes import index_table
+from pipeline.audits.logs import log_table
 from pipeline.audits.registry import view
-from pipeline.schemas import BATCHES, STATE, ddl
+from pipeline.audits.room import Room
+from pipeline.schemas import STATE, ddl
 
-CACHED: Final = ("ordered", "produced")
-"""Large tables that many checks ask: kept in memory and on disk, in columns. `batches` is a part of `ordered`."""
-SETTLED: Final = ("partitions", "transactions", "coordinator", "committed", *(f"state_{kind}" for kind in STATE))
-"""Smaller ones, computed at once: what is asked of them does not plan again how they are made."""
+KEPT: Final = ("partitions", "indexes", "transactions", "coordinator", "committed")
+"""Tables that are computed at once (`Room.kept`)."""
 LOG_VIEWS: Final = ("produced", "transactions", "coordinator", "committed")
-NEEDED_OF_BATCHES: Final = tuple(name for name in BATCHES.names if name != "base_timestamp_ms")
 
+_FILES: Final = pa.schema(
+    [
+        pa.field("directory", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("topic_id", pa.string()),
+        pa.field("log_start", pa.int64()),
+        pa.field("high_watermark", pa.int64()),
+        pa.field("cleaner_offset", pa.int64()),
+        pa.field("last_segment_base", pa.int64()),
+    ]
+)
+_EPOCHS: Final = pa.schema(
+    [
+        pa.field("directory", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("epoch", pa.int32()),
+        pa.field("start_offset", pa.int64()),
+    ]
+)
 _NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
-_DAMAGE_KIND: Final = """
-  CASE WHEN damage IS NULL THEN NULL
-       WHEN damage = 'checksum mismatch' THEN 'crc'
-       WHEN damage = 'more records than offsets' OR damage LIKE '%records%count%' THEN 'count'
-       WHEN damage LIKE 'offsets % out of order%' THEN 'offsets'
-       WHEN damage LIKE 'leader epoch % out of order%' THEN 'epoch'
-       WHEN damage LIKE '% bytes are there' OR damage LIKE '% bytes of zeros'
-         OR damage LIKE '%fewer than a header' THEN 'torn'
-       ELSE 'damaged' END
-"""
-"""What the decoder's reasons mean to the checks."""
-_STATED: Final = r"^offsets (-?[0-9]+)-(-?[0-9]+), out of order"
 
 
 class Tables:
@@ -53,6 +62,7 @@ class Tables:
         self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
         if not self.files:
             raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
+        self._room = Room(spark)
 
     def register(
         self,
@@ -64,10 +74,9 @@ class Tables:
         """Make the views of the logs and of the journal: all of them, or those named, which have to be in order."""
         spark = self.spark
         spark.sql(_NOW)
-        found = self._batches()
-        self._view("found_batches", found)
-        self._view("ordered", spark.sql(view("ordered")))
-        self._view("batches", spark.table("ordered").select(*found.columns))
+        self._view("history", self._history())
+        self._view("ordered", spark.table("history").select(*ORDERED))
+        self._view("batches", spark.table("history").select(*FOUND))
         if records:
             self._view("records", self._records())
         for kind in ("offsets", "transactions", "metadata"):
@@ -78,19 +87,14 @@ class Tables:
         for name in log_views:
             self._view(name, spark.sql(view(name)))
         if self.journal_path is not None:
-            journal.register(spark, self.journal_path, journal_views)
+            journal.register(spark, self._room, self.journal_path, journal_views)
 
     def forget(self) -> None:
         """Drop what was kept."""
-        for name in CACHED:
-            if self.spark.catalog.tableExists(name):
-                self.spark.catalog.uncacheTable(name)
+        self._room.forget()
 
     def _view(self, name: str, frame: DataFrame) -> None:
-        settled = frame.localCheckpoint() if name in SETTLED else frame
-        settled.createOrReplaceTempView(name)
-        if name in CACHED:
-            self.spark.catalog.cacheTable(name)
+        (self._room.kept(name, frame) if name in KEPT else frame).createOrReplaceTempView(name)
 
     def _each(self, source: str, **options: str) -> DataFrame:
         """A data source read from every directory, with the column `directory` in front."""
@@ -103,15 +107,10 @@ class Tables:
             whole = whole.unionByName(frame)
         return whole
 
-    def _batches(self) -> DataFrame:
-        found = self._each("kafka_batches", mode="report").select("directory", *NEEDED_OF_BATCHES)
-        base = F.expr("try_cast(substring(segment, -24, 20) AS BIGINT)")  # the digits before `.log`
-        parts = {"stated_offset": 1, "stated_last": 2}
-        stated = {name: F.regexp_extract("damage", _STATED, at) for name, at in parts.items()}
-        return found.withColumns(
-            {"segment_base": base, "damage_kind": F.expr(_DAMAGE_KIND)}
-            | {name: F.when(text != "", text.cast("bigint")) for name, text in stated.items()}
-        )
+    def _history(self) -> DataFrame:
+        if self._room.folder is not None:
+            return log_table(self.spark, self.directories, self._room.folder / "history")
+        return self._room.cached(log_table(self.spark, self.directories))
 
     def _records(self) -> DataFrame:
         columns = "timestamp_ms,batch_base_offset,damage"
@@ -122,7 +121,8 @@ class Tables:
         topic = {"offsets": "__consumer_offsets", "transactions": "__transaction_state"}.get(kind, "__cluster_metadata")
         if not any(each.topic == topic for each in self.files):
             return self.spark.createDataFrame([], ddl(STATE[kind]))
-        return self._each("kafka_state", kind=kind, mode="skip").drop("directory").distinct()
+        found = self._each("kafka_state", kind=kind, mode="skip").drop("directory").distinct()
+        return self._room.kept(f"state_{kind}", found)
 
     def _partitions(self) -> DataFrame:
         rows = [
@@ -133,11 +133,7 @@ class Tables:
             )
             for each in self.files
         ]  # fmt: skip
-        columns = (
-            "directory string, topic string, partition int, topic_id string, log_start bigint, high_watermark bigint, "
-            "cleaner_offset bigint, last_segment_base bigint"
-        )
-        self._rows(rows, columns).createOrReplaceTempView("partition_files")
+        self._rows(rows, _FILES).createOrReplaceTempView("partition_files")
         return self.spark.sql(f"""
           SELECT directory, topic, partition, topic_id, log_start, high_watermark, last_segment_base,
                  coalesce(is_compacted, topic IN ('__consumer_offsets', '__transaction_state')) AS is_compacted,
@@ -162,12 +158,9 @@ class Tables:
             for each in self.files
             for epoch, start in each.epochs
         ]
-        return self._rows(rows, "directory string, topic string, partition int, epoch int, start_offset bigint")
+        return self._rows(rows, _EPOCHS)
 
-    def _rows(self, rows: Sequence[tuple[object, ...]], columns: str) -> DataFrame:
-        return self.spark.createDataFrame(list(rows), columns)
-
-
-def arrow(frame: DataFrame) -> pa.Table:
-    """A frame's rows, all of them, in this process: for small answers."""
-    return frame.toArrow()
+    def _rows(self, rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> DataFrame:
+        """A small table that the planner knows the size of."""
+        made = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+        return self.spark.createDataFrame(made, ddl(schema))

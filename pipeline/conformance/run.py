@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pipeline.audits import findings, registry
 from pipeline.audits.findings import ROWS_KEPT, Finding
 from pipeline.audits.registry import SEVERITIES, Check
+from pipeline.audits.room import Room
 from pipeline.conformance import tables
 from pipeline.showing.text import plain
 
@@ -97,8 +98,9 @@ def look(
     Raises:
         FileNotFoundError: no journal, or no request of such a client.
     """
-    tables.register(spark, path)
+    room = Room(spark)
     try:
+        tables.register(spark, room, path)
         parts: dict[str, Rows] = {}
         for name, question in tables.questions().items():
             tell(name)
@@ -116,7 +118,7 @@ def look(
             each for one in found for each in _by_software(spark, one) if _wanted({_PART: each.software}, software)
         ]
     finally:
-        tables.forget(spark)
+        room.forget()
     return Run(path, checks, parts, broken)
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from pipeline.audits import journal
+from pipeline.audits.room import Room
 from pipeline.showing import queries
 from pipeline.showing.queries import Question
 
@@ -17,7 +18,6 @@ WIRE_VIEWS: Final = tuple(
     if name not in {"era", "deletions", "group_clients", "deliveries", "current_produces", "current_fetches"}
 )
 """Of the audits' views, those that speak of the wire alone and that the invariants ask."""
-_CACHED: Final = "wire"
 
 
 def questions() -> Mapping[str, Question]:
@@ -25,17 +25,11 @@ def questions() -> Mapping[str, Question]:
     return queries.questions(PACKAGE, ORDER)
 
 
-def register(spark: SparkSession, path: str) -> None:
+def register(spark: SparkSession, room: Room, path: str) -> None:
     """Make the tables of a journal."""
     # Names of topics come from the journal alone: there is no directory.
     spark.createDataFrame([], "topic_id string, topic string").createOrReplaceTempView("partitions")
-    journal.register(spark, path, WIRE_VIEWS)
+    journal.register(spark, room, path, WIRE_VIEWS)
     for name in ("spoken", "offered", "reactions"):
         frame = spark.sql(queries.read_all(PACKAGE, "views")[name])
-        (frame.localCheckpoint() if name == "offered" else frame).createOrReplaceTempView(name)
-
-
-def forget(spark: SparkSession) -> None:
-    """Drop what was kept."""
-    if spark.catalog.tableExists(_CACHED):
-        spark.catalog.uncacheTable(_CACHED)
+        (room.kept(name, frame) if name == "offered" else frame).createOrReplaceTempView(name)

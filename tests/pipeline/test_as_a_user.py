@@ -1,7 +1,11 @@
 """What real clients leave behind: an audit finds nothing in it, in ours or in Kafka's; and an export brings it back."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
@@ -10,10 +14,13 @@ from pipeline.audits.registry import chosen
 from pipeline.audits.tables import Tables
 from pipeline.transfer import exporting
 from tests.pipeline import traffic
+from tests.pipeline.conftest import ROOT
+from tests.pipeline.test_registering import delta, iceberg, rows
 from tests.pipeline.test_transfer import load
 from tests.serving import start
 from tests.storage.kafka_tools import need_kafka
 from tests.swap.nodes import Node
+from understudy.java import find_java
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
@@ -44,6 +51,36 @@ def test_a_clean_run_of_ours_has_no_findings_and_a_flipped_bit_has(spark: SparkS
     log = min((data / "plain-0").glob("*.log"))
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")
     assert found(spark, data, only=("batch-crc",)) == {"batch-crc"}
+
+
+def test_an_export_is_registered_by_the_command(tmp_path: Path) -> None:
+    """As it is typed, with a path that is not absolute; the libraries of both formats then read every record."""
+    server = start(data_dir=tmp_path / "data")
+    traffic.make(server.ready.bootstrap_servers[0])
+    server.stop()
+    command = [
+        sys.executable,
+        "-m",
+        "understudy",
+        "export",
+        "data",
+        "out",
+        "--register",
+        "delta",
+        "--register",
+        "iceberg",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_HOME": str(find_java())}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, *places = done.stdout.splitlines()
+    count = int(first.split()[0])
+    told = dict(line.split(": ", 1) for line in places)
+    assert (list(told), told["delta"]) == (["delta", "iceberg"], "out")
+    tables = (delta(tmp_path / told["delta"]), iceberg(told["iceberg"]))
+    assert [len(rows(table)) for table in tables] == [count, count]
+    exported = [str(path) for path in (tmp_path / "out").rglob("*.parquet")]
+    assert count == ds.dataset(exported, format="parquet").count_rows() > 0
 
 
 def test_a_clean_run_of_kafka_has_no_findings(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""The table of all batches (`history.HISTORY`), made by Spark's tasks: each reads some partitions from their beginning.
+
+On this machine a task writes its rows to a Parquet file, from which every query reads the columns that it needs alone.
+On a cluster there is no place that all can read, so that Spark keeps the rows by itself.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.audits.history import HISTORY, READ, History
+from pipeline.directory import Partition, find_partitions
+from pipeline.plan import plan_batches, read_batches
+from pipeline.query import Query
+from pipeline.schemas import ddl
+from pipeline.splits import SPLIT_BYTES
+
+Log = tuple[str, Partition]
+"""A data directory, and a partition in it."""
+_WRITTEN: Final = pa.schema([pa.field("rows", pa.int64())])
+_QUERY: Final = Query(READ, mode="report")
+
+
+def log_table(spark: SparkSession, directories: Sequence[str], folder: Path | None = None) -> DataFrame:
+    """All batches of all logs in some data directories.
+
+    Args:
+        spark: a session.
+        directories: each is looked at for itself.
+        folder: where files may be left that this machine's tasks can read; None: nowhere.
+    """
+    groups = _packed([(directory, each) for directory in directories for each in find_partitions(directory)])
+    numbers = spark.range(0, len(groups), 1, len(groups))
+    if folder is None:
+        return numbers.mapInArrow(partial(_rows, groups=groups), ddl(HISTORY))
+    folder.mkdir()
+    numbers.mapInArrow(partial(_written, groups=groups, folder=str(folder)), ddl(_WRITTEN)).toArrow()
+    return spark.read.schema(ddl(HISTORY)).parquet(str(folder))
+
+
+def _packed(logs: Iterable[Log]) -> list[list[Log]]:
+    """Small logs put together until they are worth a task."""
+    packed: list[list[Log]] = []
+    room = 0
+    for each in logs:
+        size = sum(segment.size for segment in each[1].segments)
+        if not packed or size > room:
+            packed.append([])
+            room = SPLIT_BYTES
+        packed[-1].append(each)
+        room -= size
+    return packed
+
+
+def _read(group: Sequence[Log]) -> Iterator[pa.RecordBatch]:
+    for directory, partition in group:
+        splits = plan_batches([partition], _QUERY)
+        yield from History(directory).rows(batch for split in splits for batch in read_batches(split, _QUERY))
+
+
+def _rows(numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]]) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column("id").to_pylist():
+            yield from _read(groups[number])
+
+
+def _written(
+    numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]], folder: str
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column("id").to_pylist():
+            count = 0
+            with pq.ParquetWriter(f"{folder}/{number:05d}.parquet", HISTORY, compression="lz4") as file:
+                for rows in _read(groups[number]):
+                    file.write_batch(rows)
+                    count += len(rows)
+            yield pa.RecordBatch.from_pydict({"rows": [count]}, schema=_WRITTEN)
