@@ -1,9 +1,13 @@
 """How a coordinator of each kind is made for a partition that a broker has come to lead."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
+from broker.coordination.group.draft import SOON
 from broker.coordination.group.machine import GroupMachine
+from broker.coordination.outcome import Notify
 from broker.coordination.runtime import Runtime
+from broker.group_topics import GroupTopics, own_setting
 from broker.markers import perform as write_markers
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC, Node
 from broker.partition import ReplicatedPartition
@@ -19,16 +23,28 @@ if TYPE_CHECKING:
 
 def group_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> Runtime[Any]:
     """The groups of one partition of ``__consumer_offsets``."""
-    machine = GroupMachine(node.settings, cluster.new_uuid)
+    machine = GroupMachine(
+        node.settings,
+        cluster.new_uuid,
+        topics=GroupTopics(lambda: cluster.image),
+        own=own_setting(lambda: cluster.image, node.settings),
+    )
     return Runtime(
         machine,
         group_codec,
         ShardLog(partition, node.id),
         cluster.clock,
-        lambda _runtime, _effect: None,
+        _soon,
         partition=partition.index,
         epoch=partition.state.leader_epoch,
     )
+
+
+def _soon(runtime: Runtime[Any], effect: Any) -> None:
+    """What groups put off until a later turn."""
+    match effect:
+        case Notify(what, then) if what == SOON:
+            asyncio.get_running_loop().call_soon(runtime.submit, then)
 
 
 def transaction_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> Runtime[Any]:

@@ -54,6 +54,12 @@ async def ask_coordinator(
         raise KafkaError(told_to_clients(error.code), error.message) from error
 
 
+def serves_consumer_groups(ctx: RequestContext) -> bool:
+    """Whether groups may use the consumer protocol here (groups C.2.1)."""
+    level = ctx.cluster.image.features.get("group.version", 0)
+    return level >= 1 and "consumer" in ctx.node.settings.list("group.coordinator.rebalance.protocols")
+
+
 _GONE = object()
 
 

@@ -223,6 +223,11 @@ def find_coordinator_knows_share_groups(version: int) -> bool:
     return version >= 6
 
 
+def consumer_group_heartbeat_makes_own_id(version: int) -> bool:
+    """Members make their ids themselves (KIP-1082)."""
+    return version >= 1
+
+
 def delete_topics_knows_disabled(version: int) -> bool:
     """TOPIC_DELETION_DISABLED is understood (KIP-322)."""
     return version >= 3

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from broker.control.asked import Asked
-from broker.control.groups import classic_of, known_group, no_group
+from broker.control.groups import known_group, no_group, watched_group
 from broker.control.sentences import clock_time
 from broker.middleware.group_timeline import NO_GENERATION, GroupEvent
 from protocol.errors import ErrorCode
@@ -15,7 +15,7 @@ E = ErrorCode
 async def why(asked: Asked) -> dict[str, Any]:
     """The last refusal of a group's member told in words."""
     name = asked.names["group"]
-    events = asked.cluster.group_timelines.of(name, classic_of(asked, name))
+    events = asked.cluster.group_timelines.of(name, watched_group(asked, name))
     last = next((at for at in reversed(range(len(events))) if events[at].error), None)
     if last is None:
         if not events and not known_group(asked, name):
@@ -95,6 +95,25 @@ class Refused:
         """INCONSISTENT_GROUP_PROTOCOL."""
         return "the protocol: it is not of the group's type, or offers no assignor that all members know; groups A.4."
 
+    def member_epoch(self) -> str:
+        """FENCED_MEMBER_EPOCH and STALE_MEMBER_EPOCH."""
+        return (
+            f"another epoch: the request says {self._it.said}, and the member is in another one, or says that it has "
+            "what it has not; it gives up its partitions and joins anew; groups C.4 H5."
+        )
+
+    def unreleased(self) -> str:
+        """UNRELEASED_INSTANCE_ID."""
+        return f"the instance id {self._it.instance_id!r} belongs to a member that has not left; groups C.4 H4."
+
+    def full(self) -> str:
+        """GROUP_MAX_SIZE_REACHED."""
+        return "no room: the group has as many members as group.max.size or group.consumer.max.size lets it have."
+
+    def malformed(self) -> str:
+        """INVALID_REQUEST and UNSUPPORTED_ASSIGNOR."""
+        return "what the heartbeat says: a field is missing or wrong, whatever the group is; groups C.2."
+
     def plainly(self) -> str:
         """Everything else."""
         state = f" in {self._it.state_after}, generation {self._it.epoch_after}" if self._it.state_after else ""
@@ -116,4 +135,10 @@ _EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {
     E.COORDINATOR_NOT_AVAILABLE: Refused.elsewhere,
     E.COORDINATOR_LOAD_IN_PROGRESS: Refused.elsewhere,
     E.INCONSISTENT_GROUP_PROTOCOL: Refused.protocol,
+    E.FENCED_MEMBER_EPOCH: Refused.member_epoch,
+    E.STALE_MEMBER_EPOCH: Refused.member_epoch,
+    E.UNRELEASED_INSTANCE_ID: Refused.unreleased,
+    E.GROUP_MAX_SIZE_REACHED: Refused.full,
+    E.INVALID_REQUEST: Refused.malformed,
+    E.UNSUPPORTED_ASSIGNOR: Refused.malformed,
 }

@@ -8,6 +8,8 @@ from broker.control.coordinators import coordinator_of, runtimes
 from broker.control.log import log_of
 from broker.control.problems import Problem, conflict, nearest, not_found
 from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.consumer.describing import held
+from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.model import Group
 from broker.coordination.runtime import Runtime, State
@@ -53,7 +55,7 @@ async def read(asked: Asked) -> dict[str, Any]:
     """One group: members, assignment, committed offsets, lag."""
     name, (node, runtime) = _named(asked)
     found = _told(asked, runtime.machine.groups[name], node, runtime.machine)
-    events = asked.cluster.group_timelines.of(name, classic_of(asked, name))
+    events = asked.cluster.group_timelines.of(name, watched_group(asked, name))
     return {**found, "timeline": [{field: getattr(event, field) for field in _EVENT} for event in events]}
 
 
@@ -63,23 +65,27 @@ def known_group(asked: Asked, name: str) -> bool:
     return found is not None and name in found[1].machine.groups
 
 
-def classic_of(asked: Asked, name: str) -> ClassicGroup | None:
-    """The group, if it is there and a classic one."""
+def watched_group(asked: Asked, name: str) -> ClassicGroup | ConsumerGroup | None:
+    """The group, if it is there and of a kind that has a timeline."""
     found = coordinator_of(asked.cluster, GROUP_TOPIC, name)
     group = None if found is None else found[1].machine.groups.get(name)
-    return group if isinstance(group, ClassicGroup) else None
+    return group if isinstance(group, ClassicGroup | ConsumerGroup) else None
 
 
 def _told(asked: Asked, group: Group, node: Node, machine: GroupMachine) -> dict[str, Any]:
-    classic = group if isinstance(group, ClassicGroup) else None
+    protocol, epoch, members = None, -1, []
+    if isinstance(group, ClassicGroup):
+        protocol, epoch, members = group.protocol_name, group.generation, _members(group)
+    elif isinstance(group, ConsumerGroup):
+        protocol, epoch, members = machine.consumers.assignor_of(group), group.epoch, _consumers(asked, group)
     return {
         "group_id": group.group_id,
         "type": group.type.value,
         "state": group.state_name,
-        "protocol": None if classic is None else classic.protocol_name,
-        "epoch": -1 if classic is None else classic.generation,
+        "protocol": protocol,
+        "epoch": epoch,
         "coordinator": node.id,
-        "members": [] if classic is None else _members(classic),
+        "members": members,
         "offsets": _offsets(asked, group.group_id, machine),
     }
 
@@ -94,6 +100,28 @@ def _members(group: ClassicGroup) -> list[dict[str, Any]]:
             "epoch": group.generation,
             "assignment": assigned(bytes(member.assignment)) if group.is_consumer_type else [],
             "leads": member.member_id == group.leader,
+        }
+        for member in group.members.values()
+    ]
+
+
+def _consumers(asked: Asked, group: ConsumerGroup) -> list[dict[str, Any]]:
+    """Members of a consumer group, with what they have, be it giving it up."""
+    topics = asked.cluster.image.topics_by_id
+    return [
+        {
+            "member_id": member.member_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host.lstrip("/"),
+            "instance_id": member.instance_id,
+            "epoch": member.epoch,
+            "assignment": [
+                f"{topics[topic_id].name}-{index}"
+                for topic_id, indexes in held(member).items()
+                if topic_id in topics
+                for index in sorted(indexes)
+            ],
+            "leads": False,
         }
         for member in group.members.values()
     ]
@@ -145,7 +173,7 @@ async def rebalance(asked: Asked) -> dict[str, Any]:
     """Let a group rebalance now: its members hear of it at their next heartbeat."""
     asked.only()
     name, (node, runtime) = _named(asked)
-    group = _classic(runtime.machine, name)
+    group = _steerable(runtime.machine, name)
     if group.is_empty:
         raise conflict(f"group {name!r} has no members")
     runtime.submit(lambda now_ms: runtime.machine.rebalance(name, now_ms))
@@ -156,7 +184,7 @@ async def evict(asked: Asked) -> dict[str, Any]:
     """Remove a member as if its session had timed out."""
     asked.only()
     name, (node, runtime) = _named(asked)
-    group, member = _classic(runtime.machine, name), asked.names["member"]
+    group, member = _steerable(runtime.machine, name), asked.names["member"]
     if member not in [each.member_id for each in group.members.values()]:
         known = ", ".join(each.member_id for each in group.members.values()) or "nobody"
         raise not_found(f"group {name!r} has no member {member!r}; there is {known}")
@@ -164,8 +192,8 @@ async def evict(asked: Asked) -> dict[str, Any]:
     return _told(asked, group, node, runtime.machine)
 
 
-def _classic(machine: GroupMachine, name: str) -> ClassicGroup:
+def _steerable(machine: GroupMachine, name: str) -> ClassicGroup | ConsumerGroup:
     group = machine.groups[name]
-    if not isinstance(group, ClassicGroup):
+    if not isinstance(group, ClassicGroup | ConsumerGroup):
         raise conflict(f"group {name!r} is of the type {group.type.value}, which cannot be steered so yet")
     return group

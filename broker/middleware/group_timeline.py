@@ -1,7 +1,9 @@
 """The life of each group, event by event: who asked to join, sync and leave, and what was refused, by which rule.
 
 How its state moved the group itself remembers (``ClassicGroup.moves``), timers included; it is taken over from there
-whenever somebody asks. Events are kept for people, in memory only, a few hundred for each group.
+whenever somebody asks. A consumer group (KIP-848) is looked at with each request and each look at its timeline: what a
+timer did to it in between stands there when it is seen. Events are kept for people, in memory only, a few hundred for
+each group.
 """
 
 from collections import OrderedDict, deque
@@ -13,6 +15,9 @@ from broker.chain import Handler, Middleware
 from broker.clock import Clock
 from broker.context import RequestContext
 from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.group import State as ConsumerState
+from broker.coordination.group.consumer.members import JOINING
 from broker.coordination.group.states import Move, State
 from broker.coordination.runtime import State as Running
 from broker.middleware.fields import errors
@@ -23,6 +28,8 @@ from protocol.errors import ErrorCode, KafkaError
 EVENTS_OF_A_GROUP, EVENTS = 200, 10_000
 """How much is remembered; the group that was heard of least recently makes room."""
 NO_GENERATION = -1
+Watched = ClassicGroup | ConsumerGroup
+"""The kinds of groups that have timelines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,9 @@ class GroupTimelines:
         self._events: OrderedDict[str, deque[GroupEvent]] = OrderedDict()
         self._count = 0
         self._seen: dict[str, tuple[ClassicGroup, int]] = {}  # group -> how many of its moves stand in the events
+        self._stood: dict[str, tuple[str, int]] = {}  # consumer group -> its state and epoch when it was looked at
 
-    def of(self, name: str, group: ClassicGroup | None) -> list[GroupEvent]:
+    def of(self, name: str, group: Watched | None) -> list[GroupEvent]:
         """What was asked, and what became of the group, oldest first."""
         self._take_over(name, group)
         return list(self._events.get(name, ()))
@@ -66,6 +74,7 @@ class GroupTimelines:
         """Forget everything."""
         self._events.clear()
         self._seen.clear()
+        self._stood.clear()
         self._count = 0
 
     @property
@@ -80,7 +89,7 @@ class GroupTimelines:
     async def _watch(self, request: Any, ctx: RequestContext, handle: Handler) -> Any:
         name = request.group_id
         self._take_over(name, _group(ctx, name))
-        asked = _ASKED.get(ctx.api.key)
+        asked = _asked(request, ctx.api.key)
         if asked is not None:
             self._note(request, ctx, asked, None)
         response = await handle(request, ctx)
@@ -92,9 +101,11 @@ class GroupTimelines:
             self._note(request, ctx, "refused", error.name)
         return response
 
-    def _take_over(self, name: str, group: ClassicGroup | None) -> None:
+    def _take_over(self, name: str, group: Watched | None) -> None:
         """The moves that the group has made since somebody looked: they come after what is known, in its order."""
-        if group is None:
+        if isinstance(group, ConsumerGroup):
+            self._look_at(name, group)
+        if not isinstance(group, ClassicGroup):
             return
         known, seen = self._seen.get(name, (group, 0))
         new = group.moved - (seen if known is group else 0)
@@ -104,6 +115,15 @@ class GroupTimelines:
             for move in list(group.moves)[-new:]:
                 self.note(name, _moved(move, at_ms))
             self._seen[name] = (group, group.moved)
+
+    def _look_at(self, name: str, group: ConsumerGroup) -> None:
+        """What has become of a consumer group since somebody looked."""
+        now = group.state_name, group.epoch
+        before = self._stood.get(name, ("", NO_GENERATION))
+        if now != before:
+            self._stood[name] = now
+            event, rule = _STANDS[group.state]
+            self.note(name, GroupEvent(self._clock.now_ms(), event, before[0], now[0], before[1], now[1], rule=rule))
 
     def note(self, name: str, event: GroupEvent) -> None:
         """One more event; what was silent for longest is forgotten where all together have too many."""
@@ -116,11 +136,12 @@ class GroupTimelines:
         while self._count > EVENTS:
             gone, forgotten = self._events.popitem(last=False)
             self._seen.pop(gone, None)
+            self._stood.pop(gone, None)
             self._count -= len(forgotten)
 
     def _note(self, request: Any, ctx: RequestContext, event: str, error: str | None) -> None:
         group = _group(ctx, request.group_id)
-        state, epoch = ("", NO_GENERATION) if group is None else (group.state_name, group.generation)
+        state, epoch = ("", NO_GENERATION) if group is None else (group.state_name, _epoch(group))
         member = next(iter(getattr(request, "members", ())), request)  # LeaveGroup names several
         self.note(
             request.group_id,
@@ -132,7 +153,7 @@ class GroupTimelines:
                 epoch,
                 epoch,
                 getattr(member, "member_id", ""),
-                getattr(member, "group_instance_id", None),
+                getattr(member, "group_instance_id", getattr(member, "instance_id", None)),
                 ctx.client_id,
                 ctx.connection.number,
                 ctx.node.id,
@@ -146,13 +167,26 @@ class GroupTimelines:
         )
 
 
-def _group(ctx: RequestContext, name: str) -> ClassicGroup | None:
+def _asked(request: Any, key: ApiKey) -> str | None:
+    """What a request asks for, where that is an event of its own."""
+    if key is not ApiKey.CONSUMER_GROUP_HEARTBEAT:
+        return _ASKED.get(key)
+    if request.member_epoch > JOINING:
+        return None
+    return "asked to join" if request.member_epoch == JOINING else "asked to leave"
+
+
+def _epoch(group: Watched) -> int:
+    return group.generation if isinstance(group, ClassicGroup) else group.epoch
+
+
+def _group(ctx: RequestContext, name: str) -> Watched | None:
     try:
         runtime = ctx.node.groups_for(name)
     except KafkaError:
         return None
     found = runtime.machine.groups.get(name) if runtime.state is Running.ACTIVE else None
-    return found if isinstance(found, ClassicGroup) else None
+    return found if isinstance(found, ClassicGroup | ConsumerGroup) else None
 
 
 def _moved(move: Move, at_ms: int) -> GroupEvent:
@@ -163,8 +197,8 @@ def _moved(move: Move, at_ms: int) -> GroupEvent:
 
 def _generation(request: Any) -> int:
     """The one that a request names; -1 for none."""
-    found: int = getattr(request, "generation_id", getattr(request, "generation_id_or_member_epoch", NO_GENERATION))
-    return found
+    names = ("generation_id", "generation_id_or_member_epoch", "member_epoch")
+    return next((getattr(request, name) for name in names if hasattr(request, name)), NO_GENERATION)
 
 
 _MOVES: Mapping[State, tuple[str, str]] = {
@@ -173,6 +207,13 @@ _MOVES: Mapping[State, tuple[str, str]] = {
     State.STABLE: ("assigned", "groups A.7"),
     State.EMPTY: ("everybody has left", "groups A.5 R7"),
     State.DEAD: ("gone", "groups A.13"),
+}
+_STANDS: Mapping[ConsumerState, tuple[str, str]] = {
+    ConsumerState.EMPTY: ("everybody has left", "groups C.8"),
+    ConsumerState.ASSIGNING: ("a new epoch waits for its target", "groups C.4 H9"),
+    ConsumerState.RECONCILING: ("members go to their target", "groups C.5"),
+    ConsumerState.STABLE: ("everybody has its target", "groups C.5"),
+    ConsumerState.DEAD: ("gone", "groups A.13"),
 }
 _ASKED: Mapping[ApiKey, str] = {
     ApiKey.JOIN_GROUP: "asked to join",
@@ -185,4 +226,5 @@ _RULES: Mapping[ApiKey, str] = {
     ApiKey.HEARTBEAT: "groups A.8",
     ApiKey.LEAVE_GROUP: "groups A.9",
     ApiKey.OFFSET_COMMIT: "groups B.1",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "groups C.4",
 }

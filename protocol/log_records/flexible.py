@@ -27,13 +27,21 @@ _NUMBERS = {
 }
 
 
-def wire(kind: str | type, default: Any, *, since: int = 0, tag: int | None = None, array: bool = False) -> Any:
+def wire(
+    kind: str | type,
+    default: Any,
+    *,
+    since: int = 0,
+    tag: int | None = None,
+    array: bool = False,
+    nullable: bool = False,
+) -> Any:
     """A field: ``kind`` is a primitive of Kafka's schemas or a struct's class; ``array`` makes it an array of them.
 
     ``since`` is the first version that has the field. A tagged field that equals its default is not written; where the
-    default is ``None`` the field may be null.
+    default is ``None`` the field may be null. ``nullable`` is a struct before which a byte says whether it is there.
     """
-    metadata = {"kind": kind, "since": since, "tag": tag, "array": array}
+    metadata = {"kind": kind, "since": since, "tag": tag, "array": array, "nullable": nullable}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -121,6 +129,20 @@ def _one(kind: str | type, version: int) -> tuple[Read, Write]:
     return _number(_NUMBERS[kind])
 
 
+def _perhaps(read: Read, write: Write) -> tuple[Read, Write]:
+    there, gone = b"\x01", b"\xff"
+
+    def read_perhaps(data: bytes, at: int) -> tuple[Any, int]:
+        return (None, at + 1) if data[at : at + 1] == gone else read(data, at + 1)
+
+    def write_perhaps(out: list[bytes], value: Any) -> None:
+        out.append(gone if value is None else there)
+        if value is not None:
+            write(out, value)
+
+    return read_perhaps, write_perhaps
+
+
 def _many(read: Read, write: Write) -> tuple[Read, Write]:
     def read_array(data: bytes, at: int) -> tuple[Any, int]:
         count, at = read_uvarint(data, at)
@@ -175,6 +197,8 @@ def shape_of(cls: Any, version: int) -> Shape:
         if meta["since"] > version:
             continue
         pair = _one(meta["kind"], version)
+        if meta["nullable"]:
+            pair = _perhaps(*pair)
         column = _Column(index, field.name, field.default, *(_many(*pair) if meta["array"] else pair))
         if meta["tag"] is None:
             inline.append(column)

@@ -1,8 +1,8 @@
 """Records of ``__consumer_offsets``: committed offsets and classic groups (transactions F.1, F.3).
 
 A key is an int16 kind and non-flexible fields, a value an int16 version and the body; a null value is a tombstone. The
-other kinds (consumer, share and streams groups, transactions F.4) are skipped by :func:`decode`, as kinds are that a
-broker does not know.
+records of consumer groups stand in ``consumer_group``; the other kinds (share and streams groups, transactions F.4) are
+skipped by :func:`decode`, as kinds are that a broker does not know.
 """
 
 import dataclasses
@@ -16,6 +16,9 @@ from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 
 from protocol.compiled import Parts, writer
+from protocol.log_records import consumer_group
+from protocol.log_records.consumer_group import ConsumerRecord
+from protocol.records.errors import MalformedRecordsError
 
 LEGACY_OFFSET_KIND, OFFSET_KIND, GROUP_KIND = 0, 1, 2
 GROUP_VALUE_VERSION = 3
@@ -91,8 +94,8 @@ class GroupMetadataTombstone:
     group_id: str
 
 
-GroupRecord = OffsetCommit | OffsetCommitTombstone | GroupMetadata | GroupMetadataTombstone
-"""What a group coordinator remembers of classic groups and of any group's offsets."""
+GroupRecord = OffsetCommit | OffsetCommitTombstone | GroupMetadata | GroupMetadataTombstone | ConsumerRecord
+"""What a group coordinator remembers of groups and their offsets."""
 
 
 class _Column(NamedTuple):
@@ -213,6 +216,8 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
         return _bytes(OFFSET_KIND, _write_offset_key, record), value
     if isinstance(record, OffsetCommitTombstone):
         return _bytes(OFFSET_KIND, _write_offset_key, record), None
+    if isinstance(record, ConsumerRecord):
+        return consumer_group.encode(record)
     key = _bytes(GROUP_KIND, _write_group_key, record)
     if isinstance(record, GroupMetadataTombstone):
         return key, None
@@ -233,9 +238,9 @@ def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
             return _offset(_read_offset_key(key, _INT16.size)[0], value)
         if kind == GROUP_KIND:
             return _group(_read_group_key(key, _INT16.size)[0].group_id, value)
-    except (SerialError, KeyError, struct.error, UnicodeDecodeError):
+        return consumer_group.decode(kind, key, value)
+    except (SerialError, MalformedRecordsError, LookupError, struct.error, UnicodeDecodeError):
         return None
-    return None
 
 
 def _version(value: bytes) -> int | None:

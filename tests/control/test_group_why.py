@@ -14,7 +14,8 @@ from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.sync_group import SyncGroupRequest
 from tests.control.conftest import DoorsOf
 from tests.control.doors import Doors
-from tests.scenarios.groups.members import SETTINGS, Member, coordinated
+from tests.scenarios.groups import consumers
+from tests.scenarios.groups.members import SETTINGS, Member, commit, coordinated
 from tests.serving import until
 
 E = ErrorCode
@@ -23,7 +24,7 @@ E = ErrorCode
 @pytest.fixture
 def doors(doors_of: DoorsOf) -> Doors:
     """Of a broker whose groups begin at once."""
-    return doors_of(topics=["t:2"], settings=SETTINGS)
+    return doors_of(topics=["t:2"], settings={**SETTINGS, "group.consumer.max.size": 2})
 
 
 def joined(doors: Doors, *, instance_id: str | None = None) -> Member:
@@ -84,6 +85,27 @@ def test_a_timeline_tells_each_step_with_its_rule(doors: Doors) -> None:
     assert [event.at_ms for event in events] == sorted(event.at_ms for event in events)
     assert "everybody has joined" in doors.ctl_text("groups", "show", "g", "--json")
     assert doors.http("GET", "/v1/groups/g")["timeline"][0]["event"] == "asked to join"
+
+
+def test_a_consumer_group_has_a_timeline_too(doors: Doors) -> None:
+    """Its states and epochs, also where a timer moved them; members can be thrown out, and the epoch moved on."""
+    member = consuming(doors)
+    shown = doors.kafka.groups["g"].show()
+    assert (shown.type, shown.state, shown.protocol, shown.epoch) == ("consumer", "Stable", "uniform", 2)
+    (one,) = shown.members
+    assert (one.member_id, one.epoch, one.assignment) == ("m1", 2, ("t-0", "t-1"))
+    doors.kafka.groups["g"].rebalance()
+    assert (doors.kafka.groups["g"].show().state, member.beat().member_epoch) == ("Assigning", 2)
+    doors.kafka.groups["g"].evict("m1")
+    told = [(e.event, e.state_after, e.epoch_after) for e in doors.kafka.groups["g"].show().timeline]
+    assert told == [
+        ("asked to join", "", -1),
+        ("everybody has its target", "Stable", 2),
+        ("a new epoch waits for its target", "Assigning", 3),
+        ("everybody has left", "Empty", 4),
+    ]
+    assert member.code() == 25
+    assert re.match(r"not a member any more: 'm1' was last heard of", doors.kafka.groups["g"].why().why)
 
 
 @pytest.mark.verb("groups show")
@@ -172,6 +194,50 @@ def loading(doors: Doors) -> ErrorCode:
     return leave(member)
 
 
+# --- why, of consumer groups (KIP-848) -------------------------------------------------------------------------------
+
+
+def consuming(doors: Doors, member_id: str = "m1", instance_id: str | None = None) -> consumers.Consumer:
+    """A member of g that has joined."""
+    member = consumers.Consumer(coordinated(doors.server), member_id, instance_id=instance_id, topics=["t"])
+    assert member.join().error_code is E.NONE
+    return member
+
+
+def another_epoch(doors: Doors) -> ErrorCode:
+    """A heartbeat in an epoch that is to come."""
+    return E(consuming(doors).code(7))
+
+
+def stale_commit(doors: Doors) -> ErrorCode:
+    """A commit likewise."""
+    member = consuming(doors)
+    return commit(member.wire, "t", 1, 7, member.member_id)
+
+
+def taken_instance(doors: Doors) -> ErrorCode:
+    """An instance id that somebody else has."""
+    consuming(doors, instance_id="i")
+    return E(consumers.Consumer(coordinated(doors.server), "m2", instance_id="i", topics=["t"]).join().error_code)
+
+
+def full(doors: Doors) -> ErrorCode:
+    """One member too many."""
+    for member_id in ("m1", "m2"):
+        consuming(doors, member_id)
+    return E(consumers.Consumer(coordinated(doors.server), "m3", topics=["t"]).join().error_code)
+
+
+def nameless(doors: Doors) -> ErrorCode:
+    """A join without a rebalance timeout."""
+    return E(consuming(doors).join(rebalance_timeout_ms=-1).error_code)
+
+
+def unknown_assignor(doors: Doors) -> ErrorCode:
+    """One that is not configured."""
+    return E(consuming(doors).join(server_assignor="sticky").error_code)
+
+
 REFUSALS: list[tuple[Callable[[Doors], ErrorCode], ErrorCode, str]] = [
     (
         old_generation,
@@ -185,6 +251,12 @@ REFUSALS: list[tuple[Callable[[Doors], ErrorCode], ErrorCode, str]] = [
     (replaced, E.FENCED_INSTANCE_ID, r"another member has the instance id 'i': at .* JoinGroup v9 .* took it; KIP-345"),
     (other_protocol, E.INCONSISTENT_GROUP_PROTOCOL, r"the protocol: .* no assignor that all members know"),
     (loading, E.COORDINATOR_LOAD_IN_PROGRESS, r"the coordinator: broker 1 was asked, which was still loading"),
+    (another_epoch, E.FENCED_MEMBER_EPOCH, r"another epoch: the request says 7, .* groups C.4 H5"),
+    (stale_commit, E.STALE_MEMBER_EPOCH, r"another epoch: the request says 7"),
+    (taken_instance, E.UNRELEASED_INSTANCE_ID, r"the instance id 'i' belongs to a member that has not left"),
+    (full, E.GROUP_MAX_SIZE_REACHED, r"no room: "),
+    (nameless, E.INVALID_REQUEST, r"what the heartbeat says: "),
+    (unknown_assignor, E.UNSUPPORTED_ASSIGNOR, r"what the heartbeat says: "),
 ]
 
 
@@ -195,12 +267,12 @@ def test_every_refusal_has_a_why(doors: Doors, act: Callable[[Doors], ErrorCode]
     told = doors.kafka.groups["g"].why()
     assert told.error == code.name
     assert re.match(words, told.why), told.why
-    assert re.search(rf"Refused was \w+ v\d of client `test` .*, with {code.name} \(groups A\.\d\)\.$", told.why)
+    assert re.search(rf"Refused was \w+ v\d of client `test` .*, with {code.name} \(groups [ABC]\.\d\)\.$", told.why)
     assert doors.ctl("groups", "why", "g")["why"] == told.why
 
 
 def test_the_walk_has_every_fencing_and_state_error() -> None:
-    """Those of groups 0.3 that a coordinator decides for a member of a classic group."""
+    """Those of groups 0.3 that a coordinator decides for a member of a classic or a consumer group."""
     assert {code for _, code, _ in REFUSALS} == {
         E.ILLEGAL_GENERATION,
         E.UNKNOWN_MEMBER_ID,
@@ -208,6 +280,12 @@ def test_the_walk_has_every_fencing_and_state_error() -> None:
         E.FENCED_INSTANCE_ID,
         E.INCONSISTENT_GROUP_PROTOCOL,
         E.COORDINATOR_LOAD_IN_PROGRESS,
+        E.FENCED_MEMBER_EPOCH,
+        E.STALE_MEMBER_EPOCH,
+        E.UNRELEASED_INSTANCE_ID,
+        E.GROUP_MAX_SIZE_REACHED,
+        E.INVALID_REQUEST,
+        E.UNSUPPORTED_ASSIGNOR,
     }
 
 

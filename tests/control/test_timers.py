@@ -23,6 +23,10 @@ CHECKPOINT_MS = 5_000
 _GROUPS, _TRANSACTIONS = "coordination/group", "coordination/transaction"
 TIMERS = {
     "connections.py Silence._arm": "broker/test_server.py::test_idle_connections_are_closed_by_the_clock",
+    f"{_GROUPS}/consumer/rules.py Shard.arm_expiry": "scenarios/groups/test_consumers.py::test_KIP848_18_silence",
+    f"{_GROUPS}/consumer/rules.py Shard.follow": (
+        "scenarios/groups/test_consumers.py::test_KIP848_15_who_gives_nothing_up_is_out"
+    ),
     f"{_GROUPS}/draft.py Draft.timer": "control/test_groups.py::test_a_session_ends_when_the_clock_is_pushed_past_it",
     f"{_GROUPS}/expiry.py Expiry.arm": "scenarios/groups/test_offsets.py::test_OFF_21_offsets_grow_old",
     f"{_GROUPS}/rebalance.py Rebalances._arm": "scenarios/groups/test_classic.py::test_CLS_25_a_silent_member_is_out",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from broker.coordination.group.java_hash import HashMap
-from broker.coordination.group.model import Committer, GroupType
+from broker.coordination.group.model import Committer, GroupType, PartitionCheck
 from broker.coordination.group.states import ENTERED_FROM, MOVES_KEPT, REBALANCES_FROM, Move, State
 from broker.coordination.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from protocol.errors import ErrorCode, KafkaError
@@ -105,14 +105,14 @@ class ClassicGroup:
         """Whether its state is among these names, given in lower case."""
         return self.state.value.lower() in names
 
-    def check_commit(self, committer: Committer) -> None:
+    def check_commit(self, committer: Committer) -> PartitionCheck | None:
         """Fence a commit (groups B.1 OC2; transactions C.4.2): 22, 25, 27 or 82.
 
         Transactional commits are not asked for member data (v0-2 have none) and may come during a rebalance.
         """
         member_id, instance_id, generation, transactional, _ = committer
         if generation < 0 and self.state is State.EMPTY:
-            return
+            return None
         if generation >= 0 or member_id or instance_id is not None:
             self.check_member(member_id, instance_id)
             if generation != self.generation:
@@ -121,6 +121,7 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         if not transactional and self.state is State.COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        return None
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Classic groups ignore who fetches (groups B.2)."""

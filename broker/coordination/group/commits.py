@@ -6,7 +6,7 @@ from uuid import UUID
 from broker.coordination.group.classic import ClassicGroup
 from broker.coordination.group.draft import Draft
 from broker.coordination.group.java_hash import utf16_length
-from broker.coordination.group.model import Committer, Group, GroupType
+from broker.coordination.group.model import Committer, Group, GroupType, PartitionCheck
 from broker.coordination.group.offsets import CommittedOffset, Offsets, Partitions
 from broker.coordination.group.rebalance import Rebalances, Settings
 from broker.coordination.group.states import State
@@ -78,7 +78,7 @@ class Commits:
             knows_stale_epochs=knows_stale_epochs,
         )
         absent = ErrorCode.GROUP_ID_NOT_FOUND if knows_stale_epochs else ErrorCode.ILLEGAL_GENERATION
-        group = self._committing_group(request.group_id, committer, absent)
+        group, check = self._committing_group(request.group_id, committer, absent)
         if isinstance(group, ClassicGroup) and group.state in (State.STABLE, State.PREPARING_REBALANCE):
             self._rebalances.rearm(draft, group, request.member_id)
         expires_ms = NO_EXPIRY
@@ -89,7 +89,7 @@ class Commits:
             codes = [
                 OffsetCommitResponsePartition(
                     partition.partition_index,
-                    self._store(draft, (request.group_id, topic.name, topic.topic_id), partition, expires_ms),
+                    self._store(draft, (request.group_id, topic.name, topic.topic_id), partition, expires_ms, check),
                 )
                 for partition in topic.partitions
             ]
@@ -108,13 +108,13 @@ class Commits:
             KafkaError: the whole request is refused.
         """
         committer = Committer(request.member_id, request.group_instance_id, request.generation_id, transactional=True)
-        self._committing_group(request.group_id, committer, absent)
+        _, check = self._committing_group(request.group_id, committer, absent)
         topics = []
         for topic in request.topics:
             codes = [
                 TxnOffsetCommitResponsePartition(
                     partition.partition_index,
-                    self._store(draft, (request.group_id, topic.name, None), partition, NO_EXPIRY),
+                    self._store(draft, (request.group_id, topic.name, None), partition, NO_EXPIRY, check),
                 )
                 for partition in topic.partitions
             ]
@@ -122,14 +122,19 @@ class Commits:
         self._create_without_records(draft, request.group_id)
         draft.reply(token, TxnOffsetCommitResponse(topics=topics))
 
-    def _committing_group(self, group_id: str, committer: Committer, absent: ErrorCode) -> Group | None:
-        """OC1-OC4: the group, if that member may commit to it; ``None`` where a simple group is about to be."""
+    def _committing_group(
+        self, group_id: str, committer: Committer, absent: ErrorCode
+    ) -> tuple[Group | None, PartitionCheck | None]:
+        """OC1-OC4: the group, if that member may commit to it; ``None`` where a simple group is about to be.
+
+        With it comes what the group asks of each partition.
+        """
         group = self._groups.get(group_id)
         if group is not None:
-            group.check_commit(committer)
-        elif committer.generation >= 0:
+            return group, group.check_commit(committer)
+        if committer.generation >= 0:
             raise KafkaError(absent)
-        return group
+        return None, None
 
     def _create_without_records(self, draft: Draft, group_id: str) -> None:
         """A simple group is made by its first offset in ``replay``; Kafka makes it also if none was accepted."""
@@ -138,14 +143,25 @@ class Commits:
             self.unseen.add(group_id)
 
     def _store(
-        self, draft: Draft, place: tuple[str, str, UUID | None], partition: _CommittedPartition, expires_ms: int
+        self,
+        draft: Draft,
+        place: tuple[str, str, UUID | None],
+        partition: _CommittedPartition,
+        expires_ms: int,
+        check: PartitionCheck | None,
     ) -> ErrorCode:
-        """OC5-OC7: remember one offset, whatever its value. ``place`` is group id, topic and topic id."""
+        """OC5-OC7: remember one offset, whatever its value. ``place`` is group id, topic and topic id.
+
+        Raises:
+            KafkaError: the group refuses the partition, and with it the whole request.
+        """
         group_id, topic, topic_id = place
         metadata = partition.committed_metadata or ""
         # Quirk: the limit is in bytes, but UTF-16 units are counted.
         if utf16_length(metadata) > self._settings.int("offset.metadata.max.bytes"):
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        if check is not None:
+            check(topic, topic_id, partition.partition_index)
         version = self._version if expires_ms == NO_EXPIRY else _EXPIRING_VERSION
         draft.record(
             OffsetCommit(

@@ -8,10 +8,12 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from broker.coordination.outcome import CancelTimer, Effect, Outcome, Reply, SetTimer
+from broker.coordination.outcome import CancelTimer, Effect, Notify, Outcome, Reply, SetTimer
 from protocol.errors import KafkaError
 from protocol.log_records.group import GroupRecord
 
+SOON = "soon"
+"""A notice with an operation, which is to run in a later turn."""
 Rule = Callable[["Draft"], None]
 """A rule that is applied later, when a timer fires or an append was refused."""
 
@@ -38,6 +40,10 @@ class Draft:
     def timer(self, key: Hashable, delay_ms: int, then: Rule) -> None:
         """Apply a rule after ``delay_ms``; a timer of the same key is replaced."""
         self._effects.append(SetTimer(key, self.now_ms + delay_ms, partial(_applied, then)))
+
+    def soon(self, then: Rule) -> None:
+        """Apply a rule when this is done, in a turn of its own."""
+        self._effects.append(Notify(SOON, partial(_applied, then)))
 
     def cancel(self, key: Hashable) -> None:
         """Forget a timer."""

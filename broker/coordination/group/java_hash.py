@@ -4,9 +4,11 @@ Which member leads, which protocol wins a tied vote and in which order members a
 ``java.util.HashMap`` walks its buckets. Trees, into which Java turns buckets of eight and more, are ignored.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
+from uuid import UUID
 
+K = TypeVar("K")
 V = TypeVar("V")
 _MASK = 0xFFFFFFFF
 _DEFAULT_CAPACITY = 16
@@ -28,6 +30,37 @@ def string_hash(text: str) -> int:
 def utf16_length(text: str) -> int:
     """``String.length``: how many UTF-16 code units a text has."""
     return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
+
+
+def utf16(text: str) -> bytes:
+    """What Java sorts strings by: their UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def uuid_hash(value: UUID) -> int:
+    """``Uuid.hashCode`` as an unsigned 32-bit number."""
+    halves = (value.int >> 64) ^ (value.int & 0xFFFF_FFFF_FFFF_FFFF)
+    return (halves >> 32 ^ halves) & _MASK
+
+
+def copied_capacity(count: int) -> int:
+    """Of a ``HashSet`` made of a collection of so many."""
+    return _power_of_two(max(int(count / 0.75) + 1, _DEFAULT_CAPACITY))
+
+
+def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> list[K]:
+    """Distinct keys as a table iterates into which they were put in this order; it doubles when it must."""
+    while len(keys) > capacity * 3 // 4:
+        capacity *= 2
+    return sorted(keys, key=lambda key: _bucket(hash_of(key), capacity))
+
+
+def _bucket(h: int, capacity: int) -> int:
+    return (h ^ (h >> 16)) & (capacity - 1)
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
 
 
 class HashMap(Generic[V]):

@@ -4,6 +4,8 @@ Each request has a method that takes the time and the token of its answer and re
 request is raised as KafkaError, nothing having changed; JoinGroup's refusals are answers, since they name a member id.
 A request that is parked is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
 
+Consumer groups (KIP-848) stand in ``consumer``, with rules of their own.
+
 Offsets and finished generations change in :meth:`GroupMachine.replay` alone. What happens to a classic group in between
 is soft state, as in Kafka: it is lost with the coordinator, and members join anew (groups A.12).
 """
@@ -16,15 +18,20 @@ from broker.coordination.group.admin import Administration
 from broker.coordination.group.answers import join_refused
 from broker.coordination.group.classic import ClassicGroup
 from broker.coordination.group.commits import Commits
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.machine import ConsumerGroups
+from broker.coordination.group.consumer.rules import Settings
+from broker.coordination.group.consumer.topics import NoTopics, Topics
 from broker.coordination.group.draft import Draft
 from broker.coordination.group.expiry import Expiry
 from broker.coordination.group.joining import Joiner, Joining
 from broker.coordination.group.membership import Membership
 from broker.coordination.group.model import Group
 from broker.coordination.group.offsets import Offsets
-from broker.coordination.group.rebalance import Rebalances, Settings
+from broker.coordination.group.rebalance import Rebalances
 from broker.coordination.outcome import Outcome, TransactionalAppend
 from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.consumer_group import ConsumerRecord
 from protocol.log_records.group import (
     GroupMetadata,
     GroupMetadataTombstone,
@@ -48,10 +55,19 @@ class GroupMachine:
     """All groups and offsets of one shard.
 
     ``settings.int(name)`` gives a setting by Kafka's name, ``new_uuid`` the random part of member ids.
-    ``offset_version`` is the version of the offset values written: 4, or 3 to be an older broker.
+    ``offset_version`` is the version of the offset values written: 4, or 3 to be an older broker. ``topics`` are the
+    cluster's, ``own(group_id, name)`` a group's numeric setting; without it all have the broker's.
     """
 
-    def __init__(self, settings: Settings, new_uuid: Callable[[], UUID], *, offset_version: int = 4) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        new_uuid: Callable[[], UUID],
+        *,
+        offset_version: int = 4,
+        topics: Topics | None = None,
+        own: Callable[[str, str], int] | None = None,
+    ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self._live = False
@@ -61,6 +77,13 @@ class GroupMachine:
         self._membership = Membership(self.groups, self._rebalances)
         self._commits = Commits(self.groups, self.offsets, settings, self._rebalances, offset_version)
         self._expiry = Expiry(self.groups, self.offsets, settings)
+        self.consumers = ConsumerGroups(
+            self.groups,
+            settings,
+            NoTopics() if topics is None else topics,
+            (lambda _, name: settings.int(f"group.{name}")) if own is None else own,
+            new_uuid,
+        )
         self.administration = Administration(self.groups, self._commits)
 
     # --- members -----------------------------------------------------------------------------------------------------
@@ -154,8 +177,10 @@ class GroupMachine:
         """Let a group rebalance now, as if a member had asked for it.
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND without such a classic group; nothing happens in an Empty one.
+            KafkaError: GROUP_ID_NOT_FOUND without such a group; nothing happens in an Empty one.
         """
+        if isinstance(self.groups.get(group_id), ConsumerGroup):
+            return self.consumers.rebalance(group_id, now_ms)
         group, draft = self._classic(group_id), Draft(now_ms)
         if group.can_rebalance and not group.is_empty:
             self._rebalances.prepare(draft, group)
@@ -167,6 +192,8 @@ class GroupMachine:
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND or UNKNOWN_MEMBER_ID.
         """
+        if isinstance(self.groups.get(group_id), ConsumerGroup):
+            return self.consumers.evict(group_id, member_id, now_ms)
         draft = Draft(now_ms)
         self._membership.evict(draft, self._classic(group_id), member_id)
         return draft.outcome()
@@ -195,7 +222,10 @@ class GroupMachine:
             case GroupMetadata():
                 self._replay_group(record)
             case GroupMetadataTombstone():
-                self.groups.pop(record.group_id, None)
+                if isinstance(self.groups.get(record.group_id), ClassicGroup):
+                    del self.groups[record.group_id]
+            case ConsumerRecord():
+                self.consumers.replay(record)
 
     def _replay_group(self, record: GroupMetadata) -> None:
         group = self.groups.get(record.group_id)
@@ -221,6 +251,7 @@ class GroupMachine:
                 self._rebalances.rearm(draft, group, member_id)
             if len(group.members) > self._settings.int("group.max.size"):
                 self._rebalances.prepare(draft, group)
+        self.consumers.loaded(draft)
         return draft.outcome()
 
     def unloaded(self) -> Outcome:

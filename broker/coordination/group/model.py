@@ -1,14 +1,18 @@
 """What every kind of group is to the parts that serve all of them: offsets, listing, deletion, expiry.
 
-Kinds share one name space per shard (groups F.7). Only classic groups are built; consumer (KIP-848), share (KIP-932)
-and streams groups (KIP-1071) get their own rules beside them and stand in the same table under this interface.
+Kinds share one name space per shard (groups F.7). Classic and consumer groups (KIP-848) are built; share (KIP-932) and
+streams groups (KIP-1071) get their own rules beside them and stand in the same table under this interface.
 """
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from protocol.log_records.group import GroupRecord, OffsetCommit
+
+PartitionCheck = Callable[[str, UUID | None, int], None]
+"""Raises KafkaError unless the committer may commit for that topic, topic id (if known) and partition."""
 
 
 class GroupType(StrEnum):
@@ -62,8 +66,8 @@ class Group(Protocol):
         """Whether its state is among these names, given in lower case (groups A.13)."""
         ...
 
-    def check_commit(self, committer: Committer) -> None:
-        """Raise KafkaError unless that committer may commit offsets now."""
+    def check_commit(self, committer: Committer) -> PartitionCheck | None:
+        """Raise KafkaError unless that committer may commit offsets now; what is to be asked of each partition yet."""
         ...
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:

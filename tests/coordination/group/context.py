@@ -9,9 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.consumer.topics import NoTopics, Topics
 from broker.coordination.group.joining import Joiner
 from broker.coordination.group.machine import GroupMachine
-from broker.coordination.outcome import CancelTimer, Outcome, Reply, SetTimer, TransactionalAppend
+from broker.coordination.outcome import CancelTimer, Notify, Outcome, Reply, SetTimer, TransactionalAppend
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupRecord, decode, encode
 from protocol.messages.heartbeat import HeartbeatRequest
@@ -33,7 +34,13 @@ SETTINGS = {
     "offset.metadata.max.bytes": 4096,
     "offsets.retention.minutes": 10080,
     "offsets.retention.check.interval.ms": 600_000,
+    "group.consumer.assignment.interval.ms": 1_000,
+    "group.consumer.heartbeat.interval.ms": 5_000,
+    "group.consumer.max.size": 2**31 - 1,
+    "group.consumer.regex.refresh.interval.ms": 600_000,
+    "group.consumer.session.timeout.ms": 45_000,
 }
+ASSIGNORS = ("uniform", "range")
 
 
 @dataclass(frozen=True)
@@ -79,9 +86,22 @@ class Settings:
 
     overrides: dict[str, int]
 
+    policy: str = "bidirectional"
+    assignors: tuple[str, ...] = ASSIGNORS
+
     def int(self, name: str) -> int:
         """One of them."""
         return self.overrides.get(name, SETTINGS[name])
+
+    def string(self, name: str) -> str:
+        """The only text."""
+        assert name == "group.consumer.migration.policy"
+        return self.policy
+
+    def list(self, name: str) -> tuple[str, ...]:
+        """The only list."""
+        assert name == "group.consumer.assignors"
+        return self.assignors
 
 
 @dataclass
@@ -92,11 +112,13 @@ class Context:
     log: list[Logged | Marker] = field(default_factory=list)
     now_ms: int = START_MS
     refuse_append: ErrorCode | None = None
+    topics: Topics = field(default_factory=NoTopics)
 
     def __post_init__(self) -> None:
         self.settings = Settings(self.overrides)
-        self.machine = GroupMachine(self.settings, self._new_uuid)
+        self.machine = GroupMachine(self.settings, self._new_uuid, topics=self.topics)
         self.timers: dict[Hashable, SetTimer] = {}
+        self.soon: list[Callable[[int], Outcome]] = []
         self.last = Outcome()
         self._uuids = 0
         for offset, entry in enumerate(self.log):
@@ -109,7 +131,7 @@ class Context:
 
     def reloaded(self, entries: int | None = None) -> "Context":
         """Another coordinator over the first entries of this log."""
-        return Context(dict(self.overrides), self.log[:entries], self.now_ms)
+        return Context(dict(self.overrides), self.log[:entries], self.now_ms, topics=self.topics)
 
     # --- what the runtime does ---------------------------------------------------------------------------------------
 
@@ -145,6 +167,8 @@ class Context:
                     self.timers[key] = effect
                 case CancelTimer(key):
                     self.timers.pop(key, None)
+                case Notify("soon", then):
+                    self.soon.append(then)
 
     def _replay(self, offset: int, entry: Logged | Marker) -> None:
         if isinstance(entry, Marker):
@@ -156,6 +180,12 @@ class Context:
         """A transaction of that producer ends."""
         self.log.append(Marker(producer_id, committed))
         self._replay(len(self.log) - 1, self.log[-1])
+
+    def turn(self) -> None:
+        """What was put off runs."""
+        due, self.soon = self.soon, []
+        for then in due:
+            self.perform(then(self.now_ms))
 
     def advance(self, ms: int) -> None:
         """Let time pass; what is due runs in order, each at its own moment."""

@@ -95,7 +95,8 @@ def test_an_old_groups_missing_fields_are_minus_one() -> None:
     [
         (None, b"x"),
         (b"\0", b"x"),
-        (bytes.fromhex("000300026731"), b"\0\0\0\0\0\4\0"),
+        (bytes.fromhex("000b00026731"), b"\0\0\0\0\0\4\0"),
+        (bytes.fromhex("000300026731"), b"\0\1\0\0\0\4\0"),
         (bytes.fromhex("7fff00026731"), b""),
         (bytes.fromhex(OFFSET_KEY), bytes.fromhex("0063")),
         (bytes.fromhex(OFFSET_KEY), b""),

@@ -1,0 +1,306 @@
+"""A consumer group: what its records say, and what follows from that at once (groups C.1), after ``ConsumerGroup``."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from uuid import UUID
+
+from broker.coordination.group.consumer.members import (
+    LEAVING_STATIC,
+    Assigned,
+    Member,
+    MemberState,
+    Partitions,
+    target_of,
+)
+from broker.coordination.group.consumer.topics import Topics
+from broker.coordination.group.java_hash import HashMap
+from broker.coordination.group.model import Committer, GroupType, PartitionCheck
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.consumer_group import (
+    ConsumerKind,
+    ConsumerRecord,
+    CurrentMember,
+    GroupEpoch,
+    MemberMetadata,
+    RegularExpression,
+    TargetEpoch,
+    TargetMember,
+)
+from protocol.log_records.group import OffsetCommit
+
+FIRST_EPOCH = 1
+"""Of a group that nothing has happened to (before 4.3 it was 0)."""
+
+
+class State(StrEnum):
+    """A consumer group's state under its name on the wire (Kafka's ``ConsumerGroupState``)."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class ConsumerGroup:
+    """One consumer group. It changes by :meth:`replay` alone.
+
+    ``targets`` are what members shall have, by member id; ``regexes`` the topics that regular expressions matched when
+    they were looked at last; ``static_members`` instance id -> member id.
+    """
+
+    __slots__ = (
+        "_names", "_owners", "_patterns", "_topics", "assignment_epoch", "assignment_timestamp_ms", "checked_version",
+        "epoch", "group_id", "members", "metadata_hash", "regexes", "static_members", "targets",
+    )  # fmt: skip
+
+    def __init__(self, group_id: str, topics: Topics) -> None:
+        self.group_id, self._topics = group_id, topics
+        self.epoch = self.assignment_epoch = FIRST_EPOCH
+        self.metadata_hash = self.assignment_timestamp_ms = 0
+        self.members: HashMap[Member] = HashMap()
+        self.static_members: dict[str, str] = {}
+        self.targets: dict[str, Partitions] = {}
+        self.regexes: dict[str, RegularExpression] = {}
+        self.checked_version = -1
+        """Soft: the version of the metadata that the hash was held against last (groups C.6)."""
+        self._owners: dict[tuple[UUID, int], int] = {}
+        self._names: Counter[str] = Counter()
+        self._patterns: Counter[str] = Counter()
+
+    # --- as every group (broker.coordination.group.model.Group) ------------------------------------------------------
+
+    @property
+    def type(self) -> GroupType:
+        """Its kind."""
+        return GroupType.CONSUMER
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it may be deleted."""
+        return not len(self.members)
+
+    @property
+    def state(self) -> State:
+        """Where it is on the way to its target (groups C.1)."""
+        if self.is_empty:
+            return State.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return State.ASSIGNING
+        settled = all(
+            member.state is MemberState.STABLE and member.epoch == self.assignment_epoch
+            for member in self.members.values()
+        )
+        return State.STABLE if settled else State.RECONCILING
+
+    @property
+    def state_name(self) -> str:
+        """Its state under its name on the wire."""
+        return self.state.value
+
+    @property
+    def listed_protocol_type(self) -> str:
+        """What ListGroups says of its protocol type."""
+        return "consumer"
+
+    def in_states(self, names: Iterable[str]) -> bool:
+        """Whether its state is among these names, given in lower case."""
+        return self.state.value.lower() in names
+
+    def check_commit(self, committer: Committer) -> PartitionCheck | None:
+        """Fence a commit by the member's epoch (groups B.1 OC3; transactions C.4.2): 22, 25, 35 or 113.
+
+        An epoch that the member has left is good for the partitions that it has had since then (KIP-1251).
+        """
+        epoch = committer.generation
+        if epoch < 0 and self.is_empty:
+            return None
+        if committer.transactional and epoch == -1 and not committer.member_id and committer.instance_id is None:
+            return None
+        member = self.members.get(committer.member_id)
+        if member is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {committer.member_id} is not a member.")
+        if member.classic is None and not committer.transactional and not committer.knows_stale_epochs:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members using the modern group protocol",
+            )
+        named = committer.knows_stale_epochs and member.classic is None
+        stale = ErrorCode.STALE_MEMBER_EPOCH if named else ErrorCode.ILLEGAL_GENERATION
+        if epoch == member.epoch:
+            return None
+        if epoch > member.epoch:
+            raise KafkaError(stale)
+
+        def check(topic: str, topic_id: UUID | None, partition: int) -> None:
+            known = self._topics.named(topic) if topic_id is None else None
+            found = topic_id if known is None else known.id
+            since = None if found is None else _since(member, found, partition)
+            if since is None or epoch < since:
+                raise KafkaError(stale)
+
+        return check
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Fence a fetch that names a member (groups B.2): 22, 25 or 113."""
+        if member_id is None and member_epoch < 0:
+            return
+        member = self.members.get(member_id or "")
+        if member is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if member_epoch != member.epoch:
+            classic = member.classic is not None
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH)
+
+    def check_offset_delete(self) -> None:
+        """It may have members (transactions E.4)."""
+
+    def subscribes_to(self, topic: str) -> bool:
+        """By name, or by a regular expression that matched it."""
+        return topic in self._names or any(
+            topic in found.topics for regex, found in self.regexes.items() if regex in self._patterns
+        )
+
+    def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
+        """From which point in time an offset ages (groups B.3)."""
+        return lambda commit: commit.commit_timestamp_ms
+
+    def tombstones(self) -> tuple[ConsumerRecord, ...]:
+        """The records that forget the group, in Kafka's order (transactions F.4)."""
+        kinds = (
+            *((ConsumerKind.CURRENT_MEMBER, member_id) for member_id in self.members),
+            *((ConsumerKind.TARGET_MEMBER, member_id) for member_id in self.targets),
+            (ConsumerKind.TARGET_METADATA, ""),
+            *((ConsumerKind.MEMBER_METADATA, member_id) for member_id in self.members),
+            *((ConsumerKind.REGULAR_EXPRESSION, regex) for regex in self.regexes),
+            (ConsumerKind.GROUP_METADATA, ""),
+        )
+        return tuple(ConsumerRecord(kind, self.group_id, name) for kind, name in kinds)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def owner_epoch(self, topic_id: UUID, partition: int) -> int | None:
+        """The epoch of whoever has that partition, be it still giving it up; ``None`` for nobody."""
+        return self._owners.get((topic_id, partition))
+
+    def subscribers_of(self, regex: str) -> int:
+        """How many members subscribe by that regular expression."""
+        return self._patterns[regex]
+
+    def member(self, member_id: str) -> Member:
+        """A member.
+
+        Raises:
+            KafkaError: UNKNOWN_MEMBER_ID.
+        """
+        found = self.members.get(member_id)
+        if found is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
+            )
+        return found
+
+    def static_member(self, instance_id: str, member_id: str | None = None) -> Member:
+        """The member that has an instance id.
+
+        Raises:
+            KafkaError: UNKNOWN_MEMBER_ID for nobody, FENCED_INSTANCE_ID for another one than ``member_id``.
+        """
+        found = self.static_members.get(instance_id)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member_id is not None and found != member_id:
+            raise KafkaError(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member {found}.",
+            )
+        return self.members[found]
+
+    def names_of(self, member: Member) -> frozenset[str]:
+        """The topics that a member subscribes to, by name and by its regular expression as far as that is resolved."""
+        found = self.regexes.get(member.regex) if member.regex else None
+        return member.subscribed if found is None else member.subscribed.union(found.topics or ())
+
+    def away(self, member: Member) -> bool:
+        """Whether a static member has left for a while."""
+        return member.epoch == LEAVING_STATIC
+
+    # --- what is remembered ------------------------------------------------------------------------------------------
+
+    def replay(self, record: ConsumerRecord) -> None:
+        """Apply a record of this group; a tombstone of what is not there changes nothing."""
+        name, value = record.name, record.value
+        match value:
+            case GroupEpoch():
+                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+            case MemberMetadata():
+                self._put((self.members.get(name) or Member(name)).says(value))
+            case TargetEpoch():
+                self.assignment_epoch = value.assignment_epoch
+                self.assignment_timestamp_ms = value.assignment_timestamp_ms
+            case TargetMember():
+                self.targets[name] = target_of(value)
+            case CurrentMember():
+                self._put((self.members.get(name) or Member(name)).is_at(value))
+            case RegularExpression():
+                self.regexes[name] = value
+            case None:
+                self._forget(record)
+
+    def _forget(self, record: ConsumerRecord) -> None:
+        match record.kind:
+            case ConsumerKind.MEMBER_METADATA:
+                member = self.members.pop(record.name)
+                if member is not None:
+                    self._leave(member)
+            case ConsumerKind.CURRENT_MEMBER:
+                member = self.members.get(record.name)
+                if member is not None:
+                    self._put(member.is_at(CurrentMember(member_epoch=-1)))
+            case ConsumerKind.TARGET_MEMBER:
+                self.targets.pop(record.name, None)
+            case ConsumerKind.REGULAR_EXPRESSION:
+                self.regexes.pop(record.name, None)
+
+    def _put(self, member: Member) -> None:
+        before = self.members.get(member.member_id)
+        if before is not None:
+            self._leave(before)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self._names.update(member.subscribed)
+        if member.regex:
+            self._patterns[member.regex] += 1
+        for topic_id, partition in _held(member.assigned, member.revoking):
+            self._owners[topic_id, partition] = member.epoch
+
+    def _leave(self, member: Member) -> None:
+        """Take back what :meth:`_put` has noted."""
+        if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
+            del self.static_members[member.instance_id]
+        _take(self._names, member.subscribed)
+        if member.regex:
+            _take(self._patterns, (member.regex,))
+        for place in _held(member.assigned, member.revoking):
+            self._owners.pop(place, None)
+
+
+def _held(*held: Assigned) -> Iterable[tuple[UUID, int]]:
+    return ((topic_id, partition) for each in held for topic_id, epochs in each.items() for partition in epochs)
+
+
+def _take(counts: Counter[str], names: Iterable[str]) -> None:
+    for name in names:
+        counts[name] -= 1
+        if counts[name] <= 0:
+            del counts[name]
+
+
+def _since(member: Member, topic_id: UUID, partition: int) -> int | None:
+    """The epoch since which a member has a partition, be it giving it up; ``None`` if it has it not."""
+    found: Mapping[int, int] = member.assigned.get(topic_id, {})
+    if partition not in found:
+        found = member.revoking.get(topic_id, {})
+    return found.get(partition)

@@ -1,0 +1,67 @@
+"""ConsumerGroupDescribe: consumer groups with their members (KIP-848).
+
+Versions 0-1; what protocol a member speaks since v1. Groups of other kinds have describing APIs of their own.
+Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.group_requests import coordinator, group_operations, require_group, serves_consumer_groups
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+
+
+async def handle(request: ConsumerGroupDescribeRequest, ctx: RequestContext) -> ConsumerGroupDescribeResponse:
+    """Groups C.12: each group on its own, and each once."""
+    if not serves_consumer_groups(ctx):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    groups = [_describe(group_id, ctx) for group_id in dict.fromkeys(request.group_ids)]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code is ErrorCode.NONE:
+                group.authorized_operations = group_operations(group.group_id, ctx)
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    try:
+        require_group(AclOperation.DESCRIBE, group_id, ctx)
+        found = coordinator(group_id, ctx).consumers.describe(group_id)
+    except KafkaError as error:
+        return DescribedGroup(error.code, error.message, group_id)
+    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
+        return found
+    return DescribedGroup(
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        "The group has described topic(s) that the client is not authorized to describe.",
+        group_id,
+    )
+
+
+def _topics(group: DescribedGroup) -> set[str]:
+    """The topics that the answer names."""
+    found: set[str] = set()
+    for member in group.members:
+        found.update(member.subscribed_topic_names)
+        for assignment in (member.assignment, member.target_assignment):
+            found.update(topic.topic_name for topic in assignment.topic_partitions)
+    return found
+
+
+def refuse(
+    request: ConsumerGroupDescribeRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ConsumerGroupDescribeResponse:
+    """On every group."""
+    return ConsumerGroupDescribeResponse(
+        groups=[DescribedGroup(error.code, error.message, group_id) for group_id in request.group_ids]
+    )
+
+
+API = Api(ApiKey.CONSUMER_GROUP_DESCRIBE, (0, 1), handle, refuse)

@@ -1,0 +1,46 @@
+"""ConsumerGroupHeartbeat: be a member of a group that the coordinator assigns (KIP-848).
+
+Versions 0-1; members make their ids and may subscribe by a regular expression since v1. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.consumer.heartbeats import Beat
+from broker.group_requests import ask_coordinator, require_group, serves_consumer_groups
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+
+
+async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) -> ConsumerGroupHeartbeatResponse:
+    """Groups C.2, in its order."""
+    if not serves_consumer_groups(ctx):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    require_group(AclOperation.READ, request.group_id, ctx, named=False)
+
+    def visible(topic: str) -> bool:
+        return ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
+
+    if not all(visible(topic) for topic in request.subscribed_topic_names or ()):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    beat = Beat(ctx.client_id, f"/{ctx.client_host}", visible)
+    makes_own_id = features.consumer_group_heartbeat_makes_own_id(ctx.version)
+    response: ConsumerGroupHeartbeatResponse = await ask_coordinator(
+        request.group_id,
+        ctx,
+        lambda machine, now_ms, to: machine.consumers.heartbeat(request, beat, now_ms, to, makes_own_id=makes_own_id),
+    )
+    return response
+
+
+def refuse(
+    request: ConsumerGroupHeartbeatRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ConsumerGroupHeartbeatResponse:
+    """The code and its message."""
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+
+
+API = Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, (0, 1), handle, refuse)

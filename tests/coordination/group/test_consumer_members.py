@@ -1,0 +1,190 @@
+"""Consumer groups (KIP-848) at the machine: what is remembered of each step, and what comes back of it."""
+
+import pytest
+
+from broker.coordination.group.consumer.group import State
+from broker.coordination.group.consumer.members import MemberState
+from broker.coordination.group.consumer.rules import session_timer
+from protocol.errors import ErrorCode
+from protocol.log_records.consumer_group import (
+    AssignedPartitions,
+    ConsumerKind,
+    ConsumerRecord,
+    CurrentMember,
+    GroupEpoch,
+    MemberMetadata,
+    TargetEpoch,
+    TargetMember,
+    TargetPartitions,
+)
+from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone
+from tests.coordination.group.consumers import Cluster, Consumer, group
+from tests.coordination.group.context import START_MS, Client, Context, G
+
+K = ConsumerKind
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """With the topic foo of three partitions."""
+    made = Cluster()
+    made.create("foo", 3)
+    return made
+
+
+@pytest.fixture
+def context(cluster: Cluster) -> Context:
+    """A shard that knows it."""
+    return Context(topics=cluster)
+
+
+def kinds(context: Context, since: int = 0) -> list[tuple[int, str, bool]]:
+    """Kind, name and whether it is a tombstone, of the consumer records from there on."""
+    found = [record for record in context.records[since:] if isinstance(record, ConsumerRecord)]
+    return [(record.kind, record.name, record.value is None) for record in found]
+
+
+def test_a_first_join_writes_five_records(context: Context, cluster: Cluster) -> None:
+    """In Kafka's order: the member, the group's epoch, the target, where the member is."""
+    Consumer(context).join()
+    foo = cluster.by_name["foo"].id
+    hashed = group(context).metadata_hash
+    assert hashed
+    assert context.records == [
+        ConsumerRecord.of(G, MemberMetadata(None, None, "client", "/127.0.0.1", ("foo",), "", 60_000), "m1"),
+        ConsumerRecord.of(G, GroupEpoch(2, hashed)),
+        ConsumerRecord.of(G, TargetMember((TargetPartitions(foo, (0, 1, 2)),)), "m1"),
+        ConsumerRecord.of(G, TargetEpoch(2, START_MS)),
+        ConsumerRecord.of(G, CurrentMember(2, 0, 0, (AssignedPartitions(foo, (0, 1, 2), (2, 2, 2)),)), "m1"),
+    ]
+
+
+def test_a_heartbeat_without_news_writes_nothing(context: Context) -> None:
+    """Its session begins anew."""
+    member = Consumer(context)
+    member.join()
+    context.advance(44_999)
+    before = len(context.log)
+    member.beat()
+    assert (len(context.log), context.due_in(*session_timer(G, "m1"))) == (before, 45_000)
+
+
+def test_leaving_writes_tombstones_and_an_epoch(context: Context) -> None:
+    """Where it was, what it should have had, what it said; then the group's epoch."""
+    Consumer(context).join()
+    before = len(context.log)
+    Consumer(context).beat(-1)
+    assert kinds(context, before) == [
+        (K.CURRENT_MEMBER, "m1", True),
+        (K.TARGET_MEMBER, "m1", True),
+        (K.MEMBER_METADATA, "m1", True),
+        (K.GROUP_METADATA, "", False),
+    ]
+    assert (group(context).state, group(context).epoch) == (State.EMPTY, 3)
+    assert list(context.timers) == [("offset-expiry",)]
+
+
+def test_a_deleted_group_leaves_tombstones_of_everything(context: Context) -> None:
+    """Targets and epochs too; then it is not there, nor after a load."""
+    Consumer(context).join()
+    Consumer(context).beat(-1)
+    before = len(context.log)
+    context.ask(lambda to: context.machine.delete_groups([G], context.now_ms, to))
+    assert kinds(context, before) == [(K.TARGET_METADATA, "", True), (K.GROUP_METADATA, "", True)]
+    assert not context.machine.groups
+    assert not context.reloaded().machine.groups
+
+
+def test_a_static_member_returns_under_another_id(context: Context) -> None:
+    """Three tombstones of the old one; who is, shall have and has what of the new one."""
+    Consumer(context, instance_id="i").join()
+    Consumer(context, instance_id="i").beat(-2)
+    assert (group(context).member("m1").epoch, group(context).epoch) == (-2, 2)
+    before = len(context.log)
+    heir = Consumer(context, "m2", instance_id="i")
+    answer = heir.join()
+    assert (answer.member_epoch, [len(owned) for owned in heir.owned.values()]) == (2, [3])
+    assert kinds(context, before) == [
+        *((kind, "m1", True) for kind in (K.CURRENT_MEMBER, K.TARGET_MEMBER, K.MEMBER_METADATA)),
+        *((kind, "m2", False) for kind in (K.MEMBER_METADATA, K.TARGET_MEMBER, K.CURRENT_MEMBER)),
+        (K.CURRENT_MEMBER, "m2", False),
+    ]
+    assert context.due_in(*session_timer(G, "m1")) is None
+    epochs = {epoch for epochs in heir.seen.assigned.values() for epoch in epochs.values()}
+    assert epochs == {0}  # partitions of a member that was away have no epoch of their own
+
+
+def test_a_timer_whose_records_are_refused_comes_again(context: Context) -> None:
+    """Half a second later."""
+    Consumer(context).join()
+    context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
+    context.advance(45_000)
+    assert (group(context).state, context.due_in(*session_timer(G, "m1"))) == (State.STABLE, 500)
+    context.advance(500)
+    assert group(context).state is State.EMPTY
+
+
+def test_a_refused_append_changes_nothing(context: Context) -> None:
+    """The group is not even made; the next one makes it."""
+    context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
+    member = Consumer(context)
+    said = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert member.refused(0, **said) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert not context.machine.groups
+    assert member.join().member_epoch == 2
+
+
+def test_an_empty_group_changes_its_kind(context: Context) -> None:
+    """Both ways, with a tombstone of what it was before; its offsets stay."""
+    context.commit("foo", {0: 5})
+    before = len(context.log)
+    Consumer(context).join()
+    assert isinstance(context.records[before], GroupMetadataTombstone)
+    Consumer(context).beat(-1)
+    before = len(context.log)
+    Client(context).start()
+    assert kinds(context, before)[-1] == (K.GROUP_METADATA, "", True)
+    assert isinstance(context.records[-1], GroupMetadata)
+    assert context.offset("foo") == 5
+    assert context.reloaded().group().is_empty
+
+
+def test_any_prefix_of_the_log_is_loaded(context: Context, cluster: Cluster) -> None:
+    """Members and epochs as they were; nothing is written by loading, and nothing is held twice."""
+    first, second = Consumer(context), Consumer(context, "m2", instance_id="i")
+    first.join()
+    context.advance(1_000)
+    second.join()
+    for _ in range(3):
+        first.keeps_up()
+        second.keeps_up()
+    cluster.create("bar", 2)
+    first.beat(subscribed_topic_names=["foo", "bar"])
+    context.advance(1_000)
+    second.keeps_up()
+    second.beat(-2)
+    first.beat(-1)
+    for size in range(len(context.log) + 1):
+        again = context.reloaded(size)
+        assert len(again.log) == size
+    again = context.reloaded()
+    for name in ("epoch", "assignment_epoch", "metadata_hash", "targets", "static_members", "assignment_timestamp_ms"):
+        assert getattr(group(again), name) == getattr(group(context), name)
+    assert {m.member_id: m for m in group(again).members.values()} == {
+        m.member_id: m for m in group(context).members.values()
+    }
+
+
+def test_a_coordinator_that_comes_back_knows_who_owes_partitions(context: Context) -> None:
+    """Sessions begin anew, and so does the wait for what has to be given up (groups C.11)."""
+    first = Consumer(context, rebalance_ms=7_000)
+    first.join()
+    context.advance(1_000)
+    Consumer(context, "m2").join()
+    first.beat()
+    assert first.seen.state is MemberState.UNREVOKED_PARTITIONS
+    again = context.reloaded()
+    assert again.due_in("consumer-rebalance", G, "m1") == 7_000
+    assert again.due_in(*session_timer(G, "m2")) == 45_000
+    again.advance(7_000)
+    assert [member.member_id for member in group(again).members.values()] == ["m2"]
