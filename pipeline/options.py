@@ -12,7 +12,6 @@ import pyarrow as pa
 from pipeline import schemas
 from pipeline.query import Bounds, Query, pick
 from pipeline.splits import SPLIT_BYTES
-from pipeline.state import state_schema
 
 
 def _boolean(text: str) -> bool:
@@ -194,7 +193,7 @@ class Options:
         if self.source == "kafka_batches":
             return schemas.BATCHES
         if self.source == "kafka_state":
-            return state_schema(self.kind, self.mode)
+            return schemas.state_schema(self.kind, self.mode)
         if self.source == "wire_journal":
             return schemas.JOURNAL
         return schemas.segments(

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pipeline import journal, plan
 from pipeline.directory import Paths, find_partitions
 from pipeline.query import OPEN, Bounds, Isolation, Mode, Query, pick, record_schema
-from pipeline.schemas import BATCHES, JOURNAL, STATE_TOPICS
-from pipeline.state import RECORD_COLUMNS, decode_state, state_schema
+from pipeline.schemas import BATCHES, JOURNAL, STATE_RECORDS, STATE_TOPICS, state_schema
+from pipeline.state import decode_state
 
 
 def read_segments(
@@ -98,7 +98,7 @@ def read_state(
     schema = state_schema(kind, mode)
     schema = schema if columns is None else pick(schema, columns)
     topics = STATE_TOPICS[kind]
-    query = Query(record_schema(RECORD_COLUMNS, mode), topics, offsets, times, mode=mode, crc=crc, broker=broker)
+    query = Query(record_schema(STATE_RECORDS, mode), topics, offsets, times, mode=mode, crc=crc, broker=broker)
     for split in plan.plan_records(find_partitions(paths, topics=topics, broker=broker), query):
         for records in plan.read_records(split, query):
             if (found := decode_state(records, kind, schema)) is not None:

@@ -169,6 +169,12 @@ STATE_TOPICS: Final = {
     "unknown": ("__consumer_offsets", "__transaction_state", "__cluster_metadata"),
 }
 
+STATE_RECORDS: Final = (
+    "topic", "partition", "offset", "timestamp_ms", "producer_id",
+    "is_transactional", "aborted", "key", "value",
+)  # fmt: skip
+"""The columns of `kafka_segments` that `kafka_state` is made from."""
+
 
 JOURNAL: Final = pa.schema(
     [
@@ -196,6 +202,14 @@ JOURNAL: Final = pa.schema(
     ]
 )
 """`wire_journal`: one row per request and its answer; what the columns mean is told in docs/journal.md."""
+
+
+def state_schema(kind: str, mode: str) -> pa.Schema:
+    """The columns of a kind, and `damage` where it is reported. Raises ValueError for another kind."""
+    if kind not in STATE:
+        raise ValueError(f"kind={kind}: there are {', '.join(STATE)}")
+    damage = [pa.field("damage", pa.string())] if mode == "report" else []
+    return pa.schema([*STATE[kind], *damage])
 
 
 def segments(

@@ -15,9 +15,8 @@ from pipeline.bounds import Condition, both, limits
 from pipeline.directory import Partition, find_partitions
 from pipeline.options import Options
 from pipeline.query import Query, pick, record_schema
-from pipeline.schemas import JOURNAL, ddl
+from pipeline.schemas import JOURNAL, STATE_RECORDS, ddl, state_schema
 from pipeline.splits import Split, join, pack
-from pipeline.state import RECORD_COLUMNS, decode_state, state_schema
 
 
 def columns(source: str, given: Mapping[str, str]) -> str:
@@ -67,7 +66,7 @@ def log_query(options: Options, names: tuple[str, ...]) -> Query:
     """What has to be read of the log for these columns."""
     query = options.query(names)
     if options.source == "kafka_state":
-        return replace(query, schema=record_schema(RECORD_COLUMNS, query.mode))
+        return replace(query, schema=record_schema(STATE_RECORDS, query.mode))
     return query
 
 
@@ -105,9 +104,18 @@ def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.Rec
         yield from journal.read_lines(what, pick(JOURNAL, names), how)
         return
     query, kind = how
+    if kind:
+        yield from _read_state(kind, pick(state_schema(kind, query.mode), names), query, what)
+        return
     read_split = plan.read_batches if source == "kafka_batches" else plan.read_records
     for split in what:
-        for rows in read_split(split, query):
-            found = decode_state(rows, kind, pick(state_schema(kind, query.mode), names)) if kind else rows
-            if found is not None:
+        yield from read_split(split, query)
+
+
+def _read_state(kind: str, schema: pa.Schema, query: Query, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    from pipeline.state import decode_state  # its decoders take long to import, and no other source needs them
+
+    for split in splits:
+        for records in plan.read_records(split, query):
+            if (found := decode_state(records, kind, schema)) is not None:
                 yield found

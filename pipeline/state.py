@@ -14,25 +14,12 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from pipeline.schemas import STATE
+from pipeline.schemas import STATE_RECORDS
 from protocol.log_records import group, metadata, transaction
 from protocol.records.errors import RecordsError
 from protocol.types import uuid_text
 
-RECORD_COLUMNS: Final = (
-    "topic",
-    "partition",
-    "offset",
-    "timestamp_ms",
-    "producer_id",
-    "is_transactional",
-    "aborted",
-    "key",
-    "value",
-)
-"""What has to be read of the log."""
-
-_PLACE: Final = RECORD_COLUMNS[:-2]
+_PLACE: Final = STATE_RECORDS[:-2]
 _SECRETS: Final = frozenset({"salt", "stored_key", "server_key", "hmac"})
 _INT16: Final = struct.Struct(">h")
 
@@ -41,7 +28,7 @@ def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.Re
     """The rows of one kind that are among these records; None without any.
 
     Args:
-        records: with the columns `RECORD_COLUMNS`, and `damage` where damage is reported.
+        records: with the columns `schemas.STATE_RECORDS`, and `damage` where damage is reported.
         kind: a key of `schemas.STATE`.
         schema: columns of that table, and `damage`.
     """
@@ -144,11 +131,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value
-
-
-def state_schema(kind: str, mode: str) -> pa.Schema:
-    """The columns of a kind, and `damage` where it is reported. Raises ValueError for another kind."""
-    if kind not in STATE:
-        raise ValueError(f"kind={kind}: there are {', '.join(STATE)}")
-    damage = [pa.field("damage", pa.string())] if mode == "report" else []
-    return pa.schema([*STATE[kind], *damage])
