@@ -44,7 +44,7 @@ class Group:
         jars = os.environ.get("SPARK_KAFKA_JARS")
         if jars:
             os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jars} pyspark-shell"
-        self.spark: SparkSession = session(register, f"local[{cores}]", "benchmark")
+        self.spark: SparkSession = as_a_user(cores) if cores == 1 else session(register, f"local[{cores}]", "benchmark")
         self.found: Rounds = defaultdict(dict)
 
     def measure(self, name: str, size: int, work: Callable[[], object], before: Callable[[], object] | None = None,
@@ -131,6 +131,17 @@ class Group:
                 raise AssertionError(f"{found} of {batches} batches")
 
         self.measure("audit", batches, ask, rounds=rounds)
+
+
+def as_a_user(cores: int) -> SparkSession:
+    """A session as docs/pipeline.md begins it, with Spark's own settings of Java: what reads the tables."""
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("benchmark")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    for key, value in quiet.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
 
 
 def _summed(frame: DataFrame, size: int) -> None:
