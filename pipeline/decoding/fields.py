@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.varints import VARLONG_BYTES, Bytes, Positions, find_records, read_varints
+from pipeline.decoding.varints import VARLONG_BYTES, Bytes, Positions, read_varints
+from pipeline.decoding.walking import find_records
 from protocol.records.errors import MalformedRecordsError
 
 

@@ -11,7 +11,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.decoding import varints
+from pipeline.decoding import walking
 from pipeline.reading import read_segments
 from protocol.records.batch import BATCH_HEADER_SIZE, HEADER
 from protocol.records.control import build_marker
@@ -99,10 +99,10 @@ def test_the_formats_before_v2_are_read(tmp_path: Path, magic: int, codec: int) 
     assert {row["timestampType"] for row in found[:5]} == {0 if magic else -1}
 
 
-@pytest.mark.parametrize("counts", [(3000,), (1,) * 500, (2000, 1, 1, 1), (50, 60, 70) * 20])
+@pytest.mark.parametrize("counts", [(3000,), (1,) * 500, (2000, 1, 1, 1), (50, 60, 70) * 20, (5000, 1, 4000)])
 @pytest.mark.parametrize("value_size", [0, 20, 9000])
-def test_both_walks_find_the_same(tmp_path: Path, counts: tuple[int, ...], value_size: int) -> None:
-    """Few large batches are walked record by record, many small ones side by side; lengths of one to three bytes."""
+def test_all_walks_find_the_same(tmp_path: Path, counts: tuple[int, ...], value_size: int) -> None:
+    """Few large batches are walked record by record, or cut into lanes; many small ones go side by side."""
     if value_size * sum(counts) > 10_000_000:
         counts = counts[:20]
         counts = tuple(min(count, 50) for count in counts)
@@ -110,24 +110,25 @@ def test_both_walks_find_the_same(tmp_path: Path, counts: tuple[int, ...], value
     assert told(read(write_segment(tmp_path, data), *RECORD)) == expected(data)
 
 
-def test_the_walks_are_both_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_walk_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The positive control of the test above: one log is walked each way."""
     walked: list[str] = []
 
     def watch(name: str) -> None:
-        walk = getattr(varints, name)
+        walk = getattr(walking, name)
 
         def watched(*given: Any) -> Any:
             walked.append(name)
             return walk(*given)
 
-        monkeypatch.setattr(varints, name, watched)
+        monkeypatch.setattr(walking, name, watched)
 
     watch("_in_lock_step")
     watch("_one_by_one")
-    for index, counts in enumerate([(3000,), (1,) * 500]):
+    watch("_in_lanes")
+    for index, counts in enumerate([(3000,), (1,) * 500, (5000, 4000)]):
         read(write_segment(tmp_path, *chain(*counts), name=f"t-{index}"), "offset")
-    assert walked == ["_one_by_one", "_in_lock_step"]
+    assert walked == ["_one_by_one", "_in_lock_step", "_in_lanes"]
 
 
 def test_chunks_and_groups_are_cut_at_batches(tmp_path: Path) -> None:
