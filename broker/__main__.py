@@ -22,9 +22,9 @@ from broker import descriptors
 from broker.clock import PushedClock
 from broker.cluster import Cluster
 from broker.control.door import open_control
+from broker.endpoints import PortTaken
 from broker.logs import configure_logging
 from broker.options import ServeOptions, not_there_yet
-from broker.server import PortTaken
 from broker.settings import BrokerSettings
 from broker.wire_journal.feed import CannotWrite, Feed
 from protocol.errors import KafkaError

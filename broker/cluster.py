@@ -15,6 +15,7 @@ from broker.coordination.metadata.machine import MetadataMachine
 from broker.coordination.runtime import Runtime
 from broker.coordinators import LOADERS
 from broker.dispatch import Dispatcher, answer_errors
+from broker.endpoints import PortTaken
 from broker.handlers import APIS
 from broker.hosting import Hosting
 from broker.lifecycle import Lifecycle
@@ -33,7 +34,7 @@ from broker.playing import versions_of
 from broker.producer_ids import ProducerIds
 from broker.releases import NEWEST
 from broker.releases import release as release_named
-from broker.server import BrokerServer, PortTaken
+from broker.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.model import ResourceType
 from broker.snapshots import Snapshots

@@ -13,6 +13,7 @@ from broker.releases import release as release_named
 from protocol.acls import AclOperation, ResourceType
 
 if TYPE_CHECKING:
+    from broker.authentication.gate import Gate
     from broker.coordination.metadata.image import ClusterImage
     from broker.coordination.metadata.machine import MetadataMachine
     from broker.coordination.runtime import Runtime
@@ -73,6 +74,8 @@ class Connection:
     client_host: str
     client_port: int
     principal: str = "User:ANONYMOUS"
+    gate: "Gate | None" = None
+    """Who has to say who it is: on listeners with SASL."""
     software_name: str = "unknown"
     software_version: str = "unknown"
     throttled_until_ms: int = 0

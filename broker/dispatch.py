@@ -9,6 +9,8 @@ from typing import Any
 
 import structlog
 
+from broker.authentication.gate import State
+from broker.authentication.guard import gate_of, let_out, raw_answer
 from broker.chain import Api, Disconnect, Middleware, NeverAnswer, chain
 from broker.context import ClusterView, Connection, RequestContext
 from broker.handlers.api_versions import unsupported_version
@@ -73,6 +75,9 @@ class Dispatcher:
         if not connection.number:
             connection.number = self._journal.new_connection()
             connection.versions, connection.release = self._cluster.versions, self._cluster.release
+            connection.gate = gate_of(connection, self._node, self._cluster)
+        if connection.gate is not None and connection.gate.state is State.RAW:
+            return raw_answer(connection.gate, frame, connection)
         served = Served(frame, connection, self._node.id, self._cluster.clock.now_ms())
         self._journal.arrive(served)
         try:
@@ -92,6 +97,8 @@ class Dispatcher:
     async def _serve(self, served: Served) -> Parts | Sending | None:
         try:
             header = decode_header(served.frame)
+            gate = served.connection.gate
+            refused = None if gate is None else gate.admit(header.api_key)
             api = self._gate(header, served.connection)
             if api is None:
                 served.parts = unsupported_version(header.correlation_id, served.connection)
@@ -104,7 +111,8 @@ class Dispatcher:
             api, version, header.correlation_id, header.client_id, served.connection, self._node, self._cluster
         )
         served.notes = ctx.notes
-        response = await self._handlers[key](request, ctx)
+        handle = self._handlers[key]
+        response = await handle(request, ctx) if refused is None else api.refuse(request, refused, version)
         if response is None:
             served.outcome = "asked for no answer"
             return None
@@ -112,6 +120,10 @@ class Dispatcher:
         if ctx.notes and BYTES_NOTE in ctx.notes:
             spoiled: Sending = ctx.notes[BYTES_NOTE].spoil(b"".join(parts))
             return spoiled
+        if gate is not None:
+            delay_ms = self._node.settings.int("connection.failed.authentication.delay.ms")
+            let: Parts | Sending = await let_out(gate, key, response, parts, delay_ms, self._cluster)
+            return let
         return parts
 
     def _gate(self, header: RequestHeader, connection: Connection) -> Api | None:

@@ -16,6 +16,14 @@ class EndpointError(Exception):
     """A listener that makes no sense; the message is one sentence."""
 
 
+class PortTaken(OSError):
+    """A listener cannot be bound."""
+
+    def __init__(self, port: int, reason: str) -> None:
+        super().__init__(f"port {port} cannot be bound: {reason}")
+        self.port = port
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One listener of one broker: where it listens, and what Metadata tells the clients that came in through it."""
@@ -26,6 +34,11 @@ class Endpoint:
     port: int  # 0: a free port
     advertised_host: str | None = None  # None: see `told_host`
     advertised_port: int | None = None  # None: the port it got
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether clients have to say who they are."""
+        return self.protocol.startswith("SASL")
 
     @property
     def told_host(self) -> str:

@@ -14,6 +14,7 @@ from broker import endpoints
 from broker.endpoints import Endpoint, EndpointError
 from broker.releases import NAMES, NEWEST
 from broker.releases import release as release_named
+from broker.sasl import mechanisms
 from broker.settings import BrokerSettings
 from broker.settings.names import is_setting, static_problem
 from broker.settings.topics import validate
@@ -97,6 +98,7 @@ def parse(given: Given) -> ServeOptions:
         opened = listeners(given, settings)
     except EndpointError as error:
         raise OptionError(str(error)) from error
+    check_sasl(opened[0], settings)
     control_host, control_port, control_token = control(given)
     data_dir = path(given, "data-dir")
     if "read-only" in given and data_dir is None:
@@ -297,6 +299,15 @@ def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption]) -
         raise OptionError(f"{where}: {error.message}") from error
 
 
+def check_sasl(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:
+    """A listener with SASL whose mechanisms are not there, or know nobody, is refused."""
+    made = BrokerSettings(1, settings)
+    for endpoint in opened:
+        found = mechanisms.problem(made, endpoint.name) if endpoint.has_sasl else None
+        if found is not None:
+            raise OptionError(found)
+
+
 def from_properties(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """The settings of a server.properties, and the names of those that have no meaning here."""
     found: dict[str, str] = {}
@@ -318,7 +329,7 @@ def from_properties(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
 def not_there_yet(options: ServeOptions) -> list[str]:
     """What was asked for and has no effect so far; silence would be a lie (GAPS.md)."""
     return [
-        f"listener {endpoint.name} speaks PLAINTEXT: {endpoint.protocol} is not there yet"
+        f"listener {endpoint.name} is not encrypted: TLS is not there yet"
         for endpoint in options.listeners[0]
-        if endpoint.protocol != "PLAINTEXT"
+        if endpoint.protocol.endswith("SSL")
     ]

@@ -18,7 +18,7 @@ from broker.clock import Clock, Slices, Waiter, turns
 from broker.connections import Connections
 from broker.context import Connection
 from broker.dispatch import Dispatcher, named_in
-from broker.endpoints import Endpoint
+from broker.endpoints import Endpoint, PortTaken
 from broker.refusals import Refusals
 from broker.settings import BrokerSettings
 from broker.wire import Sending
@@ -38,14 +38,6 @@ _TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, until what was s
 _METADATA = ApiKey.METADATA.to_bytes(2, "big")
 
 
-class PortTaken(OSError):
-    """A listener cannot be bound."""
-
-    def __init__(self, port: int, reason: str) -> None:
-        super().__init__(f"port {port} cannot be bound: {reason}")
-        self.port = port
-
-
 class BrokerServer:
     """The listeners and connections of one broker; ``most`` is how many connections there are descriptors for."""
 
@@ -53,12 +45,13 @@ class BrokerServer:
         self, dispatcher: Dispatcher, settings: BrokerSettings, clock: Clock, tasks: TaskGroup, *, most: int = 2**31
     ) -> None:
         self.dispatcher, self.settings, self.clock, self.tasks = dispatcher, settings, clock, tasks
-        self.connections: Connections[ClientConnection] = Connections(settings, clock, most)
+        self.connections = Connections[ClientConnection](settings, clock, most)
         self.refusals = Refusals(clock)
         self.paused = False
         self._waiting: list[Waiter] = []  # other brokers, whom a paused one leaves without an answer
         self.scratch = bytearray(SCRATCH_BYTES)  # of all connections: a transport fills and reports it in one step
         self._servers: list[asyncio.Server] = []
+        self._guarded: set[str] = set()
         self._count = 0
 
     async def listen(self, endpoint: Endpoint, port: int | None = None) -> int:
@@ -80,12 +73,18 @@ class BrokerServer:
         except OSError as error:
             raise PortTaken(wanted, str(error)) from error
         self._servers.append(server)
+        self._guarded |= {endpoint.name} if endpoint.has_sasl else set()
         return int(server.sockets[0].getsockname()[1])
 
     async def accept(self) -> None:
         """Take connections on every bound listener."""
         for server in self._servers:
             await server.start_serving()
+
+    def most_bytes(self, listener: str, *, known: bool) -> int:
+        """The largest request on a listener, from peers who are known or have to say yet who they are (core A.1.3)."""
+        limit = "socket.request.max.bytes" if known or listener not in self._guarded else "sasl.server.max.receive.size"
+        return self.settings.int(limit)
 
     def stop_listening(self) -> None:
         """Take no new connections; the open ones stay."""
@@ -146,7 +145,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def __init__(self, server: BrokerServer, listener: str) -> None:
         self._server, self._listener = server, listener
-        self._reader = FrameReader(server.settings.int("socket.request.max.bytes"), server.scratch)
+        self._reader = FrameReader(server.most_bytes(listener, known=False), server.scratch)
         self._frames: deque[bytearray] = deque()
         self._queued_bytes = 0
         self._held_bytes = 0
@@ -345,6 +344,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         except NeverAnswer:
             self.silent = True
             return
+        if self.info.gate is not None:
+            self._reader.limit = self._server.most_bytes(self._listener, known=self.info.gate.ready)
         if isinstance(parts, Sending):
             await self._send(parts)
         elif parts is not None and not await self._may_wait(frame, parts) and not self._closed and not self._lost:

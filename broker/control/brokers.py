@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from broker.control.asked import Asked
 from broker.control.problems import conflict, unprocessable
-from broker.endpoints import EndpointError
+from broker.endpoints import EndpointError, PortTaken
 from broker.lifecycle import WrongState
 from broker.node import Node
-from broker.server import PortTaken
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster

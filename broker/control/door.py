@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from anyio.abc import TaskGroup
 
+from broker.endpoints import PortTaken
 from broker.options import ServeOptions
-from broker.server import PortTaken
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster

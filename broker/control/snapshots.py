@@ -4,7 +4,7 @@ from typing import Any
 
 from broker.control.asked import Asked
 from broker.control.problems import conflict, not_found
-from broker.server import PortTaken
+from broker.endpoints import PortTaken
 from broker.snapshots import CannotKeep
 
 

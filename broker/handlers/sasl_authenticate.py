@@ -1,8 +1,9 @@
-"""SaslAuthenticate on a connection that needs no authentication (KIP-152).
+"""SaslAuthenticate: a mechanism's tokens go to and fro (KIP-152), and how long the outcome holds is told (KIP-368).
 
-Versions 0-2. Not done: SASL listeners.
+Versions 0-2. Not done: delegation tokens.
 """
 
+from broker.authentication.gate import State
 from broker.chain import Api
 from broker.context import RequestContext
 from protocol.apis import ApiKey
@@ -10,9 +11,16 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslAuthenticateResponse:  # noqa: ARG001
-    """Core A.9: out of place. The connection stays open."""
-    raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received after successful authentication")
+async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslAuthenticateResponse:
+    """Core A.9 where nobody has to authenticate: out of place, and the connection stays open. Else G.2 S7 to S9."""
+    gate = ctx.connection.gate
+    if gate is None or gate.state is not State.TOKENS:
+        problem = "SaslAuthenticate request received after successful authentication"
+        raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, problem)
+    passed = gate.token(bytes(request.auth_bytes))
+    if gate.principal is not None:
+        ctx.connection.principal = gate.principal
+    return SaslAuthenticateResponse(auth_bytes=passed.token, session_lifetime_ms=passed.lifetime_ms)
 
 
 def refuse(request: SaslAuthenticateRequest, error: KafkaError, version: int) -> SaslAuthenticateResponse:  # noqa: ARG001

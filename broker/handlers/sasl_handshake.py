@@ -1,6 +1,6 @@
-"""SaslHandshake on a connection that needs no authentication.
+"""SaslHandshake: a mechanism is chosen (KIP-43), and chosen again where a session ends (KIP-368).
 
-Versions 0-1. Not done: SASL listeners.
+Versions 0-1. Not done: GSSAPI.
 """
 
 from broker.chain import Api
@@ -10,9 +10,14 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 
-async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHandshakeResponse:  # noqa: ARG001
-    """Core A.9: out of place, with no mechanism on offer. The connection stays open."""
-    raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
+async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHandshakeResponse:
+    """Core A.9 where nobody has to authenticate: out of place, and the connection stays open. Else G.2 S2, G.5."""
+    gate = ctx.connection.gate
+    if gate is None:
+        raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
+    names = gate.handshake(request.mechanism, ctx.version)
+    known = request.mechanism in names
+    return SaslHandshakeResponse(ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM, names)
 
 
 def refuse(request: SaslHandshakeRequest, error: KafkaError, version: int) -> SaslHandshakeResponse:  # noqa: ARG001

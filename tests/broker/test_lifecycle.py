@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from broker import anew
+from broker.endpoints import PortTaken
 from broker.lifecycle import WrongState
 from broker.node import Node
-from broker.server import PortTaken
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from broker.chain import Disconnect
 from broker.context import Connection
-from broker.server import PortTaken
+from broker.endpoints import PortTaken
 from tests.broker.server_bench import HERE, echo, on_each_loop, seen, serving
 
 # --- order -----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from comparison.connection import Closed
@@ -39,7 +39,9 @@ class KafkaCluster:
         settings: Mapping[str, str] | None = None,
         features: Mapping[str, int] | None = None,
         data_dir: Path | None = None,
+        listeners: Sequence[str] = (),
     ) -> None:
+        """``listeners``: further ones of the first broker, such as ``SASL_PLAINTEXT://127.0.0.1:9093``."""
         self._folder, self._count = folder, brokers
         folder.mkdir(parents=True, exist_ok=True)
         ports = free_ports(brokers + 1)
@@ -49,6 +51,9 @@ class KafkaCluster:
         for node in range(1, brokers + 1):
             data = data_dir or folder / f"data-{node}"
             lines = _properties(node, ports[node - 1], ports[-1], min(brokers, 3), data) | QUICK | dict(settings or {})
+            for name in ("listeners", "advertised.listeners"):
+                lines[name] = ",".join((lines[name], *(listeners if node == 1 else ())))
+            lines["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
             self._file(node).write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
         levels = [word for name, level in (features or {}).items() for word in ("--feature", f"{name}={level}")]
         if data_dir is None or not (data_dir / "meta.properties").exists():

@@ -43,8 +43,6 @@ NOT_SERVED = {
     "KIP848": "consumer groups (KIP-848) are not there",
     "SHR": "share groups (KIP-932) are not there",
     "STR": "streams groups (KIP-1071) are not there",
-    "SAS": "SASL is not there",
-    "SCR": "SASL/SCRAM is not there",
     "ACL": "authorizers are not there",
     "TOK": "delegation tokens are not there",
     "QUO": "quotas are not there",

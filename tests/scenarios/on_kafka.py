@@ -34,6 +34,7 @@ FOLLOWED = {
     ApiKey.ALTER_CONFIGS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.CREATE_ACLS,
     ApiKey.DELETE_ACLS,
 }
@@ -201,8 +202,8 @@ class Kafkas(Servers):
         self._count = 0
 
     def fresh(self, **options: Any) -> OnKafka:
-        """A cluster with these settings, features and so many brokers, without topics and groups."""
-        if further := set(options) - {"settings", "brokers", "features"}:
+        """A cluster with these settings, features, listeners and so many brokers, without topics and groups."""
+        if further := set(options) - {"settings", "brokers", "features", "listeners"}:
             ours_alone(", ".join(sorted(further)))
         name = json.dumps(options, sort_keys=True)
         server = self._clusters.pop(name, None)
@@ -226,6 +227,7 @@ class Kafkas(Servers):
             brokers=options.get("brokers", 1),
             settings=settings,
             features=options.get("features"),
+            listeners=options.get("listeners", ()),
         )
         cluster.start()
         return OnKafka(cluster)

@@ -1,0 +1,163 @@
+"""What a connection of a SASL listener may send, and when: Kafka's ``SaslServerAuthenticator`` (core G.2, G.5).
+
+The gate holds the state and decides; requests go through the dispatcher and its handlers like all others, so that they
+stand in the journal and faults can meet them.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from broker.chain import Disconnect
+from broker.coordination.group.java_hash import HashMap
+from broker.sasl import mechanisms
+from broker.sasl.exchange import Exchange, Refused
+from broker.sasl.mechanisms import Credentials
+from broker.settings import BrokerSettings
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+
+LEAST_BETWEEN_MS = 1000  # from the beginning of one re-authentication to that of the next
+
+
+class State(Enum):
+    """Where a connection is."""
+
+    NEW = "new"
+    VERSIONS_TOLD = "versions told"
+    RAW = "tokens in frames of their own"
+    TOKENS = "tokens in SaslAuthenticate"
+    READY = "ready"
+    OVER = "over"
+    """Refused; the connection is closed once the answer is out."""
+
+
+class Passed(NamedTuple):
+    """What a token was answered with."""
+
+    token: bytes
+    lifetime_ms: int
+
+
+class Gate:
+    """One connection's. It has no time and no chance of its own: see :class:`Credentials`."""
+
+    def __init__(self, settings: BrokerSettings, listener: str, credentials: Credentials) -> None:
+        self._settings, self._listener, self._credentials = settings, listener, credentials
+        self.state = State.NEW
+        self.principal: str | None = None
+        self._exchange: Exchange | None = None
+        self._mechanism = ""
+        self._expires_at_ms: int | None = None
+        self._again_since_ms: int | None = None  # the latest re-authentication began then
+        self._other_mechanism = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is known who is there, or was once: the frames' limit is the usual one from then on."""
+        return self.principal is not None
+
+    @property
+    def _again(self) -> bool:
+        return self.principal is not None
+
+    # --- what may come -----------------------------------------------------------------------------------------------
+
+    def admit(self, key: int) -> KafkaError | None:
+        """Look at a request before it is served: ``None``, or what it is answered with before the connection closes.
+
+        Raises:
+            Disconnect: it is not answered at all.
+        """
+        match self.state:
+            case State.READY:
+                if key != ApiKey.SASL_HANDSHAKE and self._expired():
+                    raise Disconnect("its authentication has expired")
+            case State.NEW | State.VERSIONS_TOLD:
+                allowed = {ApiKey.SASL_HANDSHAKE}
+                if self.state is State.NEW:
+                    allowed.add(ApiKey.API_VERSIONS)
+                if key not in allowed:
+                    raise Disconnect("a request before authentication")
+            case State.TOKENS:
+                if self._other_mechanism:
+                    raise Disconnect("re-authentication by another mechanism")
+                if key != ApiKey.SASL_AUTHENTICATE:
+                    self.state = State.OVER
+                    return KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
+            case _:
+                raise Disconnect("a request after a failed authentication")
+        return None
+
+    def _expired(self) -> bool:
+        return self._expires_at_ms is not None and self._credentials.now_ms() >= self._expires_at_ms
+
+    def versions_told(self) -> None:
+        """ApiVersions was answered without an error."""
+        if self.state is State.NEW:
+            self.state = State.VERSIONS_TOLD
+
+    # --- SaslHandshake -----------------------------------------------------------------------------------------------
+
+    def handshake(self, mechanism: str, version: int) -> list[str]:
+        """Choose a mechanism; the ones on offer, in the order in which a Java set of them is walked.
+
+        In version 0 tokens come without Kafka's headers from now on.
+
+        Raises:
+            KafkaError: ILLEGAL_SASL_STATE where nobody has to say who it is (again).
+        """
+        now_ms = self._credentials.now_ms()
+        if self._again:
+            recent = self._again_since_ms is not None and now_ms - self._again_since_ms < LEAST_BETWEEN_MS
+            if self._expires_at_ms is None or recent:
+                raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
+            self._again_since_ms = now_ms
+        names = list(HashMap((name, None) for name in mechanisms.offered(self._settings, self._listener)))
+        if mechanism not in names:
+            self.state = State.OVER
+            return names
+        if self._again:
+            self._other_mechanism = mechanism != self._mechanism
+        self._mechanism = mechanism
+        self._exchange = mechanisms.begin(mechanism, self._settings, self._listener, self._credentials)
+        self.state = State.RAW if version == 0 else State.TOKENS
+        return names
+
+    # --- tokens ------------------------------------------------------------------------------------------------------
+
+    def token(self, token: bytes) -> Passed:
+        """A token and its answer.
+
+        Raises:
+            KafkaError: SASL_AUTHENTICATION_FAILED, with what the client may know; the connection is to be closed.
+        """
+        exchange = self._exchange
+        assert exchange is not None
+        try:
+            answer = exchange.step(token)
+            if exchange.identity is None:
+                return Passed(answer, 0)
+            self._complete(f"User:{exchange.identity.name}")
+        except Refused as refused:
+            self.state = State.OVER
+            raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, refused.message or self._generic()) from None
+        return Passed(answer, self._lifetime(exchange.identity.expires_at_ms))
+
+    def _generic(self) -> str:
+        what = "re-authentication" if self._again else "authentication"
+        return f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self._mechanism}"
+
+    def _complete(self, principal: str) -> None:
+        if self.principal not in (None, principal):
+            before, now = (str(name).replace(":", ".", 1) for name in (self.principal, principal))
+            raise Refused(f"Cannot change principals during re-authentication from {before}: {now}")
+        self.principal, self.state, self._exchange = principal, State.READY, None
+
+    def _lifetime(self, expires_at_ms: int | None) -> int:
+        """How long that holds, in ms; 0: for ever. The shorter one of the credential's and the listener's."""
+        now_ms = self._credentials.now_ms()
+        most = self._settings.of_listener(self._listener, "connections.max.reauth.ms", self._mechanism)
+        lifetimes = [value for value in (int(str(most)), (expires_at_ms or now_ms) - now_ms) if value > 0]
+        lifetime_ms = min(lifetimes, default=0)
+        self._expires_at_ms = now_ms + lifetime_ms if lifetime_ms else None
+        return lifetime_ms

@@ -1,0 +1,57 @@
+"""AlterUserScramCredentials: passwords of SCRAM come and go (KIP-554).
+
+Versions 0-0. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata import scram
+from broker.sasl.scram import credential
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+from protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialUpsertion,
+)
+
+
+async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
+    """Core G.11; each user succeeds or fails as a whole."""
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    deletions = [(each.name, each.mechanism) for each in request.deletions]
+    upsertions = [_stored(each) for each in request.upsertions]
+    answers, records = scram.alter(ctx.cluster.image, deletions, upsertions)
+    await ctx.cluster.metadata.ask(lambda machine, _now_ms, token: machine.remember(records, token))
+    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user, error in answers.items()])
+
+
+def _stored(wanted: ScramCredentialUpsertion) -> UserScramCredentialRecord:
+    """What is kept of a password; of a mechanism that nobody knows nothing is."""
+    if wanted.mechanism not in scram.MECHANISMS:
+        return UserScramCredentialRecord(wanted.name, wanted.mechanism)
+    salt, password = bytes(wanted.salt), bytes(wanted.salted_password)
+    return credential(wanted.name, wanted.mechanism, salt, password, wanted.iterations)
+
+
+def _result(user: str, error: KafkaError | None) -> AlterUserScramCredentialsResult:
+    if error is None:
+        return AlterUserScramCredentialsResult(user, ErrorCode.NONE, None)
+    return AlterUserScramCredentialsResult(user, error.code, error.message)
+
+
+def refuse(
+    request: AlterUserScramCredentialsRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> AlterUserScramCredentialsResponse:
+    """On every user, once."""
+    users = dict.fromkeys([*(each.name for each in request.deletions), *(each.name for each in request.upsertions)])
+    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user in users])
+
+
+API = Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse)

@@ -1,0 +1,48 @@
+"""DescribeUserScramCredentials: who has which kind of password; salts and keys are never told (KIP-554).
+
+Versions 0-0. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata import scram
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+from protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+
+async def handle(
+    request: DescribeUserScramCredentialsRequest, ctx: RequestContext
+) -> DescribeUserScramCredentialsResponse:
+    """Core G.11."""
+    if not may_on_cluster(ctx, AclOperation.DESCRIBE):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    found = scram.describe(ctx.cluster.image, [each.name for each in request.users or ()])
+    return DescribeUserScramCredentialsResponse(results=[_result(user, told) for user, told in found.items()])
+
+
+def _result(user: str, told: list[UserScramCredentialRecord] | KafkaError) -> DescribeUserScramCredentialsResult:
+    if isinstance(told, KafkaError):
+        return DescribeUserScramCredentialsResult(user, told.code, told.message)
+    infos = [CredentialInfo(each.mechanism, each.iterations) for each in told]
+    return DescribeUserScramCredentialsResult(user, credential_infos=infos)
+
+
+def refuse(
+    request: DescribeUserScramCredentialsRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> DescribeUserScramCredentialsResponse:
+    """At the top, and for each user who was named, without the name."""
+    results = [DescribeUserScramCredentialsResult("", error.code) for _ in request.users or ()]
+    return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=None, results=results)
+
+
+API = Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse)

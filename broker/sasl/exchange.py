@@ -1,0 +1,34 @@
+"""What all SASL mechanisms have in common: tokens come in, tokens go out, and in the end there is a name."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who somebody has proved to be, and until when that holds (ms of the cluster's clock); ``None``: for ever."""
+
+    name: str
+    expires_at_ms: int | None = None
+
+
+class Exchange(Protocol):
+    """One authentication, from its first token to its last."""
+
+    identity: Identity | None
+    """Once it is complete."""
+
+    def step(self, token: bytes) -> bytes:
+        """The server's next token, which may be empty. Raises :class:`Refused`."""
+        ...
+
+
+class Refused(Exception):
+    """The token is not taken, and the authentication has failed.
+
+    ``message`` is for the client; without one it hears that its credentials are invalid, whatever was wrong with them.
+    """
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or "invalid credentials")
+        self.message = message

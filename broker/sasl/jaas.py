@@ -1,0 +1,44 @@
+"""Values of ``sasl.jaas.config``: a login module, a flag, options, a semicolon (KIP-85, KIP-103)."""
+
+import re
+
+_WORD = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s=;"]+))')
+_EQUALS = re.compile(r"\s*=")
+_END = re.compile(r"\s*;\s*")
+_FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
+USER = "user_"
+"""What PLAIN's options begin with that hold a user's password."""
+
+
+class JaasError(ValueError):
+    """The text is no such value; the message is one sentence."""
+
+
+def options_of(text: str) -> dict[str, str]:
+    """The options of the one login module that a value names.
+
+    Raises:
+        JaasError: it is written wrongly, or names more than one.
+    """
+    _, at = _word(text, 0, "the class of a login module")
+    flag, at = _word(text, at, "a flag such as required")
+    if flag.lower() not in _FLAGS:
+        raise JaasError(f"{flag!r} is no flag; there are {', '.join(sorted(_FLAGS))}")
+    found: dict[str, str] = {}
+    while not (end := _END.match(text, at)):
+        name, at = _word(text, at, "an option or a semicolon")
+        equals = _EQUALS.match(text, at)
+        if equals is None:
+            raise JaasError(f"option {name} needs =VALUE")
+        found[name], at = _word(text, equals.end(), f"a value of {name}")
+    if end.end() != len(text):
+        raise JaasError("only one login module may be named, and nothing may stand behind its semicolon")
+    return found
+
+
+def _word(text: str, at: int, what: str) -> tuple[str, int]:
+    found = _WORD.match(text, at)
+    if found is None:
+        raise JaasError(f"{what} is missing at character {at}")
+    quoted, plain = found.groups()
+    return (re.sub(r"\\(.)", r"\1", quoted) if plain is None else plain), found.end()

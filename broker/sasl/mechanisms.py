@@ -1,0 +1,96 @@
+"""Which mechanisms a listener offers, and what each of them needs to know."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from broker.sasl.exchange import Exchange
+from broker.sasl.jaas import USER, JaasError, options_of
+from broker.sasl.oauthbearer import OAuthBearerExchange
+from broker.sasl.plain import PlainExchange
+from broker.sasl.scram import MECHANISMS as SCRAM
+from broker.sasl.scram import ScramExchange
+from broker.settings import BrokerSettings
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+
+PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+KNOWN = (PLAIN, *SCRAM, OAUTHBEARER)
+_ENABLED, _JAAS = "sasl.enabled.mechanisms", "sasl.jaas.config"
+_NEEDS_JAAS = (PLAIN, OAUTHBEARER)
+
+
+class Credentials(Protocol):
+    """What the cluster knows that mechanisms ask for."""
+
+    def scram(self, user: str, mechanism: int) -> UserScramCredentialRecord | None:
+        """The stored credential, if there is one."""
+        ...
+
+    def nonce(self) -> str:
+        """Something that nobody could have guessed, printable and without a comma."""
+        ...
+
+    def now_ms(self) -> int:
+        """The cluster's time."""
+        ...
+
+
+def offered(settings: BrokerSettings, listener: str) -> list[str]:
+    """The mechanisms of a listener, in the order in which they are written."""
+    written = settings.of_listener(listener, _ENABLED)
+    return [str(name).upper() for name in written] if isinstance(written, list | tuple) else []
+
+
+def problem(settings: BrokerSettings, listener: str) -> str | None:
+    """Why a listener cannot be opened, in one sentence that says what to do; ``None``: it can."""
+    names = offered(settings, listener)
+    where = f"listener.name.{listener.lower()}"
+    unknown = [name for name in names if name not in KNOWN]
+    if unknown or not names:
+        told = ", ".join(unknown) or "nothing"
+        return (
+            f"listener {listener} offers {told} by {_ENABLED}, which is not there: set {_ENABLED} to one or more of "
+            f"{', '.join(KNOWN)}"
+        )
+    for name in names:
+        try:
+            options = _options(settings, listener, name)
+        except JaasError as error:
+            return f"{where}.{name.lower()}.{_JAAS} is written wrongly: {error}"
+        if name in _NEEDS_JAAS and options is None:
+            example = _example(name)
+            return f"listener {listener} offers {name} and knows nobody: set {where}.{name.lower()}.{_JAAS}={example}"
+    return None
+
+
+def begin(name: str, settings: BrokerSettings, listener: str, credentials: Credentials) -> Exchange:
+    """A new authentication by one of the mechanisms that are offered."""
+    if name in SCRAM:
+        mechanism = SCRAM[name]
+        return ScramExchange(mechanism, lambda user: credentials.scram(user, mechanism), credentials.nonce)
+    options = _options(settings, listener, name) or {}
+    return _WITH_OPTIONS[name](options, credentials)
+
+
+def _plain(options: Mapping[str, str], _credentials: Credentials) -> Exchange:
+    return PlainExchange({name.removeprefix(USER): said for name, said in options.items() if name.startswith(USER)})
+
+
+def _bearer(options: Mapping[str, str], credentials: Credentials) -> Exchange:
+    return OAuthBearerExchange(options, credentials.now_ms())
+
+
+_WITH_OPTIONS: Mapping[str, Callable[[Mapping[str, str], Credentials], Exchange]] = {
+    PLAIN: _plain,
+    OAUTHBEARER: _bearer,
+}
+
+
+def _options(settings: BrokerSettings, listener: str, mechanism: str) -> dict[str, str] | None:
+    written = settings.of_listener(listener, _JAAS, mechanism)
+    return None if written is None else options_of(str(written))
+
+
+def _example(mechanism: str) -> str:
+    if mechanism == PLAIN:
+        return "'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice=\"secret\";'"
+    return "'org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;'"

@@ -1,0 +1,112 @@
+"""OAUTHBEARER with tokens that nobody has signed (RFC 7628, KIP-255; core G.6).
+
+After Kafka's ``OAuthBearerSaslServer`` and ``OAuthBearerUnsecuredValidatorCallbackHandler``: for tests, as there.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from broker.sasl.exchange import Identity, Refused
+
+_FIRST = re.compile(
+    rb"n,(?:a=(?P<authorization>[^,]*))?,\x01auth=[Bb][Ee][Aa][Rr][Ee][Rr] +(?P<token>[-_.~+/A-Za-z0-9]+=*)"
+    rb"(?:\x01[A-Za-z]+=[\x21-\x7e \t\r\n]+)*\x01\x01"
+)
+_OPTION = "unsecuredValidator"
+_GIVEN_UP = b"\x01"
+
+
+class OAuthBearerExchange:
+    """One step where the token is good; two where it is not, for the client is told why and gives up."""
+
+    def __init__(self, options: Mapping[str, str], now_ms: int) -> None:
+        """``options``: those of the login module that begin with ``unsecuredValidator``."""
+        self._options, self._now_ms = options, now_ms
+        self._problem: str | None = None
+        self.identity: Identity | None = None
+
+    def step(self, token: bytes) -> bytes:
+        """See :class:`~broker.sasl.exchange.Exchange`."""
+        if self._problem is not None:
+            raise Refused(self._problem if token == _GIVEN_UP else None)
+        found = _FIRST.fullmatch(token)
+        if found is None:
+            raise Refused
+        try:
+            identity = self._checked(_claims(found["token"].decode()))
+        except _Invalid as invalid:
+            self._problem = invalid.told
+            return self._problem.encode()
+        wanted = (found["authorization"] or b"").decode("utf-8", "replace")
+        if wanted not in ("", identity.name):
+            raise Refused(
+                f"Authentication failed: Client requested an authorization id ({wanted}) that is different from the "
+                f"token's principal name ({identity.name})"
+            )
+        self.identity = identity
+        return b""
+
+    def _option(self, name: str, default: str) -> str:
+        return self._options.get(f"{_OPTION}{name}", default)
+
+    def _checked(self, claims: Mapping[str, Any]) -> Identity:
+        """Raises _Invalid."""
+        skew_ms = int(self._option("AllowableClockSkewMs", "0"))
+        name = claims.get(self._option("PrincipalClaimName", "sub"))
+        expires_ms, issued_ms = _time_ms(claims, "exp"), _time_ms(claims, "iat")
+        if not isinstance(name, str) or not name.strip() or expires_ms is None:
+            raise _Invalid
+        if expires_ms + skew_ms <= self._now_ms:
+            raise _Invalid
+        if issued_ms is not None and (issued_ms - skew_ms > self._now_ms or expires_ms <= issued_ms):
+            raise _Invalid
+        required = self._option("RequiredScope", "").split()
+        given = claims.get(self._option("ScopeClaimName", "scope"), "")
+        scopes = given if isinstance(given, list) else str(given).split()
+        if not set(required) <= set(scopes):
+            raise _Invalid(" ".join(required))
+        return Identity(name, expires_ms)
+
+
+class _Invalid(Exception):
+    """The token is no good, or not good enough: the scope that it lacks."""
+
+    def __init__(self, scope: str | None = None) -> None:
+        super().__init__(scope)
+        status = {"status": "invalid_token"} if scope is None else {"status": "insufficient_scope", "scope": scope}
+        self.told = json.dumps(status, separators=(",", ":"))
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """Of a token without a signature. Raises _Invalid."""
+    pieces = token.split(".")
+    if len(pieces) != 3 or pieces[2]:
+        raise _Invalid
+    header, claims = (_decoded(piece) for piece in pieces[:2])
+    if header.get("alg") != "none":
+        raise _Invalid
+    return claims
+
+
+def _decoded(piece: str) -> dict[str, Any]:
+    try:
+        found = json.loads(base64.urlsafe_b64decode(piece + "=" * (-len(piece) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        raise _Invalid from None
+    if not isinstance(found, dict):
+        raise _Invalid
+    return found
+
+
+def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim of seconds since 1970. Raises _Invalid where it is there and no number."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12:
+        raise _Invalid
+    return round(value * 1000)

@@ -1,0 +1,109 @@
+"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802; Kafka's ``ScramSaslServer`` and ``ScramFormatter``, core G.4)."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from broker.sasl.exchange import Identity, Refused
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+
+MECHANISMS: Mapping[str, int] = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+"""Name -> how it is written in messages and records."""
+LEAST_ITERATIONS = 4096
+_HASHES = {1: "sha256", 2: "sha512"}
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
+_BASE64 = r"[A-Za-z0-9+/]+={0,2}"
+_FIRST = re.compile(
+    rf"n,(?:a=(?P<authorization>{_NAME}))?,"
+    rf"(?P<bare>(?:m=[^,]+,)?n=(?P<user>{_NAME}),r=(?P<nonce>{_PRINTABLE})(?P<extensions>{_EXTENSIONS}))"
+)
+_FINAL = re.compile(rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the first message said and was answered."""
+
+    user: str
+    nonce: str
+    credential: UserScramCredentialRecord
+    said: str
+    """Both messages, as they are signed."""
+
+
+class ScramExchange:
+    """Two steps: who it is, and the proof. ``find`` knows the stored credential of a user, if there is one."""
+
+    def __init__(
+        self, mechanism: int, find: Callable[[str], UserScramCredentialRecord | None], new_nonce: Callable[[], str]
+    ) -> None:
+        self._hash, self._find, self._new_nonce = _HASHES[mechanism], find, new_nonce
+        self._asked: _Asked | None = None
+        self.identity: Identity | None = None
+
+    def step(self, token: bytes) -> bytes:
+        """See :class:`~broker.sasl.exchange.Exchange`."""
+        try:
+            message = token.decode()
+        except UnicodeDecodeError:
+            raise Refused from None
+        return self._first(message) if self._asked is None else self._final(message, self._asked)
+
+    def _first(self, message: str) -> bytes:
+        found = _FIRST.fullmatch(message)
+        if found is None or "tokenauth=true" in found["extensions"].lower().split(","):
+            raise Refused  # delegation tokens are not there
+        user = _unescaped(found["user"])
+        credential = self._find(user)
+        if credential is None:
+            raise Refused
+        if found["authorization"] is not None and _unescaped(found["authorization"]) != user:
+            raise Refused("Authentication failed: Client requested an authorization id that is different from username")
+        if credential.iterations < LEAST_ITERATIONS:
+            raise Refused
+        nonce = found["nonce"] + self._new_nonce()
+        answer = f"r={nonce},s={base64.b64encode(credential.salt).decode()},i={credential.iterations}"
+        self._asked = _Asked(user, nonce, credential, f"{found['bare']},{answer}")
+        return answer.encode()
+
+    def _final(self, message: str, asked: _Asked) -> bytes:
+        found = _FINAL.fullmatch(message)
+        if found is None or found["nonce"] != asked.nonce:
+            raise Refused
+        signed = f"{asked.said},{found['unproved']}".encode()
+        try:
+            proof = base64.b64decode(found["proof"], validate=True)
+        except binascii.Error:
+            raise Refused from None
+        signature = hmac.digest(asked.credential.stored_key, signed, self._hash)
+        key = bytes(a ^ b for a, b in zip(proof, signature, strict=False))
+        if not hmac.compare_digest(hashlib.new(self._hash, key).digest(), asked.credential.stored_key):
+            raise Refused
+        self.identity = Identity(asked.user)
+        return b"v=" + base64.b64encode(hmac.digest(asked.credential.server_key, signed, self._hash))
+
+
+def credential(
+    user: str, mechanism: int, salt: bytes, salted_password: bytes, iterations: int
+) -> UserScramCredentialRecord:
+    """What is stored of a password: keys that prove it, and do not tell it (core G.4.6)."""
+    name = _HASHES[mechanism]
+    client_key = hmac.digest(salted_password, b"Client Key", name)
+    stored_key = hashlib.new(name, client_key).digest()
+    server_key = hmac.digest(salted_password, b"Server Key", name)
+    return UserScramCredentialRecord(user, mechanism, salt, stored_key, server_key, iterations)
+
+
+def salted(mechanism: int, password: str, salt: bytes, iterations: int) -> bytes:
+    """A password as clients send it to be stored: PBKDF2 of it."""
+    return hashlib.pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")

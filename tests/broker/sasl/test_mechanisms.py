@@ -1,0 +1,43 @@
+"""What a listener needs before it may be opened."""
+
+import pytest
+
+from broker.options import OptionError, parse
+from broker.sasl.mechanisms import KNOWN, offered, problem
+from broker.settings import BrokerSettings
+from understudy.serve import gather
+
+OF = "listener.name.inside"
+PLAIN = {"sasl.enabled.mechanisms": "PLAIN", f"{OF}.plain.sasl.jaas.config": 'a.B required user_alice="secret";'}
+
+
+def test_a_listener_has_its_own_mechanisms() -> None:
+    """Or those of all listeners."""
+    settings = BrokerSettings(1, {"sasl.enabled.mechanisms": "PLAIN", f"{OF}.sasl.enabled.mechanisms": "SCRAM-SHA-256"})
+    assert offered(settings, "INSIDE") == ["SCRAM-SHA-256"]
+    assert offered(settings, "OUTSIDE") == ["PLAIN"]
+    assert problem(settings, "INSIDE") is None
+
+
+def test_what_is_missing_is_told_with_what_to_write() -> None:
+    """Kerberos is not there; PLAIN needs passwords; a value has to be one."""
+    told = problem(BrokerSettings(1, {}), "INSIDE")
+    assert told is not None
+    assert "GSSAPI" in told
+    assert all(name in told for name in KNOWN)
+    assert problem(BrokerSettings(1, PLAIN), "INSIDE") is None
+    told = problem(BrokerSettings(1, PLAIN), "OUTSIDE")
+    assert told is not None
+    assert "listener.name.outside.plain.sasl.jaas.config=" in told
+    told = problem(BrokerSettings(1, {**PLAIN, f"{OF}.plain.sasl.jaas.config": "a.B"}), "INSIDE")
+    assert told is not None
+    assert told.startswith(f"{OF}.plain.sasl.jaas.config is written wrongly: ")
+
+
+def test_the_command_line_refuses_such_a_listener() -> None:
+    """In one sentence."""
+    listener = ("--listener", "SASL_PLAINTEXT://127.0.0.1:0")
+    with pytest.raises(OptionError, match="GSSAPI"):
+        parse(gather(listener, {}))
+    made = parse(gather((*listener, "--set", "sasl.enabled.mechanisms=SCRAM-SHA-512"), {}))
+    assert made.listeners[0][1].has_sasl

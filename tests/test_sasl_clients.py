@@ -1,0 +1,55 @@
+"""A real client says who it is: librdkafka, by each mechanism that a password is enough for."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+from tests.clients.targets import free_ports
+from tests.serving import Server, start
+
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SETTINGS = {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_alice="secret";',
+}
+KINDS = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """The address of a listener that asks who is there; alice's password is in its settings, the others' are stored."""
+    (port,) = free_ports(1)
+    server = Server(start(settings=SETTINGS, topics=["t:1"], listeners=[f"SASL_PLAINTEXT://127.0.0.1:{port}"]))
+    admin = AdminClient({"bootstrap.servers": server.addresses[0]})
+    stored = [UserScramCredentialUpsertion("alice", ScramCredentialInfo(kind, 4096), b"secret") for kind in KINDS]
+    for each in stored:
+        admin.alter_user_scram_credentials([each])["alice"].result(10)
+    yield f"127.0.0.1:{port}"
+    server.process.stop()
+
+
+def outcome(address: str, mechanism: str, password: str) -> str:
+    """Whether a record arrived, or why nobody could be reached."""
+    told: list[str] = []
+    failed: list[KafkaError] = []
+    producer = Producer({
+        "bootstrap.servers": address, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism,
+        "sasl.username": "alice", "sasl.password": password, "error_cb": failed.append, "log_level": 0,
+    })  # fmt: skip
+    producer.produce("t", b"v", on_delivery=lambda error, _: told.append(str(error)))
+    for _ in range(200):
+        if told or failed:
+            break
+        producer.poll(0.05)
+    producer.purge()
+    return told[0] if told else failed[0].name()
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_librdkafka_says_who_it_is(guarded: str, mechanism: str) -> None:
+    """With the right password it produces, with another one it hears that it may not."""
+    assert outcome(guarded, mechanism, "secret") == "None"
+    assert outcome(guarded, mechanism, "wrong") == "_AUTHENTICATION"
