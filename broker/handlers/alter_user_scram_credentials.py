@@ -1,6 +1,6 @@
 """AlterUserScramCredentials: passwords of SCRAM come and go (KIP-554).
 
-Versions 0-0. Not done: nothing.
+Version 0. Not done: nothing.
 """
 
 from broker.chain import Api

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials: who has which kind of password; salts and keys are never told (KIP-554).
 
-Versions 0-0. Not done: nothing.
+Version 0. Not done: nothing.
 """
 
 from broker.chain import Api
