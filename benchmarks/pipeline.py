@@ -46,6 +46,8 @@ class Goal:
 
 ROWS = (
     Goal("segments", "`kafka_segments`, count and sum, `local[1]`", least=1e6),
+    Goal("value", 'the same of the column `value` alone (`.schema("value binary")`)'),
+    Goal("ready", "the same of a Python source that has ready-made Arrow: Spark's own part"),
     Goal("connector", "the same by Spark's own Kafka source from a running Understudy, `local[1]`"),
     Goal("batches", "`kafka_batches`, count, `local[2]`", most_s=1),
     Goal("audit", "audit, all checks of a directory, `local[2]`", most_s=20),

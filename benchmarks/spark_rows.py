@@ -19,6 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.processors import used_s
+from benchmarks.ready import Ready
 from pipeline.audits.findings import ask_all, totals
 from pipeline.audits.registry import chosen
 from pipeline.audits.tables import Tables
@@ -33,6 +34,10 @@ from understudy.launcher import ServerProcess, words
 from understudy.spark import register
 
 Rounds = dict[str, dict[int, list[tuple[float, float]]]]
+WARM = 4
+"""Rounds before those that count, where Java's second compiler works: it needs some."""
+FEW = 2_000_000
+"""Records. Of more, one round takes long enough to warm Java, and fewer rounds count."""
 KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -48,24 +53,32 @@ class Group:
         self.found: Rounds = defaultdict(dict)
 
     def measure(self, name: str, size: int, work: Callable[[], object], before: Callable[[], object] | None = None,
-                rounds: int | None = None) -> None:  # fmt: skip
-        """Run `work` again and again, once more than counts; `before` each time, unmeasured."""
+                rounds: int | None = None, warm: int = 1) -> None:  # fmt: skip
+        """Run `work` again and again, `warm` times more than counts; `before` each time, unmeasured."""
         taken = []
-        for _ in range(1 + (rounds or self.rounds)):
+        for _ in range(warm + (rounds or self.rounds)):
             if before is not None:
                 before()
             begun, used = time.perf_counter(), used_s(os.getpid())
             work()
             taken.append((time.perf_counter() - begun, used_s(os.getpid()) - used))
             print(name, size, *(f"{value:.2f} s" for value in taken[-1]), flush=True)
-        self.found[name][size] = taken[1:]
+        self.found[name][size] = taken[warm:]
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def segments(self, size: int, path: Path) -> None:
         """Count all records, add up the lengths of their values."""
         frame = self.spark.read.format("kafka_segments").option("topics", TOPIC).load(str(path))
-        self.measure("segments", size, lambda: _summed(frame, size))
+        self.measure("segments", size, lambda: _summed(frame, size), warm=WARM if size <= FEW else 1)
+
+    def limits(self, size: int, path: Path) -> None:
+        """The same where only the column comes that the query needs, and from a source without work of its own."""
+        value = self.spark.read.format("kafka_segments").option("topics", TOPIC).schema("value binary").load(str(path))
+        self.measure("value", size, lambda: _summed(value, size), warm=WARM)
+        self.spark.dataSource.register(Ready)
+        ready = self.spark.read.format("ready").option("records", size).load(str(path / f"{TOPIC}-0"))
+        self.measure("ready", size, lambda: _summed(ready, size), warm=WARM)
 
     def connector(self, size: int, path: Path) -> None:
         """The same by Spark's own Kafka source, from a broker that has the directory."""
@@ -74,7 +87,7 @@ class Group:
             given = {"kafka.bootstrap.servers": server.ready.bootstrap_servers[0], "subscribe": TOPIC}
             given |= {"startingOffsets": "earliest", "kafka.fetch.max.wait.ms": "10"}
             frame = self.spark.read.format("kafka").options(**given).load()
-            self.measure("connector", size, lambda: _summed(frame, size))
+            self.measure("connector", size, lambda: _summed(frame, size), warm=WARM)
         finally:
             server.stop()
 
@@ -164,15 +177,16 @@ def local1(group: Group) -> None:
     """One core: what the sources read."""
     for size, path in directories(group.folder, "loaded"):
         group.segments(size, path)
+    size, path = next(iter(directories(group.folder, "loaded")))
+    group.limits(size, path)
     if os.environ.get("SPARK_KAFKA_JARS"):
-        size, path = next(iter(directories(group.folder, "loaded")))
         group.connector(size, path)
 
 
 def local2(group: Group) -> None:
     """Two cores: copying, listing batches, audits."""
     for size, path in directories(group.folder, "records"):
-        rounds = min(2, group.rounds) if size > 2_000_000 else group.rounds
+        rounds = min(2, group.rounds) if size > FEW else group.rounds
         out = group.folder / f"export-{size}"
         manifest = group.export(size, path, out, rounds)
         group.load(size, out, manifest, group.folder / f"loaded-{size}", rounds)

@@ -17,6 +17,7 @@ from pipeline.options import Options
 from pipeline.query import Query, pick, record_schema
 from pipeline.schemas import JOURNAL, STATE_RECORDS, ddl, state_schema
 from pipeline.splits import Split, join, pack
+from pipeline.workers import settle
 
 
 def columns(source: str, given: Mapping[str, str]) -> str:
@@ -89,7 +90,7 @@ def journal_tasks(options: Options, names: tuple[str, ...], ranges: Sequence[jou
 
 
 def read(task: bytes) -> Iterator[pa.RecordBatch]:
-    """The rows of a task.
+    """The rows of a task, on a worker.
 
     Raises:
         DamagedError: mode `fail`.
@@ -100,6 +101,7 @@ def read(task: bytes) -> Iterator[pa.RecordBatch]:
 
 
 def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.RecordBatch]:
+    settle()
     if source == "wire_journal":
         yield from journal.read_lines(what, pick(JOURNAL, names), how)
         return

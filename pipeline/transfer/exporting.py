@@ -16,6 +16,7 @@ from pipeline.schemas import ddl
 from pipeline.transfer import parquet, registering
 from pipeline.transfer.choosing import Choice
 from pipeline.transfer.manifest import NAME, Bounds, ExportedFile, Manifest, ManifestError, Store, file_of
+from pipeline.workers import settle
 
 
 def export(
@@ -108,6 +109,7 @@ def written(records: DataFrame, out: str, columns: pa.Schema) -> list[ExportedFi
 
 
 def _write_task(batches: Iterable[pa.RecordBatch], *, out: str, columns: bytes) -> Iterator[pa.RecordBatch]:
+    settle()
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     yield from parquet.told(parquet.write_files(batches, out, pa.ipc.read_schema(pa.py_buffer(columns)), task))

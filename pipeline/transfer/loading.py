@@ -21,6 +21,7 @@ from pipeline.transfer import parquet
 from pipeline.transfer.replaying import begun, replay, shared_out
 from pipeline.transfer.targets import LoadError, Target, tables
 from pipeline.transfer.wire import Cluster
+from pipeline.workers import settle
 from protocol.records.records import frame_batch
 from storage.checkpoints import (
     HIGH_WATERMARK,
@@ -85,6 +86,7 @@ def _each(spark: SparkSession, shares: Sequence[Sequence[Target]], load: Load) -
 
 
 def _run(batches: Iterable[pa.RecordBatch], *, load: Load, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    settle()
     for batch in batches:
         for number in batch.column("id").to_pylist():
             share = [Target(**{**told, "files": tuple(told["files"])}) for told in json.loads(texts[number])]

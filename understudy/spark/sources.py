@@ -4,9 +4,7 @@ These classes live in the user's driver and in workers that run the user's code 
 borrow the rooms for as long as a call takes.
 """
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -50,18 +48,7 @@ def _read(task: bytes) -> Iterator[Any]:
     """The Arrow batches of a task."""
     with rooms.entered():
         rows = rooms.borrow("pipeline.sources").read(task)
-    _settle()
     yield from rows
-
-
-@cache
-def _settle() -> None:
-    """Take what is loaded by now out of the garbage collector's sight, once in a process.
-
-    Spark's worker collects garbage after each task. To look through all objects of the loaded packages takes 60 ms
-    each time, as long as it takes to decode 200,000 records.
-    """
-    gc.freeze()
 
 
 class Reader(DataSourceReader):
