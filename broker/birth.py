@@ -23,6 +23,7 @@ from broker.node import Node
 from broker.options import ServeOptions, TopicOption
 from broker.partition import ReplicatedPartition
 from broker.playing import keep_rules, keep_settings, levels_of, rules_of
+from broker.quotas import BrokerQuotas
 from broker.settings import BrokerSettings
 from broker.syncing import Syncing
 from protocol.log_records import metadata as metadata_codec
@@ -267,6 +268,8 @@ def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None
     cluster.metadata.submit(lambda _now_ms: machine.register_broker(who))
     node.epoch = cluster.image.brokers[node.id].epoch
     cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
+    node.meters = BrokerQuotas(node.settings)  # another life: nobody has used up anything
+    cluster.hosting.limit(node)
 
 
 def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:

@@ -1,5 +1,6 @@
 """The composition root: brokers, metadata, coordinators, clock and chance, put together, started, stopped and reset."""
 
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -38,6 +39,7 @@ from broker.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.model import ResourceType
 from broker.snapshots import Snapshots
+from broker.throttling import throttle_connection
 from broker.upkeep import Upkeep
 from protocol.types import uuid_text
 from storage.partition_log import PartitionLog
@@ -147,6 +149,7 @@ class Cluster:
         dispatcher = Dispatcher(node, self, APIS, self.middleware, self.journal, watches)
         most = descriptors.for_connections(len(self.nodes))
         node.server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks, most=most)
+        node.server.connections.throttle_ms = partial(throttle_connection, node)
         for endpoint in node.endpoints:
             _, known = node.bound.get(endpoint.name, (endpoint, None))
             try:

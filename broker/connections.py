@@ -96,13 +96,16 @@ class Connections(Generic[C]):
     """The connections of one broker. ``most`` is what the process has descriptors for."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock, most: int) -> None:
-        self._settings, self._most = settings, most
+        self._settings, self._clock, self._most = settings, clock, most
         self.open: dict[C, str] = {}
         self.held_bytes = 0
         self.idle = Silence[C](IDLE_TIMEOUT, settings, clock, lambda each: each.hang_up())
         self.partial = Silence[C](PARTIAL_TIMEOUT, settings, clock, _too_slow)
         self._waiting: deque[C] = deque()
         self._by_host: Counter[str] = Counter()
+        self.throttle_ms: Callable[[str, int], int] | None = None
+        """Host and time -> for how many ms a connection is left unread before it is closed (KIP-612)."""
+        self._unwelcome: set[C] = set()
         self.budget_bytes = 0
         """How many bytes requests may take that are not being served yet."""
         settings.on_change(lambda _: self._set_budget())
@@ -112,8 +115,13 @@ class Connections(Generic[C]):
         """Take in a connection from that host; false where it is to be closed at once.
 
         Above ``max.connections`` it waits, unread, until another one goes. Where the process has no descriptors left,
-        the one that was silent for longest makes room.
+        the one that was silent for longest makes room. One that exceeds its address's quota counts for nothing else.
         """
+        now_ms = self._clock.now_ms()
+        if self.throttle_ms is not None and (throttle_ms := self.throttle_ms(host, now_ms)):
+            self._unwelcome.add(connection)
+            self._clock.call_at(now_ms + throttle_ms, connection.hang_up)
+            return True
         self.open[connection] = host
         self._by_host[host] += 1
         if self._by_host[host] > self._limit_of(host):
@@ -138,6 +146,7 @@ class Connections(Generic[C]):
         """The connection is gone; one that waits may begin."""
         host = self.open.pop(connection, None)
         if host is None:
+            self._unwelcome.discard(connection)
             return
         self.idle.forget(connection)
         self.partial.forget(connection)
@@ -170,7 +179,7 @@ class Connections(Generic[C]):
     def close(self, *, reset: bool = False) -> None:
         """Close them all."""
         self._waiting.clear()
-        for connection in list(self.open):
+        for connection in [*self.open, *self._unwelcome]:
             connection.hang_up(reset=reset)
         self.idle.cancel()
         self.partial.cancel()

@@ -18,6 +18,7 @@ from broker.middleware.actions import BYTES_NOTE
 from broker.middleware.journal import Journal, Served
 from broker.node import Node
 from broker.releases import Behaviour
+from broker.throttling import charged
 from broker.wire import Sending
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response
@@ -26,6 +27,7 @@ from protocol.errors import ErrorCode, KafkaError
 
 _log = structlog.get_logger(__name__)
 _KEY_AND_VERSION = struct.Struct(">hh")
+_AUTHENTICATING = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
 
 async def answer_errors(request: Any, ctx: RequestContext, handle: Any) -> Any:
@@ -113,6 +115,9 @@ class Dispatcher:
         served.notes = ctx.notes
         handle = self._handlers[key]
         response = await handle(request, ctx) if refused is None else api.refuse(request, refused, version)
+        quotas = self._node.quotas
+        if quotas is not None and (gate is None or (gate.state is State.READY and key not in _AUTHENTICATING)):
+            response = charged(quotas, ctx, request, response, len(served.frame))
         if response is None:
             served.outcome = "asked for no answer"
             return None

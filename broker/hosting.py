@@ -51,6 +51,9 @@ class Hosting:
                 self.forget(topic)
             case Notify("config-changed", (resource_type, name)):
                 self.reconfigure(int(resource_type), str(name))
+            case Notify("quotas-changed"):
+                for node in self._cluster.nodes.values():
+                    self.limit(node)
 
     # --- partitions --------------------------------------------------------------------------------------------------
 
@@ -158,6 +161,12 @@ class Hosting:
                     for log in partition.logs.values():
                         log.update_config(config)
                     partition.replicate()
+
+    def limit(self, node: Node) -> None:
+        """The quotas of clients hold at a broker as the metadata has them now."""
+        quotas = self._cluster.image.quotas
+        node.meters.follow(quotas)
+        node.quotas = node.meters if quotas else None
 
     # --- coordinators ------------------------------------------------------------------------------------------------
 

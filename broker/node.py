@@ -11,6 +11,7 @@ from broker.coordination.runtime import Runtime
 from broker.endpoints import Endpoint
 from broker.partition import ReplicatedPartition
 from broker.producer_ids import ProducerIds
+from broker.quotas import BrokerQuotas
 from broker.settings import BrokerSettings
 from broker.telemetry import Telemetry
 from protocol.errors import ErrorCode, KafkaError
@@ -65,6 +66,9 @@ class Node:
         self.id, self.settings, self.partitions = broker_id, settings, partitions
         self.rack: str | None = settings.optional_string("broker.rack")
         self.authorizer = authorizer_of(settings)
+        self.meters = BrokerQuotas(settings)
+        self.quotas: BrokerQuotas | None = None
+        """:attr:`meters`, where the metadata has any quota."""
         self.epoch = -1
         self.up = False
         self.incarnation_id: UUID | None = None

@@ -228,6 +228,21 @@ def consumer_group_heartbeat_makes_own_id(version: int) -> bool:
     return version >= 1
 
 
+def create_topics_refuses_above_quota(version: int) -> bool:
+    """THROTTLING_QUOTA_EXCEEDED is understood; before, what is above the quota is done (KIP-599)."""
+    return version >= 6
+
+
+def create_partitions_refuses_above_quota(version: int) -> bool:
+    """THROTTLING_QUOTA_EXCEEDED is understood (KIP-599)."""
+    return version >= 3
+
+
+def delete_topics_refuses_above_quota(version: int) -> bool:
+    """THROTTLING_QUOTA_EXCEEDED is understood (KIP-599)."""
+    return version >= 5
+
+
 def delete_topics_knows_disabled(version: int) -> bool:
     """TOPIC_DELETION_DISABLED is understood (KIP-322)."""
     return version >= 3

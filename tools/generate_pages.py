@@ -30,8 +30,6 @@ NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
     ApiKey.EXPIRE_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: ("1-3", "delegation tokens"),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: ("0-1", "quotas"),
-    ApiKey.ALTER_CLIENT_QUOTAS: ("0-1", "quotas"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("0-1", "consumer groups (KIP-848)"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("0-1", "consumer groups (KIP-848)"),
     ApiKey.SHARE_GROUP_HEARTBEAT: ("1", "share groups (KIP-932)"),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from broker.chance import Random
 from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData
 
 SHARDS = 8
 MIN_EVICTION_MS = 120_000
@@ -37,6 +37,16 @@ class Interest:
     def key(self) -> Key:
         """Its key within a session."""
         return (self.topic_id or self.topic, self.asked.partition)
+
+    def is_news(self, answer: PartitionData) -> bool:
+        """Whether an incremental response would have to say it."""
+        return (
+            bool(answer.records)
+            or answer.error_code is not ErrorCode.NONE
+            or answer.preferred_read_replica != -1
+            or answer.diverging_epoch.epoch != -1
+            or (answer.high_watermark, answer.log_start_offset) != (self.told_high_watermark, self.told_log_start)
+        )
 
     def update(self, answer: PartitionData) -> bool:
         """Note what is about to be told; true if an incremental response has to say it (core E.5.5)."""
@@ -170,6 +180,22 @@ class Fetching:
             return 0, answers
         interests = {interest.key: interest for interest, _ in answers}
         return cache.create(self.follower, self.uses_topic_ids, interests, now_ms), answers
+
+    def news(self, answers: Sequence[tuple[Interest, PartitionData]]) -> Sequence[tuple[Interest, PartitionData]]:
+        """What :meth:`answer` would tell of; nothing is noted."""
+        if self.session is None:
+            return answers
+        if self.session.epoch != self.expected_epoch:
+            return ()
+        return [(interest, data) for interest, data in answers if interest.is_news(data)]
+
+    def throttled(self, throttle_ms: int) -> FetchResponse:
+        """The answer to who has to wait: no partition, no new session; what was told before stays told (core E.2)."""
+        if self.session is None:
+            return FetchResponse(throttle_ms)
+        moved_on = self.session.epoch != self.expected_epoch
+        code = ErrorCode.INVALID_FETCH_SESSION_EPOCH if moved_on else ErrorCode.NONE
+        return FetchResponse(throttle_ms, error_code=code, session_id=self.session.id)
 
     def _incremental(
         self, session: Session, answers: Sequence[tuple[Interest, PartitionData]]

@@ -1,6 +1,6 @@
 """CreatePartitions: more partitions for topics that exist (KIP-195).
 
-Versions 0-3. Not done: the controller mutation quota.
+Versions 0-3. Not done: nothing.
 """
 
 from collections import Counter
@@ -9,6 +9,8 @@ from broker.chain import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.machine import Result
 from broker.coordination.metadata.topics import MorePartitions
+from broker.throttling import Mutations
+from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_partitions import (
@@ -34,10 +36,14 @@ async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> Creat
             wanted.append(_wanted(topic))
         else:
             results.append(_result(topic.name, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+    mutations = Mutations(ctx, strict=features.create_partitions_refuses_above_quota(ctx.version))
     answers: list[Result] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.create_partitions(wanted, token, validate_only=request.validate_only)
+        lambda machine, _now_ms, token: machine.create_partitions(
+            wanted, token, charge=mutations.charge, validate_only=request.validate_only
+        )
     )
-    return CreatePartitionsResponse(results=[*results, *(_result(name, error) for name, error in answers)])
+    results += [_result(name, error) for name, error in answers]
+    return CreatePartitionsResponse(mutations.settle(), results)
 
 
 def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:

@@ -1,6 +1,6 @@
 """CreateTopics: topics with partitions, replicas and settings.
 
-Versions 2-7. Not done: create.topic.policy.class.name (no plugins), the controller mutation quota.
+Versions 2-7. Not done: create.topic.policy.class.name (no plugins).
 """
 
 from collections import Counter
@@ -13,7 +13,9 @@ from broker.coordination.metadata.topics import MOST_PARTITIONS, CreatedTopic, N
 from broker.releases import Behaviour
 from broker.settings import topics as topic_settings
 from broker.settings.describe import topic_entries
+from broker.throttling import Mutations
 from broker.topology import may_on_cluster
+from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_topics import (
@@ -37,15 +39,18 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
     def check_configs(configs: Mapping[str, str | None]) -> None:
         topic_settings.validate(configs, settings)
 
+    mutations = Mutations(ctx, strict=features.create_topics_refuses_above_quota(ctx.version))
     created: list[CreatedTopic] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.create_topics(
             [_new_topic(topic) for topic in wanted],
             token,
             check_configs=check_configs,
+            charge=mutations.charge,
             validate_only=request.validate_only,
         )
     )
-    return CreateTopicsResponse(topics=[*(_result(topic, ctx) for topic in created), *duplicates, *refused])
+    answers = [*(_result(topic, ctx) for topic in created), *duplicates, *refused]
+    return CreateTopicsResponse(mutations.settle(), answers)
 
 
 def _sort_out(

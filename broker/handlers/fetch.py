@@ -2,7 +2,7 @@
 
 Versions 4-18; 0-3 where a release before 4.0 is played. Sessions (KIP-227) from v7, leader epochs from v9, topic ids
 from v13, leader hints from v16.
-Not done: preferred read replicas (KIP-392), byte quotas.
+Not done: preferred read replicas (KIP-392).
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,10 @@ from broker.context import RequestContext
 from broker.fetching.read import Limits, Reader, find
 from broker.fetching.sessions import Interest, SessionCache, resolve
 from broker.hints import endpoints_of
+from broker.throttling import charge_fetch, most_fetched
 from protocol import features
 from protocol.apis import ApiKey
+from protocol.codec import encode_response, is_flexible
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 
@@ -31,12 +33,17 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     if readable and request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
+    quotas = ctx.node.quotas if request.replica_state.replica_id < 0 else None  # a follower pays nothing
+    if quotas is not None and (most := most_fetched(quotas, ctx)) is not None:
+        limit = min(limit, most)
     limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, request.replica_state.replica_id)
     reader = Reader(ctx, readings, limits)
     answers = reader.read()
     if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:
         await reader.wait(ctx.now_ms + request.max_wait_ms)
         answers = reader.read()
+    if quotas is not None and (throttle_ms := charge_fetch(quotas, ctx, _size(fetching.news(answers), ctx.version))):
+        return fetching.throttled(throttle_ms)
     try:
         session_id, told = fetching.answer(cache, answers, ctx.now_ms)
     except KafkaError as error:
@@ -46,6 +53,13 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     if leaders:
         response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)]
     return response
+
+
+def _size(told: Sequence[tuple[Interest, PartitionData]], version: int) -> int:
+    """What a response counts for: its bytes without the header (Kafka's FetchResponse.sizeOf)."""
+    header_bytes = 5 if is_flexible(ApiKey.FETCH, version) else 4
+    parts = encode_response(ApiKey.FETCH, version, 0, FetchResponse(responses=by_topic(told)))
+    return sum(map(len, parts)) - header_bytes
 
 
 def sessions_of(ctx: RequestContext) -> SessionCache:

@@ -11,6 +11,7 @@ from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, Topic
 from broker.coordination.metadata.names import check_topic_name
 from broker.coordination.metadata.topics import MOST_PARTITIONS, NewTopic
+from broker.throttling import Mutations
 from broker.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
 from protocol import features
 from protocol.apis import ApiKey
@@ -148,7 +149,8 @@ def _create(names: list[str], ctx: RequestContext) -> None:
             metadata.submit(lambda _now_ms, name=name: machine.create_internal_topic(name))  # type: ignore[misc]
     topics = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
     if topics and len(topics) * ctx.node.settings.int("num.partitions") <= MOST_PARTITIONS:
-        metadata.submit(lambda _now_ms: machine.create_topics(topics))
+        charge = Mutations(ctx, strict=True).charge  # as the newest CreateTopics; nobody hears of a refusal
+        metadata.submit(lambda _now_ms: machine.create_topics(topics, charge=charge))
 
 
 def _refused(code: ErrorCode, name: str) -> Answer:

@@ -12,7 +12,9 @@ from comparison.histories.settle import Deadline, Restless, patiently
 from comparison.side import Side
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.describe_transactions import DescribeTransactionsRequest
 from protocol.messages.incremental_alter_configs import (
@@ -115,8 +117,9 @@ def _leads_all(side: Side) -> bool:
 
 
 def emptied(addresses: Sequence[str]) -> None:
-    """Without topics, groups, transactional ids and dynamic settings: coordinators forget what their topics held."""
+    """Without topics, groups, transactional ids, settings and quotas: coordinators forget what their topics held."""
     with closing(Side(addresses[0])) as side:
+        _unlimited(side)
         found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
         names = [DeleteTopicState(each.name) for each in found]
         if names:
@@ -130,6 +133,20 @@ def emptied(addresses: Sequence[str]) -> None:
     followed(addresses)
     for address in addresses:
         _without_topics(address, patiently("topics are deleted"))
+
+
+def _unlimited(side: Side) -> None:
+    """No quota holds anybody up."""
+    found = side.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest()).entries or ()
+    entries = [
+        EntryData(
+            [EntityData(part.entity_type, part.entity_name) for part in each.entity],
+            [OpData(value.key, remove=True) for value in each.values],
+        )
+        for each in found
+    ]
+    if entries:
+        side.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
 
 
 def _unset(side: Side, kind: int, names: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.metadata import acls, brokers, configs, features, reassignments
+from broker.coordination.metadata import acls, brokers, configs, features, quotas, reassignments
 from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, Controller, Settings
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.features import FeatureUpdate
@@ -18,6 +18,7 @@ from broker.coordination.metadata.notices import notices
 from broker.coordination.metadata.replay import apply
 from broker.coordination.metadata.topics import (
     MOST_PARTITIONS,
+    Charge,
     CheckConfigs,
     CreatedTopic,
     MorePartitions,
@@ -46,6 +47,10 @@ Result = tuple[Any, KafkaError | None]
 
 def _any_configs(_configs: Mapping[str, str | None]) -> None:
     """Settings that somebody else has judged, or that are ours."""
+
+
+def _any_number(_partitions: int) -> None:
+    """Changes that no quota bounds."""
 
 
 def bootstrap_records(levels: Mapping[str, int] | None = None) -> list[Any]:
@@ -161,13 +166,14 @@ class MetadataMachine:
         token: Hashable = None,
         *,
         check_configs: CheckConfigs = _any_configs,
+        charge: Charge = _any_number,
         validate_only: bool = False,
     ) -> Outcome:
         """The reply is a list of :class:`CreatedTopic`, in order; each topic succeeds or fails by itself."""
         answers: list[CreatedTopic] = []
         records: list[Any] = []
         for topic in topics:
-            created, made = create_topic(self._controller, topic, check_configs)
+            created, made = create_topic(self._controller, topic, check_configs, charge)
             answers.append(created)
             records += made
         return self._done(() if validate_only else records, token, answers)
@@ -177,27 +183,49 @@ class MetadataMachine:
         existing = self.image.topics.get(name)
         if existing is not None:
             return self._done((), token, CreatedTopic(name, topic_id=existing.id))
-        created, records = create_topic(self._controller, internal_topic(self._controller, name), _any_configs)
+        created, records = create_topic(
+            self._controller, internal_topic(self._controller, name), _any_configs, _any_number
+        )
         return self._done(records, token, created)
 
     def create_partitions(
-        self, topics: Sequence[MorePartitions], token: Hashable = None, *, validate_only: bool = False
+        self,
+        topics: Sequence[MorePartitions],
+        token: Hashable = None,
+        *,
+        charge: Charge = _any_number,
+        validate_only: bool = False,
     ) -> Outcome:
         """The reply is a list of (name, error or None), in order."""
         answers: list[Result] = []
         records: list[Any] = []
         for topic in topics:
             try:
-                records += add_partitions(self._controller, topic, MOST_PARTITIONS - len(records))
+                records += add_partitions(self._controller, topic, MOST_PARTITIONS - len(records), charge)
                 answers.append((topic.name, None))
             except KafkaError as error:
                 answers.append((topic.name, error))
         return self._done(() if validate_only else records, token, answers)
 
-    def delete_topics(self, ids: Iterable[UUID], token: Hashable = None) -> Outcome:
-        """Topics go, with their partitions and settings; ids that are not there are passed over."""
-        known = [topic_id for topic_id in dict.fromkeys(ids) if topic_id in self.image.topics_by_id]
-        return self._done([RemoveTopicRecord(topic_id) for topic_id in known], token)
+    def delete_topics(
+        self, ids: Iterable[UUID], token: Hashable = None, *, charge: Charge = _any_number
+    ) -> Outcome:
+        """Topics go, with their partitions and settings; ids that are not there are passed over.
+
+        The reply is a dict of errors by id, for those that stay.
+        """
+        refused: dict[UUID, KafkaError] = {}
+        records = []
+        for topic_id in dict.fromkeys(ids):
+            topic = self.image.topics_by_id.get(topic_id)
+            if topic is None:
+                continue
+            try:
+                charge(len(topic.partitions))
+                records.append(RemoveTopicRecord(topic_id))
+            except KafkaError as error:
+                refused[topic_id] = error
+        return self._done(records, token, refused)
 
     # --- partitions ----------------------------------------------------------------------------------------------
 
@@ -283,6 +311,20 @@ class MetadataMachine:
         answers, records = acls.delete(self.image, filters)
         return self._done(records, token, answers)
 
+    # --- quotas --------------------------------------------------------------------------------------------------
+
+    def alter_client_quotas(
+        self,
+        wanted: Sequence[quotas.Alteration],
+        token: Hashable = None,
+        *,
+        resolves: Callable[[str], bool],
+        validate_only: bool = False,
+    ) -> Outcome:
+        """The reply is a list of (entity, error or None), each entity once; ``resolves`` knows addresses."""
+        answers, records = quotas.alter(self.image, wanted, resolves)
+        return self._done(() if validate_only else records, token, answers)
+
     def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> Outcome:
-        """Records that somebody else has decided on (quotas, credentials, tokens); the reply is ``answer``."""
+        """Records that somebody else has decided on (credentials, tokens); the reply is ``answer``."""
         return self._done(records, token, answer)

@@ -7,13 +7,15 @@ from uuid import UUID
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.outcome import Notify
 from protocol.log_records import metadata as records
+from protocol.log_records.metadata_security import ClientQuotaRecord
 
 
 def notices(image: ClusterImage, changes: Iterable[Any]) -> tuple[Notify, ...]:
     """In the records' order, each once. The image is that before the records.
 
     ``partition-changed`` (topic, index) · ``topic-created`` name · ``topic-deleted`` the topic as it was ·
-    ``config-changed`` (resource type, name) · ``broker-changed`` id · ``feature-changed`` name.
+    ``config-changed`` (resource type, name) · ``broker-changed`` id · ``feature-changed`` name ·
+    ``quotas-changed``.
     """
     names: dict[UUID, str] = {}
     told: dict[tuple[str, Any], Notify] = {}
@@ -41,6 +43,8 @@ def notices(image: ClusterImage, changes: Iterable[Any]) -> tuple[Notify, ...]:
                 tell("broker-changed", record.broker_id)
             case records.FeatureLevelRecord():
                 tell("feature-changed", record.name)
+            case ClientQuotaRecord():
+                tell("quotas-changed", None, "all")
             case _:
                 pass
     return tuple(told.values())

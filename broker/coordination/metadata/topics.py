@@ -19,6 +19,8 @@ MOST_PARTITIONS = 10_000
 
 CheckConfigs = Callable[[Mapping[str, str | None]], None]
 """Raises KafkaError where a topic may not have these settings."""
+Charge = Callable[[int], None]
+"""Told how many partitions come or go; raises THROTTLING_QUOTA_EXCEEDED where those are too many (KIP-599)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class MorePartitions:
 
 
 def create_topic(
-    controller: Controller, topic: NewTopic, check_configs: CheckConfigs
+    controller: Controller, topic: NewTopic, check_configs: CheckConfigs, charge: Charge
 ) -> tuple[CreatedTopic, list[Any]]:
     """T6 to T17 for one topic: its answer and its records."""
     try:
@@ -65,6 +67,7 @@ def create_topic(
             partitions = _assigned(controller, topic, topic_id)
         else:
             partitions = _placed(controller, topic, topic_id)
+        charge(len(partitions))
     except KafkaError as error:
         return CreatedTopic(topic.name, error), []
     configs = {key: value for key, value in topic.configs.items() if value is not None}
@@ -123,7 +126,9 @@ def _placed(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[Par
     return [new_partition(controller, topic_id, index, placer.place(factor)) for index in range(count)]
 
 
-def add_partitions(controller: Controller, wanted: MorePartitions, room: int) -> list[PartitionRecord]:
+def add_partitions(
+    controller: Controller, wanted: MorePartitions, room: int, charge: Charge
+) -> list[PartitionRecord]:
     """The records of the partitions that a topic lacks (core B.8); ``room`` is how many the request may still make.
 
     Raises:
@@ -144,16 +149,17 @@ def add_partitions(controller: Controller, wanted: MorePartitions, room: int) ->
         # As 4.3.1 answers: its list of records overflows, and nobody gives that a code of its own.
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     factor = len(topic.partitions[0].replicas)
+    if wanted.assignments is not None and len(wanted.assignments) != want - have:
+        raise refused(
+            f"Attempted to add {want - have} additional partition(s), but only {len(wanted.assignments)} assignment(s) "
+            "were specified."
+        )
+    charge(want - have)
     if wanted.assignments is None:
         placer = controller.placer()
         assignments: Sequence[Sequence[int]] = [placer.place(factor) for _ in range(have, want)]
     else:
         assignments = wanted.assignments
-        if len(assignments) != want - have:
-            raise refused(
-                f"Attempted to add {want - have} additional partition(s), but only {len(assignments)} assignment(s) "
-                "were specified."
-            )
         for replicas in assignments:
             check_assignment(controller, replicas, factor)
     return [new_partition(controller, topic.id, have + i, replicas) for i, replicas in enumerate(assignments)]

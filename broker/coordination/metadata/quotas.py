@@ -1,0 +1,195 @@
+"""Client quotas are set, removed and found: the decisions of AlterClientQuotas and DescribeClientQuotas (core G.10).
+
+After Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage`` (KIP-546, KIP-612). What a quota brings about is
+the brokers' business.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from broker.coordination.metadata.image import ClusterImage
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
+REQUEST_PERCENTAGE = "request_percentage"
+CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
+CONNECTION_CREATION_RATE = "connection_creation_rate"
+
+Entity = tuple[tuple[str, str | None], ...]
+"""((type, name or None for the default), ...), sorted by type: as the image has it, and as Kafka writes it."""
+Altered = tuple[Entity, KafkaError | None]
+
+_LONG, _INT = 2.0**63, 2**31 - 1
+_OF_CLIENTS: Mapping[str, tuple[str, float] | None] = {
+    PRODUCER_BYTE_RATE: ("a LONG", _LONG),
+    CONSUMER_BYTE_RATE: ("a LONG", _LONG),
+    REQUEST_PERCENTAGE: None,
+    CONTROLLER_MUTATION_RATE: None,
+}
+"""Quota key -> how Kafka calls its integral type, and the highest value of it; ``None``: any number."""
+_OF_ADDRESSES: Mapping[str, tuple[str, float] | None] = {CONNECTION_CREATION_RATE: ("an INT", _INT)}
+
+
+class MatchType(IntEnum):
+    """How a component of DescribeClientQuotas finds names."""
+
+    EXACT = 0
+    DEFAULT = 1
+    SPECIFIED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What is to become of one entity's quotas: key and value, ``None`` to remove it, in the order of the request."""
+
+    entity: Mapping[str, str | None]
+    changes: Sequence[tuple[str, float | None]]
+
+    @property
+    def key(self) -> Entity:
+        """The entity as the image has it."""
+        return tuple(sorted(self.entity.items(), key=lambda part: part[0]))
+
+
+def alter(
+    image: ClusterImage, wanted: Sequence[Alteration], resolves: Callable[[str], bool]
+) -> tuple[list[Altered], list[Any]]:
+    """What came of each distinct entity, and the records. ``resolves``: whether an address or a host's name is one.
+
+    Quirk: of an entity that stands there twice the first entry counts, and the refusal of the second one is told.
+    """
+    answers: dict[Entity, KafkaError | None] = {}
+    records: list[Any] = []
+    for each in wanted:
+        changes = dict(each.changes)
+        if each.key in answers or len(changes) < len(each.changes):
+            answers[each.key] = _invalid(f"Ignoring duplicate entity {_java(each.entity)}")
+            continue
+        try:
+            records += _alter_entity(image.quotas.get(each.key, {}), each, changes, resolves)
+        except KafkaError as error:
+            answers[each.key] = error
+        else:
+            answers[each.key] = None
+    return list(answers.items()), records
+
+
+def _invalid(problem: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, problem)
+
+
+def _java(entity: Mapping[str, str | None]) -> str:
+    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in sorted(entity.items()))
+    return f"ClientQuotaEntity(entries={{{parts}}})"
+
+
+def _alter_entity(
+    now: Mapping[str, float],
+    alteration: Alteration,
+    changes: Mapping[str, float | None],
+    resolves: Callable[[str], bool],
+) -> Iterator[ClientQuotaRecord]:
+    """The records of one entity: those that change something. Raises INVALID_REQUEST."""
+    keys = _keys_of(alteration.entity, resolves)
+    parts = tuple(QuotaEntity(kind, name) for kind, name in alteration.key)
+    for key, value in changes.items():
+        if value is not None:
+            _check(keys, key, value)
+    for key, value in changes.items():
+        if value is None:
+            if key in now:
+                yield ClientQuotaRecord(parts, key, remove=True)
+        elif now.get(key) != value:
+            yield ClientQuotaRecord(parts, key, value)
+
+
+def _keys_of(
+    entity: Mapping[str, str | None], resolves: Callable[[str], bool]
+) -> Mapping[str, tuple[str, float] | None]:
+    """The keys that an entity may have."""
+    if not entity:
+        raise _invalid("Invalid empty client quota entity")
+    for kind, name in sorted(entity.items()):
+        if kind not in (USER, CLIENT_ID, IP):
+            raise _invalid(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise _invalid(f"Empty {kind} not supported")
+    if IP not in entity:
+        return _OF_CLIENTS
+    if len(entity) > 1:
+        raise _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
+    address = entity[IP]
+    if address is not None and not resolves(address):
+        raise _invalid(f"{address} is not a valid IP or resolvable host.")
+    return _OF_ADDRESSES
+
+
+def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float) -> None:
+    if key not in keys:
+        raise _invalid(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise _invalid(f"Quota {key} must be greater than 0")
+    integral = keys[key]
+    if integral is None:
+        return
+    called, most = integral
+    if value > most:
+        raise _invalid(f"Proposed value for {key} is too large for {called}.")
+    if abs(math.fmod(value, 1.0)) > 1e-6:
+        raise _invalid(f"{key} cannot be a fractional value.")
+
+
+# --- finding ---------------------------------------------------------------------------------------------------------
+
+
+def find(
+    image: ClusterImage, components: Sequence[tuple[str, int, str | None]], *, strict: bool
+) -> list[tuple[Entity, Mapping[str, float]]]:
+    """The entities that have all the components (type, match type, name), and with ``strict`` no other ones.
+
+    Raises:
+        KafkaError: INVALID_REQUEST; UNSUPPORTED_VERSION for a type that is none.
+    """
+    wanted: dict[str, tuple[int, str | None]] = {}
+    for kind, match_type, name in components:
+        _check_component(kind, match_type, name, wanted)
+        wanted[kind] = match_type, name
+    if IP in wanted and len(wanted) > 1:
+        raise _invalid(
+            "Invalid entity filter component combination. IP filter component should not be used with user or "
+            "clientId filter component."
+        )
+    return [each for each in image.quotas.items() if _matches(dict(each[0]), wanted, strict=strict)]
+
+
+def _check_component(kind: str, match_type: int, name: str | None, before: Mapping[str, object]) -> None:
+    if not kind:
+        raise _invalid("Invalid empty entity type.")
+    if kind in before:
+        raise _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
+    if kind not in (USER, CLIENT_ID, IP):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+    if match_type == MatchType.EXACT:
+        if name is None:
+            raise _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+    elif match_type not in (MatchType.DEFAULT, MatchType.SPECIFIED):
+        raise _invalid(f"Unknown match type {match_type}")
+    elif name is not None:
+        called = f"MATCH_TYPE_{MatchType(match_type).name}"
+        raise _invalid(f"Request specified {called}, but also specified a match string.")
+
+
+def _matches(
+    entity: Mapping[str, str | None], wanted: Mapping[str, tuple[int, str | None]], *, strict: bool
+) -> bool:
+    if strict and len(entity) != len(wanted):
+        return False
+    for kind, (match_type, name) in wanted.items():
+        if kind not in entity or (match_type != MatchType.SPECIFIED and entity[kind] != name):
+            return False
+    return True

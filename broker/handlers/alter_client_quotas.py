@@ -1,0 +1,71 @@
+"""AlterClientQuotas: what users, clients and addresses may take per second (KIP-546, addresses KIP-612).
+
+Versions 0-1. Not done: client.quota.callback.class (no plugins).
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import Mapping
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.quotas import IP, Alteration, Altered
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ResponseEntryData,
+)
+
+
+async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
+    """Core G.10; each entity succeeds or fails by itself."""
+    if not may_on_cluster(ctx, AclOperation.ALTER_CONFIGS):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    wanted = [_wanted(entry) for entry in request.entries]
+    known = {name for each in wanted if (name := each.entity.get(IP)) and await _resolves(name)}
+    answers: list[Altered] = await ctx.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.alter_client_quotas(
+            wanted, token, resolves=known.__contains__, validate_only=request.validate_only
+        )
+    )
+    return AlterClientQuotasResponse(entries=[_answer(dict(entity), error) for entity, error in answers])
+
+
+def _wanted(entry: EntryData) -> Alteration:
+    entity = {each.entity_type: each.entity_name for each in entry.entity}
+    return Alteration(entity, [(op.key, None if op.remove else op.value) for op in entry.ops])
+
+
+async def _resolves(name: str) -> bool:
+    """Whether it is an address, or the name of a host (InetAddress.getByName)."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        pass
+    else:
+        return True
+    try:
+        await asyncio.get_running_loop().getaddrinfo(name, None)
+    except (OSError, UnicodeError):
+        return False
+    return True
+
+
+def _answer(entity: Mapping[str, str | None], error: KafkaError | None) -> ResponseEntryData:
+    parts = [EntityData(kind, name) for kind, name in entity.items()]
+    if error is None:
+        return ResponseEntryData(ErrorCode.NONE, None, parts)
+    return ResponseEntryData(error.code, error.message, parts)
+
+
+def refuse(request: AlterClientQuotasRequest, error: KafkaError, version: int) -> AlterClientQuotasResponse:  # noqa: ARG001
+    """On every entry."""
+    return AlterClientQuotasResponse(entries=[_answer(_wanted(entry).entity, error) for entry in request.entries])
+
+
+API = Api(ApiKey.ALTER_CLIENT_QUOTAS, (0, 1), handle, refuse)

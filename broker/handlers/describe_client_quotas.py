@@ -1,0 +1,41 @@
+"""DescribeClientQuotas: the quotas of users, clients and addresses that a filter finds (KIP-546, addresses KIP-612).
+
+Versions 0-1. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.quotas import find
+from broker.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+
+
+async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
+    """Core G.10."""
+    if not may_on_cluster(ctx, AclOperation.DESCRIBE_CONFIGS):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    asked = [(each.entity_type, each.match_type, each.match) for each in request.components]
+    entries = [
+        EntryData(
+            [EntityData(kind, name) for kind, name in entity],
+            [ValueData(key, value) for key, value in quotas.items()],
+        )
+        for entity, quotas in find(ctx.cluster.image, asked, strict=request.strict)
+    ]
+    return DescribeClientQuotasResponse(error_message=None, entries=entries)
+
+
+def refuse(request: DescribeClientQuotasRequest, error: KafkaError, version: int) -> DescribeClientQuotasResponse:  # noqa: ARG001
+    """At the top."""
+    return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
+
+
+API = Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, (0, 1), handle, refuse)
