@@ -42,7 +42,7 @@ class Bench:
         ]
         self.journal = Journal()
         self.connection = Connection("c", "PLAINTEXT", "127.0.0.1", 40_000)
-        node = SimpleNamespace(id=1, settings=BrokerSettings(1), bound={})
+        node = SimpleNamespace(id=1, settings=BrokerSettings(1), bound={}, quotas=None)
         cluster = SimpleNamespace(clock=ManualClock(5), versions={}, release=release("4.3"))
         self.dispatcher = Dispatcher(cast("Any", node), cast("Any", cluster), apis, (answer_errors,), self.journal)
 
