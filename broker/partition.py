@@ -211,8 +211,9 @@ class ReplicatedPartition:
                     # The leader's log begins inside a batch, after DeleteRecords: the batch is copied whole.
                     follower.truncate_fully_and_start_at(first, self._clock.now_ms())
             follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
+        if follower.high_watermark < leader.high_watermark:  # it was away, and comes back without a word of it
+            follower.advance_high_watermark(min(leader.high_watermark, follower.log_end_offset))
         if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:
-            follower.advance_high_watermark(leader.high_watermark)
             follower.delete_records_before(leader.log_start_offset)
 
     def delete_records_before(self, broker_id: int, offset: int) -> int:

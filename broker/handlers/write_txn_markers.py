@@ -50,7 +50,10 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             asked.transaction_version,
         )
         for place in _places(asked):
-            if not _can_be_written(asked) and place in ctx.node.partitions:
+            if not _is_here(place, ctx):
+                note(number, asked.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                continue
+            if not _can_be_written(asked):
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
     if outstanding:
@@ -61,6 +64,12 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
 def _can_be_written(marker: WritableTxnMarker) -> bool:
     """A batch without producer id or epoch is no marker: Kafka fails over the whole request where it builds one."""
     return marker.producer_id != NO_PRODUCER_ID and marker.producer_epoch != NO_PRODUCER_EPOCH
+
+
+def _is_here(place: TopicPartition, ctx: RequestContext) -> bool:
+    """Whether the broker has a replica; of another one's partition it only says that it knows none."""
+    found = ctx.cluster.image.partition(*place)
+    return found is not None and ctx.node.id in found.replicas
 
 
 def _places(marker: WritableTxnMarker) -> list[TopicPartition]:

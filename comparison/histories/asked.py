@@ -20,6 +20,7 @@ class Settle(Enum):
     TRANSACTION = "transaction"
     GROUP = "group"
     CONNECTION = "connection"
+    REPLICAS = "replicas"
 
 
 @dataclass(slots=True)

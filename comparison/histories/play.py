@@ -9,6 +9,7 @@ from comparison.difference import Difference
 from comparison.exchange import Exchange
 from comparison.histories import admin, final, groups, looks, records, transactions
 from comparison.histories.asked import Asked, Builder, Settle, Step
+from comparison.histories.replicas import caught_up, replicated
 from comparison.histories.settle import (
     STUCK_ALIKE_S,
     Restless,
@@ -89,9 +90,7 @@ class Player:
             return self._restart(step)
         asked = [BUILDERS[step["do"]](side, step) for side in self.exchange.sides]
         if self.exchange.sides[0].others:
-            broker = broker_of(self.exchange.sides[0], step)
-            for each in asked:
-                each.connection = f"{each.connection}@{broker}"
+            self._sent_to(broker_of(self.exchange.sides[0], step), step, asked)
         first = asked[0]
         late = self._collect(first.connection)
         if late or first.connection in self._parked:
@@ -107,6 +106,14 @@ class Player:
             return self._group_settled(first.about)
         found = self._compare(number, asked) if first.answered else []
         return found or self._settled(number, first)
+
+    def _sent_to(self, broker: int, step: Step, asked: Sequence[Asked]) -> None:
+        """A broker of several; before what tells how far replicas are, those of both are as far as they get."""
+        for each in asked:
+            each.connection = f"{each.connection}@{broker}"
+        if step["do"] == "fetch_session":
+            for side in self.exchange.sides:
+                caught_up(side, broker)
 
     def _restart(self, step: Step) -> list[Difference]:
         """Restart both, if that can be done; whoever waited for an answer gets none."""
@@ -145,17 +152,15 @@ class Player:
     def _settled(self, number: int, asked: Asked) -> list[Difference]:
         if asked.settle is Settle.GROUP:
             return self._group_settled(asked.about)
-        if asked.settle is Settle.CONNECTION:
-            served = [{"served": requests_done(side, asked.connection)} for side in self.exchange.sides]
-            return self.exchange.judged(str(number), asked.key.title, served)
         if asked.settle is Settle.TRANSACTION:
             return transactions_ended(self.exchange.sides, asked.about)
-        if asked.settle is Settle.METADATA:
-            for side in self.exchange.sides:
-                if side.others:
-                    nothing_moves(side)
-                metadata_followed(side)
-        return []
+        found: list[Difference] = []
+        if asked.settle is Settle.CONNECTION:
+            served = [{"served": requests_done(side, asked.connection)} for side in self.exchange.sides]
+            found = self.exchange.judged(str(number), asked.key.title, served)
+        for side in self.exchange.sides:
+            _at_rest(side, asked.settle)
+        return found
 
     # --- answers that wait for other members -------------------------------------------------------------------------
 
@@ -191,6 +196,16 @@ class Player:
             return []
         del self._parked[connection]
         return self._compare(parked.number, parked.asked)
+
+
+def _at_rest(side: Side, settle: Settle) -> None:
+    """Wait for what the other brokers, or the only one, have to do still."""
+    if settle is Settle.METADATA:
+        if side.others:
+            nothing_moves(side)
+        metadata_followed(side)
+    elif settle in (Settle.CONNECTION, Settle.REPLICAS) and side.others:
+        replicated(side)
 
 
 def _answer(side: Side, asked: Asked, *, send: bool = False) -> object:

@@ -17,6 +17,7 @@ from protocol.messages.offset_for_leader_epoch import (
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.records import Record, build_batch
 
+ALL_REPLICAS = -1
 PRODUCE_BY_ID = FETCH_BY_ID = 13
 """The versions from which Produce and Fetch name a topic by its id (KIP-516)."""
 NO_PRODUCER = Producer(None, -1, -1)
@@ -83,7 +84,8 @@ def produce(side: Side, step: Step) -> Asked:
 
     if step["acks"] == 0:
         return Asked(ApiKey.PRODUCE, step["v"], request, step["c"], settle=Settle.CONNECTION, answered=False)
-    return Asked(ApiKey.PRODUCE, step["v"], request, step["c"], after)
+    settle = Settle.NOTHING if step["acks"] == ALL_REPLICAS else Settle.REPLICAS
+    return Asked(ApiKey.PRODUCE, step["v"], request, step["c"], after, settle=settle)
 
 
 def fetch(side: Side, step: Step) -> Asked:

@@ -29,22 +29,17 @@ OF_A_GROUP = {
     "describe_group", "commit_in_transaction",
 }  # fmt: skip
 OF_A_TRANSACTION = {"init_producer", "add_partitions", "add_offsets", "end_transaction", "describe_transaction"}
-LEFT_OUT = {"fetch_session"}
-"""A session is one broker's; how far a follower's high watermark lies behind is told once, and by chance."""
 PATIENCE_MS = 15_000
 WRONG_ONE_IN = 14
 FIRST_EPOCH = 4
 """Of the leaders of the internal topics, when histories begin: markers tell it."""
-CONTROLLER = 1
-"""Both clusters have it on their first broker, which is therefore not restarted."""
 
 
 def spread(steps: Sequence[Step], seed: object, brokers: int) -> list[Step]:
     """A history of one broker as one of several."""
     chance = random.Random(f"spread {seed}")
     counts: dict[str, int] = {}
-    kept = [step for step in steps if step["do"] not in LEFT_OUT]
-    return [_spread(dict(step), chance, brokers, counts) for step in kept]
+    return [_spread(dict(step), chance, brokers, counts) for step in steps]
 
 
 def _spread(step: dict[str, Any], chance: random.Random, brokers: int, counts: dict[str, int]) -> Step:
@@ -55,12 +50,12 @@ def _spread(step: dict[str, Any], chance: random.Random, brokers: int, counts: d
         counts.pop(step["topic"], None)
     elif do == "metadata":
         step.pop("auto", None)
-    elif do == "produce":
-        step["acks"] = -1  # what is acknowledged earlier is seen by followers at some later moment
+    elif do == "fetch_session":
+        step["b"] = 1 + int(step["session"][1:]) % brokers  # a session is one broker's
     elif do == "reassign":
         step["replicas"] = chance.choice((_replicas(chance, brokers), _replicas(chance, brokers), [9], None))
     elif do == "restart":
-        step["broker"] = chance.choice([broker for broker in everywhere if broker != CONTROLLER])
+        step["broker"] = chance.choice(everywhere)
     if do in AT_THE_LEADER | OF_A_GROUP | OF_A_TRANSACTION and chance.randrange(WRONG_ONE_IN) == 0:
         step["b"] = chance.choice(everywhere)
     return step

@@ -45,6 +45,19 @@ def test_a_broker_that_comes_back_is_in_sync_again(broker_with: BrokerWith) -> N
     assert (back.leader_id, back.leader_epoch, back.offline_replicas) == (1, 1, ())
 
 
+def test_a_follower_that_was_killed_hears_how_far_it_may_be_read(broker_with: BrokerWith) -> None:
+    """Of its leader, without anything new being written; until then nothing could be deleted on it either."""
+    brokers = broker_with(brokers=2)
+    wire = brokers.wire(1)
+    assigned(wire, "t", 1, 2)
+    produced(wire, "t", batch(b"a", b"b"), acks=-1)
+    brokers.control("POST", "/v1/brokers/2/kill")
+    brokers.control("POST", "/v1/brokers/2/start")
+    follower = brokers.wire(2)
+    until(lambda: fetch(follower, "t", 2, max_bytes=1).high_watermark == 2 or None, "it has heard")
+    assert records_deleted(wire, "t", 2).low_watermark == 2
+
+
 def test_a_move_ends_when_the_new_replicas_are_filled(broker_with: BrokerWith) -> None:
     """At once here: the old replica is gone, the new one leads with the next epoch and has the records."""
     brokers = broker_with(brokers=3)
