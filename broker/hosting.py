@@ -99,7 +99,9 @@ class Hosting:
         partition.logs.pop(broker_id)
         node = self._cluster.nodes[broker_id]
         if node.logs is not None:
-            node.logs.delete_log(partition.topic, partition.index, now_ms=self._cluster.clock.now_ms())
+            delay_ms = node.settings.int("log.segment.delete.delay.ms")
+            now_ms = self._cluster.clock.now_ms()
+            node.logs.delete_log(partition.topic, partition.index, now_ms=now_ms, delay_ms=delay_ms)
             self._cluster.upkeep.forget(node, partition.topic, partition.index)
 
     def forget(self, topic: Topic) -> None:

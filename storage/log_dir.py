@@ -222,10 +222,13 @@ class LogDir:
             self.logs[topic, partition] = log
         return log
 
-    def delete_log(self, topic: str, partition: int, *, now_ms: int) -> bool:
+    def delete_log(
+        self, topic: str, partition: int, *, now_ms: int, delay_ms: int = DEFAULT_LOG_CONFIG.file_delete_delay_ms
+    ) -> bool:
         """Take a partition's log away; False: there was none.
 
-        Its directory is renamed at once and removed after the topic's `file.delete.delay.ms` (core F.5).
+        Its directory is renamed at once and removed after the broker's `log.segment.delete.delay.ms`: a topic's own
+        `file.delete.delay.ms` is for its segments alone, as in Kafka's LogManager.
 
         Raises:
             KafkaError: KAFKA_STORAGE_ERROR.
@@ -239,7 +242,7 @@ class LogDir:
             renamed = self._suffixed_name(topic, partition, _DELETE_SUFFIX)
             with self.environment.guard():
                 files.rename(log.directory, renamed)
-            self.environment.remove_at(now_ms + log.config.file_delete_delay_ms, [renamed])
+            self.environment.remove_at(now_ms + delay_ms, [renamed])
         return True
 
     def make_stray(self, topic: str, partition: int, *, now_ms: int) -> None:

@@ -58,12 +58,7 @@ WAIT = {
     f"{CORE} CON-08": "ApiVersions v5 is of Kafka 4.4",
     f"{CORE} CON-17": NOT_SERVED["QUO"],
 }
-REASONS: Mapping[str, str] = {
-    f"{TRANSACTIONS} MRK-10": (
-        "a broker that starts again is fenced while it registers, and its marker is left out (KAFKA-20734), "
-        "as the row's other test has it; Understudy's comes back before anybody noticed"
-    ),
-}
+REASONS: Mapping[str, str] = {}
 """Rows whose tests a real Kafka does not pass, or that no test holds, and why that is so."""
 
 NAMED = re.compile(r"(?<![A-Za-z])([A-Z][A-Z0-9]*)_(\d\d(?:_to_\d\d|(?:_\d\d)*))(?=_|$)")
@@ -216,6 +211,7 @@ def main(words: Sequence[str]) -> None:
     for target in [word for word in words if word in TARGETS] or TARGETS:
         record[target] = {**(record.get(target, {}) if further else {}), **asked(target, *further)}
         record["inside"] = inside()
+        record["kafka"] = {test: came for test, came in record.get("kafka", {}).items() if test in record["understudy"]}
         RECORD.write_text(json.dumps(record, indent=0, sort_keys=True) + "\n", encoding="utf-8")
     subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
 

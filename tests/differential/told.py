@@ -40,6 +40,8 @@ TOOLS_CHANCE = re.compile(
 """In what Kafka's tools print: ids, epochs, places."""
 TOOL_API = re.compile(r"\t\w+\((\d+)\): ")
 TOOL_SETTING = re.compile(r"  ([a-z][\w.]+)=")
+LISTS = {"groups_command", "consumer_group_command"}
+"""Tools that print groups in the order of a hash map."""
 RATES = {"producer_performance", "consumer_performance"}
 NUMBERS = re.compile(r"\d{4,}|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+ ?ms\b|\b\d+(\.\d+)? MB/sec|\b\d+\.\d+\b")
 
@@ -95,7 +97,7 @@ def printed(tool: str, lines: Sequence[str]) -> list[str]:
         api, setting = TOOL_API.match(line), TOOL_SETTING.match(line)
         if not ((api and int(api[1]) not in SERVED) or (setting and setting[1] in OWN_SETTINGS)):
             kept.append(text(TOOLS_CHANCE.sub("X", line)).rstrip(","))
-    return kept
+    return sorted(kept) if tool in LISTS else kept
 
 
 def shape(described: Any) -> Any:

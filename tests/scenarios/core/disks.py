@@ -1,0 +1,162 @@
+"""One broker over a directory of its own, ours or a real one: what lies there belongs to the row."""
+
+import shutil
+import struct
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.fetch import PartitionData
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.records.batch import RecordBatch
+from protocol.records.records import Record, build_batch, read_records
+from tests.differential.cluster import KafkaCluster
+from tests.scenarios.core.asking import create, fetch, produced, topic
+from tests.scenarios.on_kafka import TARGET, OnKafka
+from tests.serving import Server, start
+from tests.wire import Wire
+
+QUICK = {
+    "log.retention.check.interval.ms": 1_000,
+    "log.initial.task.delay.ms": 500,
+    "log.cleaner.backoff.ms": 300,
+    "log.segment.delete.delay.ms": 5_000,
+    "offsets.topic.num.partitions": 1,
+    "offsets.topic.replication.factor": 1,
+}
+"""Retention and cleaning come round while one can wait for them."""
+ROUND_MS = 4_000
+"""By then both have come round."""
+HEADER_BYTES = 61
+LATEST, EARLIEST = -1, -2
+Pair = tuple[bytes, bytes | None]
+
+
+class Disk:
+    """The broker, its directory, and short ways to ask about a topic's partition 0."""
+
+    def __init__(self) -> None:
+        self._place = Path(tempfile.mkdtemp(prefix="disk-"))
+        self.folder = self._place / "data"
+        self._kafka: OnKafka | None = None
+        if TARGET == "kafka":
+            settings = {name: str(value) for name, value in QUICK.items()}
+            self._kafka = OnKafka(KafkaCluster(self._place / "kafka", settings=settings, data_dir=self.folder))
+        self._server: Server | None = None
+        self._wire: Wire | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start it over what lies there; time stands still, where time can."""
+        if self._kafka is not None:
+            self._kafka.control("POST", "/v1/brokers/1/start") if self._server else self._kafka.cluster.start()
+            self._server = self._kafka
+        else:
+            self._server = Server(start(data_dir=self.folder, settings=QUICK))
+            self._server.freeze()
+
+    def stop(self, *, clean: bool) -> None:
+        """In good order, or by SIGKILL."""
+        server = self.server
+        server.finish_test()
+        self._wire = None
+        if self._kafka is not None:
+            self._kafka.cluster.stop(1, clean=clean)
+            return
+        if not clean:
+            server.process.process.kill()
+            server.process.process.wait()
+        server.process.stop()
+
+    def close(self) -> None:
+        """End it; its directory goes."""
+        self.stop(clean=False)
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    @property
+    def server(self) -> Server:
+        """The one that runs."""
+        assert self._server is not None
+        return self._server
+
+    def wire(self) -> Wire:
+        """The connection."""
+        self._wire = self._wire or self.server.wire()
+        return self._wire
+
+    def topic(self, name: str, **configs: object) -> str:
+        """A new topic; settings with ``_`` for dots."""
+        said = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        (result,) = create(self.wire(), topic(name, configs=said))
+        assert not result.error_code, result
+        return name
+
+    def delete(self, name: str) -> None:
+        """Delete a topic."""
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name)], timeout_ms=5_000)
+        self.wire().call(ApiKey.DELETE_TOPICS, 6, request)
+
+    # --- what is on the disk -----------------------------------------------------------------------------------------
+
+    def files(self, name: str, suffix: str = ".log") -> list[str]:
+        """Files of partition 0 that end so, in order."""
+        return sorted(each.name for each in (self.folder / f"{name}-0").iterdir() if each.name.endswith(suffix))
+
+    def segments(self, name: str) -> list[int]:
+        """The offsets that segments are named by."""
+        return [int(file.removesuffix(".log")) for file in self.files(name)]
+
+    def file(self, name: str, base: int, suffix: str = ".log") -> Path:
+        """One file of partition 0."""
+        return self.folder / f"{name}-0" / f"{base:020}{suffix}"
+
+    def stored(self, name: str) -> list[RecordBatch]:
+        """All batches of partition 0, as they lie there."""
+        found = []
+        for base in self.segments(name):
+            data, at = self.file(name, base).read_bytes(), 0
+            while at + HEADER_BYTES <= len(data) and struct.unpack_from(">i", data, at + 8)[0]:
+                found.append(RecordBatch(data, at))
+                at += found[-1].size
+        return found
+
+    # --- what it tells -----------------------------------------------------------------------------------------------
+
+    def put(self, name: str, *pairs: Pair, at_ms: int | None = None, **fields: Any) -> list[int]:
+        """Produce each pair as a batch of its own, all of the same time; the sizes of the batches."""
+        wire, time_ms = self.wire(), int(self.server.now_ms()) if at_ms is None else at_ms
+        sizes = []
+        for key, value in pairs:
+            made = build_batch([Record(0, time_ms, key, value)], **fields)
+            produced(wire, name, made)
+            sizes.append(len(made))
+        return sizes
+
+    def bounds(self, name: str) -> tuple[int, int]:
+        """The earliest offset and the high watermark."""
+        wire, found = self.wire(), []
+        for at in (EARLIEST, LATEST):
+            asked = ListOffsetsTopic(name, [ListOffsetsPartition(0, at)])
+            answer = wire.call(ApiKey.LIST_OFFSETS, 8, ListOffsetsRequest(-1, [asked], 0))
+            found.append(answer.topics[0].partitions[0].offset)
+        return found[0], found[1]
+
+    def fetched(self, name: str, offset: int) -> PartitionData:
+        """A fetch."""
+        return fetch(self.wire(), name, offset)
+
+    def contents(self, name: str) -> list[tuple[int, bytes | None, bytes | None]]:
+        """Offset, key and value of each record, as they lie there."""
+        return [(r.offset, r.key, r.value) for batch in self.stored(name) for r in read_records(batch)]
+
+    def come_round(self, ms: int = ROUND_MS) -> None:
+        """Let retention and the cleaner come round."""
+        self.server.advance(ms)
+
+
+def lines(text: bytes) -> Sequence[str]:
+    """The lines of a checkpoint."""
+    return text.decode().splitlines()
