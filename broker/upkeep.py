@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from broker.clock import Slices, Timer
+from broker.coordination.metadata import tokens
 from broker.node import Node
 from protocol.errors import KafkaError
 from storage.cleaner import LogCleaner
@@ -57,6 +58,7 @@ class Upkeep:
         if settings.boolean("log.cleaner.enable"):
             self._every("cleaner", settings.long("log.cleaner.backoff.ms"), self._begin_cleaning)
         self._every("producers", settings.int("producer.id.expiration.check.interval.ms"), self.expire_producers)
+        self._every("tokens", settings.long("delegation.token.expiry.check.interval.ms"), self.expire_tokens)
         if self._cluster.options.data_dir is not None and not self._cluster.options.read_only:
             self._every("checkpoints", settings.long("replica.high.watermark.checkpoint.interval.ms"), self.checkpoint)
 
@@ -97,6 +99,13 @@ class Upkeep:
                     due_ms = node.logs.flush_due(now_ms)
                     if due_ms is not None:
                         self.flush_at(due_ms)
+
+    def expire_tokens(self) -> None:
+        """Forget delegation tokens whose time is up (core G.12.6)."""
+        records = tokens.expired(self._cluster.image, self._cluster.clock.now_ms())
+        if records and not self._cluster.options.read_only:
+            machine = self._cluster.metadata.machine
+            self._cluster.metadata.submit(lambda _now_ms: machine.remember(records))
 
     def run_retention(self) -> int:
         """Delete what time, size and log start allow (core F.4); how many segments went."""

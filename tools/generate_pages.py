@@ -26,10 +26,6 @@ from understudy.verbs import VERBS
 
 # Of the APIs that Kafka 4.3's broker listener has and we have not: the versions it serves, and what they belong to.
 NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
-    ApiKey.CREATE_DELEGATION_TOKEN: ("1-3", "delegation tokens"),
-    ApiKey.RENEW_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: ("1-2", "delegation tokens"),
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: ("1-3", "delegation tokens"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("0-1", "consumer groups (KIP-848)"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("0-1", "consumer groups (KIP-848)"),
     ApiKey.SHARE_GROUP_HEARTBEAT: ("1", "share groups (KIP-932)"),

@@ -45,6 +45,7 @@ class Gate:
         self._settings, self._listener, self._credentials = settings, listener, credentials
         self.state = State.NEW
         self.principal: str | None = None
+        self.by_token = False
         self._exchange: Exchange | None = None
         self._mechanism = ""
         self._expires_at_ms: int | None = None
@@ -138,6 +139,7 @@ class Gate:
             if exchange.identity is None:
                 return Passed(answer, 0)
             self._complete(f"User:{exchange.identity.name}")
+            self.by_token = exchange.identity.by_token
         except Refused as refused:
             self.state = State.OVER
             raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, refused.message or self._generic()) from None

@@ -1,6 +1,6 @@
 """SaslAuthenticate: a mechanism's tokens go to and fro (KIP-152), and how long the outcome holds is told (KIP-368).
 
-Versions 0-2. Not done: delegation tokens.
+Versions 0-2. Not done: nothing.
 """
 
 from broker.authentication.gate import State

@@ -10,6 +10,8 @@ class Identity:
 
     name: str
     expires_at_ms: int | None = None
+    by_token: bool = False
+    """By a delegation token, which makes no further ones."""
 
 
 class Exchange(Protocol):

@@ -1,6 +1,7 @@
 """Which mechanisms a listener offers, and what each of them needs to know."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 from broker.sasl.exchange import Exchange
@@ -8,7 +9,7 @@ from broker.sasl.jaas import USER, JaasError, options_of
 from broker.sasl.oauthbearer import OAuthBearerExchange
 from broker.sasl.plain import PlainExchange
 from broker.sasl.scram import MECHANISMS as SCRAM
-from broker.sasl.scram import ScramExchange
+from broker.sasl.scram import ScramExchange, Token
 from broker.settings import BrokerSettings
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
@@ -23,6 +24,10 @@ class Credentials(Protocol):
 
     def scram(self, user: str, mechanism: int) -> UserScramCredentialRecord | None:
         """The stored credential, if there is one."""
+        ...
+
+    def token(self, token_id: str) -> Token | None:
+        """A delegation token that holds still."""
         ...
 
     def nonce(self) -> str:
@@ -66,7 +71,8 @@ def begin(name: str, settings: BrokerSettings, listener: str, credentials: Crede
     """A new authentication by one of the mechanisms that are offered."""
     if name in SCRAM:
         mechanism = SCRAM[name]
-        return ScramExchange(mechanism, lambda user: credentials.scram(user, mechanism), credentials.nonce)
+        find = partial(credentials.scram, mechanism=mechanism)
+        return ScramExchange(mechanism, find, credentials.nonce, credentials.token)
     options = _options(settings, listener, name) or {}
     return _WITH_OPTIONS[name](options, credentials)
 

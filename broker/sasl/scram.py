@@ -7,6 +7,7 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.sasl.exchange import Identity, Refused
 from protocol.log_records.metadata_security import UserScramCredentialRecord
@@ -30,20 +31,34 @@ _FINAL = re.compile(rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTEN
 class _Asked:
     """What the first message said and was answered."""
 
-    user: str
     nonce: str
     credential: UserScramCredentialRecord
+    identity: Identity
+    """Who that is, if the proof is good."""
     said: str
     """Both messages, as they are signed."""
 
 
+class Token(NamedTuple):
+    """A delegation token: whose it is, what proves that somebody has it, until when it holds."""
+
+    owner: str
+    proof: bytes
+    expires_at_ms: int
+
+
 class ScramExchange:
-    """Two steps: who it is, and the proof. ``find`` knows the stored credential of a user, if there is one."""
+    """Two steps: who it is, and the proof. ``find`` knows a user's stored credential, ``token`` a delegation token."""
 
     def __init__(
-        self, mechanism: int, find: Callable[[str], UserScramCredentialRecord | None], new_nonce: Callable[[], str]
+        self,
+        mechanism: int,
+        find: Callable[[str], UserScramCredentialRecord | None],
+        new_nonce: Callable[[], str],
+        token: Callable[[str], Token | None] = lambda _: None,
     ) -> None:
-        self._hash, self._find, self._new_nonce = _HASHES[mechanism], find, new_nonce
+        self._mechanism, self._hash = mechanism, _HASHES[mechanism]
+        self._find, self._new_nonce, self._token = find, new_nonce, token
         self._asked: _Asked | None = None
         self.identity: Identity | None = None
 
@@ -57,20 +72,33 @@ class ScramExchange:
 
     def _first(self, message: str) -> bytes:
         found = _FIRST.fullmatch(message)
-        if found is None or "tokenauth=true" in found["extensions"].lower().split(","):
-            raise Refused  # delegation tokens are not there
-        user = _unescaped(found["user"])
-        credential = self._find(user)
-        if credential is None:
+        if found is None:
             raise Refused
+        user = _unescaped(found["user"])
+        stored, identity = self._known(user, by_token="tokenauth=true" in found["extensions"].lower().split(","))
         if found["authorization"] is not None and _unescaped(found["authorization"]) != user:
             raise Refused("Authentication failed: Client requested an authorization id that is different from username")
-        if credential.iterations < LEAST_ITERATIONS:
+        if stored.iterations < LEAST_ITERATIONS:
             raise Refused
         nonce = found["nonce"] + self._new_nonce()
-        answer = f"r={nonce},s={base64.b64encode(credential.salt).decode()},i={credential.iterations}"
-        self._asked = _Asked(user, nonce, credential, f"{found['bare']},{answer}")
+        answer = f"r={nonce},s={base64.b64encode(stored.salt).decode()},i={stored.iterations}"
+        self._asked = _Asked(nonce, stored, identity, f"{found['bare']},{answer}")
         return answer.encode()
+
+    def _known(self, user: str, *, by_token: bool) -> tuple[UserScramCredentialRecord, Identity]:
+        """What is stored of a user, or follows from a token whose id stands in the user's place."""
+        if not by_token:
+            stored = self._find(user)
+            if stored is None:
+                raise Refused
+            return stored, Identity(user)
+        token = self._token(user)
+        if token is None:
+            raise Refused
+        password, salt = base64.b64encode(token.proof).decode(), user.encode()
+        key = salted(self._mechanism, password, salt, LEAST_ITERATIONS)
+        made = credential(user, self._mechanism, salt, key, LEAST_ITERATIONS)
+        return made, Identity(token.owner, token.expires_at_ms, by_token=True)
 
     def _final(self, message: str, asked: _Asked) -> bytes:
         found = _FINAL.fullmatch(message)
@@ -85,7 +113,7 @@ class ScramExchange:
         key = bytes(a ^ b for a, b in zip(proof, signature, strict=False))
         if not hmac.compare_digest(hashlib.new(self._hash, key).digest(), asked.credential.stored_key):
             raise Refused
-        self.identity = Identity(asked.user)
+        self.identity = asked.identity
         return b"v=" + base64.b64encode(hmac.digest(asked.credential.server_key, signed, self._hash))
 
 

@@ -44,7 +44,6 @@ NOT_SERVED = {
     "SHR": "share groups (KIP-932) are not there",
     "STR": "streams groups (KIP-1071) are not there",
     "ACL": "authorizers are not there",
-    "TOK": "delegation tokens are not there",
     "QUO": "quotas are not there",
 }
 WAIT = {

@@ -14,6 +14,7 @@ from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAut
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tests.clients.targets import free_ports
 from tests.conftest import BrokerWith
+from tests.scenarios.on_kafka import OnKafka, PatientWire
 from tests.serving import Server
 from tests.wire import Wire
 
@@ -51,7 +52,9 @@ class Guarded:
 
     def stranger(self) -> Wire:
         """A connection to that listener, closed when the test is over."""
-        made = Wire(self.address)
+        made = (PatientWire if isinstance(self.server, OnKafka) else Wire)(self.address)
+        if isinstance(made, PatientWire):
+            made.addresses = self.server.addresses
         self.server.opened.append(made)
         return made
 
@@ -108,8 +111,9 @@ class ScramClient:
         self._bare = f"n={user},r={nonce}"
         self._key, self._said = b"", b""
 
-    def first(self) -> bytes:
+    def first(self, extensions: bytes = b"") -> bytes:
         """Who it is."""
+        self._bare += extensions.decode()
         return f"n,,{self._bare}".encode()
 
     def final(self, challenge: bytes) -> bytes:

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from broker.sasl.exchange import Identity, Refused
-from broker.sasl.scram import ScramExchange, credential, salted
+from broker.sasl.scram import ScramExchange, Token, credential, salted
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -76,8 +76,11 @@ def test_too_few_iterations_are_not_taken() -> None:
         exchange(user=stored(iterations=4095)).step(FIRST)
 
 
-def test_delegation_tokens_are_not_there() -> None:
-    """Their extension is refused, whoever asks; another extension is passed over."""
+def test_a_token_stands_where_a_user_does() -> None:
+    """With its extension its id is looked for, and not a user; another extension is passed over."""
+    asked = FIRST + b",tokenauth=true"
     assert exchange(user=stored()).step(FIRST + b",other=x").startswith(b"r=")
     with pytest.raises(Refused):
-        exchange(user=stored()).step(FIRST + b",tokenauth=true")
+        exchange(user=stored()).step(asked)
+    tokens = {"user": Token("alice", b"proof", 7)}
+    assert ScramExchange(1, lambda _: None, lambda: "n", tokens.get).step(asked).endswith(b"i=4096")

@@ -1,0 +1,128 @@
+"""Delegation tokens: made, renewed, ended, told and forgotten (core G.12; KIP-48, KIP-900).
+
+After Kafka's ``DelegationTokenControlManager``. Who may ask at all is the handlers' question.
+"""
+
+import hmac
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from broker.coordination.metadata.image import ClusterImage
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata_security import DelegationTokenRecord, RemoveDelegationTokenRecord
+
+USER = "User"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The broker's settings: the key, and how long a token lives, at first and at most."""
+
+    secret_key: str
+    max_lifetime_ms: int
+    expiry_time_ms: int
+
+    def hmac(self, token_id: str) -> bytes:
+        """What proves that somebody has the token: it is never stored."""
+        return _hmac(self.secret_key, token_id)
+
+
+@lru_cache(maxsize=16_384)
+def _hmac(secret_key: str, token_id: str) -> bytes:
+    return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A token that is asked for: whose it is, who asks, who may renew it, all as ``TYPE:NAME``."""
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    max_lifetime_ms: int
+
+
+def create(rules: Rules, wanted: Wanted, token_id: str, now_ms: int) -> DelegationTokenRecord:
+    """Rule 2. Raises INVALID_PRINCIPAL_TYPE for a renewer who is no user."""
+    for renewer in wanted.renewers:
+        if not renewer.startswith(f"{USER}:"):
+            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+    lifetime_ms = rules.max_lifetime_ms
+    if wanted.max_lifetime_ms > 0:
+        lifetime_ms = min(lifetime_ms, wanted.max_lifetime_ms)
+    max_ms = now_ms + lifetime_ms
+    return DelegationTokenRecord(
+        wanted.owner,
+        wanted.requester,
+        wanted.renewers,
+        now_ms,
+        max_ms,
+        min(max_ms, now_ms + rules.expiry_time_ms),
+        token_id,
+    )
+
+
+def renew(
+    image: ClusterImage, rules: Rules, proof: bytes, who: str, period_ms: int, now_ms: int
+) -> DelegationTokenRecord:
+    """Rule 3.
+
+    Raises:
+        KafkaError: DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, DELEGATION_TOKEN_OWNER_MISMATCH.
+    """
+    token = _find(image, rules, proof)
+    _check_alive(token, now_ms)
+    _check_theirs(token, who)
+    period_ms = min(rules.expiry_time_ms, period_ms) if period_ms > 0 else rules.expiry_time_ms
+    return replace(token, expiration_timestamp_ms=min(token.max_timestamp_ms, now_ms + period_ms))
+
+
+def expire(
+    image: ClusterImage, rules: Rules, proof: bytes, who: str, period_ms: int, now_ms: int
+) -> DelegationTokenRecord | RemoveDelegationTokenRecord:
+    """Rule 4: what is left of a token. Raises as :func:`renew`."""
+    token = _find(image, rules, proof)
+    _check_theirs(token, who)
+    if period_ms < 0:
+        return RemoveDelegationTokenRecord(token.token_id)
+    _check_alive(token, now_ms)
+    return replace(token, expiration_timestamp_ms=min(token.max_timestamp_ms, now_ms + period_ms))
+
+
+def expired(image: ClusterImage, now_ms: int) -> list[RemoveDelegationTokenRecord]:
+    """The end of those whose time is up."""
+    late = (token for token in _all(image) if token.expiration_timestamp_ms < now_ms)
+    return [RemoveDelegationTokenRecord(token.token_id) for token in late]
+
+
+def owned(image: ClusterImage, owners: Iterable[str] | None) -> list[DelegationTokenRecord]:
+    """The tokens of some owners, or all."""
+    wanted = None if owners is None else set(owners)
+    return [token for token in _all(image) if wanted is None or token.owner in wanted]
+
+
+def is_theirs(token: DelegationTokenRecord, who: str) -> bool:
+    """Whether somebody owns a token, or asked for it, or may renew it."""
+    return who in (token.owner, token.requester, *token.renewers)
+
+
+def _all(image: ClusterImage) -> Iterator[DelegationTokenRecord]:
+    yield from image.tokens.values()
+
+
+def _find(image: ClusterImage, rules: Rules, proof: bytes) -> DelegationTokenRecord:
+    for token in _all(image):
+        if hmac.compare_digest(rules.hmac(token.token_id), proof):
+            return token
+    raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+
+
+def _check_alive(token: DelegationTokenRecord, now_ms: int) -> None:
+    if now_ms > token.max_timestamp_ms or now_ms > token.expiration_timestamp_ms:
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+
+
+def _check_theirs(token: DelegationTokenRecord, who: str) -> None:
+    if not is_theirs(token, who):
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)

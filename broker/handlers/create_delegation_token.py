@@ -1,0 +1,64 @@
+"""CreateDelegationToken: something to log in with instead of a password (KIP-48, for others KIP-373).
+
+Versions 1-3. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata import tokens
+from broker.token_requests import check_known, remember, rules_of, split
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+
+
+async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> CreateDelegationTokenResponse:
+    """Core G.12.2. Errors that the broker finds have times of -1, those of the controller 0 (quirk)."""
+    requester = ctx.principal
+    owner = requester
+    if request.owner_principal_name:
+        owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
+    try:
+        check_known(ctx)
+        if owner != requester and not ctx.authorized(AclOperation.CREATE_TOKENS, ResourceType.USER, owner):
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+    except KafkaError as error:
+        return _response(error.code, owner, requester, (-1, -1, -1))
+    rules = rules_of(ctx)
+    renewers = tuple(f"{each.principal_type}:{each.principal_name}" for each in request.renewers)
+    wanted = tokens.Wanted(owner, requester, renewers, request.max_lifetime_ms)
+    token = tokens.create(rules, wanted, str(ctx.cluster.new_uuid()), ctx.now_ms)
+    await remember(ctx, token)
+    times = (token.issue_timestamp_ms, token.expiration_timestamp_ms, token.max_timestamp_ms)
+    return _response(ErrorCode.NONE, owner, requester, times, token.token_id, rules.hmac(token.token_id))
+
+
+def _response(
+    code: ErrorCode, owner: str, requester: str, times: tuple[int, int, int], token_id: str = "", proof: bytes = b""
+) -> CreateDelegationTokenResponse:
+    issued_ms, expires_ms, max_ms = times
+    (owner_type, owner_name), (requester_type, requester_name) = split(owner), split(requester)
+    return CreateDelegationTokenResponse(
+        error_code=code,
+        principal_type=owner_type,
+        principal_name=owner_name,
+        issue_timestamp_ms=issued_ms,
+        expiry_timestamp_ms=expires_ms,
+        max_timestamp_ms=max_ms,
+        token_id=token_id,
+        hmac=proof,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+    )
+
+
+def refuse(
+    request: CreateDelegationTokenRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> CreateDelegationTokenResponse:
+    """The code alone."""
+    return CreateDelegationTokenResponse(error_code=error.code)
+
+
+API = Api(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, refuse)

@@ -1,0 +1,64 @@
+"""DescribeDelegationToken: which tokens there are, for those who may see them (KIP-48).
+
+Versions 1-3. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata import tokens
+from broker.token_requests import check_known, rules_of, split
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.log_records.metadata_security import DelegationTokenRecord
+from protocol.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+
+
+async def handle(request: DescribeDelegationTokenRequest, ctx: RequestContext) -> DescribeDelegationTokenResponse:
+    """Core G.12.5, filtered by G.8."""
+    check_known(ctx)
+    rules = rules_of(ctx)
+    owners = request.owners
+    named = None if owners is None else [f"{each.principal_type}:{each.principal_name}" for each in owners]
+    found = [token for token in tokens.owned(ctx.cluster.image, named) if _visible(token, ctx)]
+    return DescribeDelegationTokenResponse(tokens=[_told(token, rules) for token in found])
+
+
+def _visible(token: DelegationTokenRecord, ctx: RequestContext) -> bool:
+    return (
+        tokens.is_theirs(token, ctx.principal)
+        or ctx.authorized(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+        or ctx.authorized(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+    )
+
+
+def _told(token: DelegationTokenRecord, rules: tokens.Rules) -> DescribedDelegationToken:
+    (owner_type, owner_name), (requester_type, requester_name) = split(token.owner), split(token.requester)
+    return DescribedDelegationToken(
+        owner_type,
+        owner_name,
+        token.issue_timestamp_ms,
+        token.expiration_timestamp_ms,
+        token.max_timestamp_ms,
+        token.token_id,
+        rules.hmac(token.token_id),
+        [DescribedDelegationTokenRenewer(*split(renewer)) for renewer in token.renewers],
+        requester_type,
+        requester_name,
+    )
+
+
+def refuse(
+    request: DescribeDelegationTokenRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> DescribeDelegationTokenResponse:
+    """The code alone."""
+    return DescribeDelegationTokenResponse(error_code=error.code)
+
+
+API = Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, refuse)

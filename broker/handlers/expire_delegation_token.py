@@ -1,0 +1,36 @@
+"""ExpireDelegationToken: it holds for less long, or no more (KIP-48).
+
+Versions 1-2. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import RequestContext
+from broker.coordination.metadata import tokens
+from broker.token_requests import check_known, remember, rules_of
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.log_records.metadata_security import DelegationTokenRecord
+from protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
+
+
+async def handle(request: ExpireDelegationTokenRequest, ctx: RequestContext) -> ExpireDelegationTokenResponse:
+    """Core G.12.4."""
+    check_known(ctx)
+    rules, image, period_ms = rules_of(ctx), ctx.cluster.image, request.expiry_time_period_ms
+    left = tokens.expire(image, rules, bytes(request.hmac), ctx.principal, period_ms, ctx.now_ms)
+    await remember(ctx, left)
+    if isinstance(left, DelegationTokenRecord):
+        return ExpireDelegationTokenResponse(expiry_timestamp_ms=left.expiration_timestamp_ms)
+    return ExpireDelegationTokenResponse(expiry_timestamp_ms=ctx.now_ms + period_ms)
+
+
+def refuse(
+    request: ExpireDelegationTokenRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ExpireDelegationTokenResponse:
+    """The code alone."""
+    return ExpireDelegationTokenResponse(error_code=error.code)
+
+
+API = Api(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, refuse)

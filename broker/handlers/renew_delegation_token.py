@@ -1,0 +1,33 @@
+"""RenewDelegationToken: it holds for longer (KIP-48).
+
+Versions 1-2. Not done: nothing.
+"""
+
+from broker.chain import Api
+from broker.context import RequestContext
+from broker.coordination.metadata import tokens
+from broker.token_requests import check_known, remember, rules_of
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+
+
+async def handle(request: RenewDelegationTokenRequest, ctx: RequestContext) -> RenewDelegationTokenResponse:
+    """Core G.12.3."""
+    check_known(ctx)
+    rules, image = rules_of(ctx), ctx.cluster.image
+    token = tokens.renew(image, rules, bytes(request.hmac), ctx.principal, request.renew_period_ms, ctx.now_ms)
+    await remember(ctx, token)
+    return RenewDelegationTokenResponse(expiry_timestamp_ms=token.expiration_timestamp_ms)
+
+
+def refuse(
+    request: RenewDelegationTokenRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> RenewDelegationTokenResponse:
+    """The code alone."""
+    return RenewDelegationTokenResponse(error_code=error.code)
+
+
+API = Api(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, refuse)

@@ -1,0 +1,132 @@
+"""Core I, TOK: delegation tokens, for those who have said who they are."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
+from protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
+)
+from protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from tests.conftest import BrokerWith
+from tests.scenarios import sasl
+from tests.scenarios.sasl import ALICE, BOB, Guarded, ScramClient, authenticate, handshake
+from tests.wire import Wire
+
+DAY_MS = 86_400_000
+KEY: dict[str, object] = {"delegation.token.secret.key": "the key"}
+
+
+@pytest.fixture
+def guarded(broker_with: BrokerWith) -> Guarded:
+    """A cluster with a key for tokens."""
+    return sasl.guarded(broker_with, **KEY)
+
+
+def created(wire: Wire, *renewers: str, lifetime_ms: int = -1, owner: str | None = None) -> Any:
+    """CreateDelegationToken."""
+    named = [CreatableRenewers(*renewer.split(":")) for renewer in renewers]
+    kind = None if owner is None else "User"
+    request = CreateDelegationTokenRequest(named, lifetime_ms, kind, owner)
+    return wire.call(ApiKey.CREATE_DELEGATION_TOKEN, 3, request)
+
+
+def renewed(wire: Wire, proof: bytes, period_ms: int = -1) -> Any:
+    """RenewDelegationToken."""
+    return wire.call(ApiKey.RENEW_DELEGATION_TOKEN, 2, RenewDelegationTokenRequest(proof, period_ms))
+
+
+def expired(wire: Wire, proof: bytes, period_ms: int) -> Any:
+    """ExpireDelegationToken."""
+    return wire.call(ApiKey.EXPIRE_DELEGATION_TOKEN, 2, ExpireDelegationTokenRequest(proof, period_ms))
+
+
+def described(wire: Wire, *owners: str) -> list[Any]:
+    """DescribeDelegationToken; the tokens of these owners."""
+    request = DescribeDelegationTokenRequest([DescribeDelegationTokenOwner("User", owner) for owner in owners])
+    answer = wire.call(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, request)
+    assert answer.error_code is ErrorCode.NONE
+    return list(answer.tokens)
+
+
+def test_TOK_01_a_token_s_life(guarded: Guarded) -> None:
+    """Made, told, renewed by who may, ended; then nobody knows it."""
+    alice, bob = guarded.known(ALICE), guarded.known(BOB)
+    token = created(alice, "User:bob", lifetime_ms=3 * DAY_MS)
+    assert token.error_code is ErrorCode.NONE
+    assert (token.principal_type, token.principal_name) == ("User", "alice")
+    assert (token.token_requester_principal_type, token.token_requester_principal_name) == ("User", "alice")
+    assert token.max_timestamp_ms - token.issue_timestamp_ms == 3 * DAY_MS
+    assert token.expiry_timestamp_ms - token.issue_timestamp_ms == DAY_MS
+    proof = bytes(token.hmac)
+    assert len(proof) == 64
+    (found,) = [each for each in described(alice, "alice") if each.token_id == token.token_id]
+    assert (bytes(found.hmac), found.max_timestamp, found.expiry_timestamp) == (
+        proof,
+        token.max_timestamp_ms,
+        token.expiry_timestamp_ms,
+    )
+    assert [(each.principal_type, each.principal_name) for each in found.renewers] == [("User", "bob")]
+    assert token.token_id in {each.token_id for each in described(bob, "alice")}
+    later = renewed(bob, proof, 5000)
+    assert later.error_code is ErrorCode.NONE
+    assert later.expiry_timestamp_ms < token.expiry_timestamp_ms
+    assert renewed(bob, proof).expiry_timestamp_ms >= token.expiry_timestamp_ms
+    assert renewed(alice, b"nothing").error_code is ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+    assert expired(alice, proof, -1).error_code is ErrorCode.NONE
+    assert token.token_id not in {each.token_id for each in described(alice, "alice")}
+    assert renewed(alice, proof).error_code is ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+
+
+def test_TOK_01_only_those_who_are_named_may(guarded: Guarded) -> None:
+    """63 for others; 67 for a renewer who is no user."""
+    alice, bob = guarded.known(ALICE), guarded.known(BOB)
+    proof = bytes(created(alice).hmac)
+    assert renewed(bob, proof).error_code is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    assert expired(bob, proof, -1).error_code is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    assert created(alice, "Group:bobs").error_code is ErrorCode.INVALID_PRINCIPAL_TYPE
+    assert expired(alice, proof, -1).error_code is ErrorCode.NONE
+
+
+def test_TOK_01_a_token_instead_of_a_password(guarded: Guarded) -> None:
+    """SCRAM with the token's id and its proof; who came so is the owner, and may make no further tokens."""
+    alice = guarded.known(ALICE)
+    token = created(alice, lifetime_ms=60_000)
+    password = base64.b64encode(bytes(token.hmac))
+    wire, client = guarded.stranger(), ScramClient(token.token_id, password)
+    handshake(wire, "SCRAM-SHA-256")
+    challenge = authenticate(wire, client.first(b",tokenauth=true"))
+    passed = authenticate(wire, client.final(bytes(challenge.auth_bytes)))
+    assert passed.error_code is ErrorCode.NONE
+    assert 0 < passed.session_lifetime_ms <= 60_000
+    assert created(wire).error_code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert expired(alice, bytes(token.hmac), -1).error_code is ErrorCode.NONE
+    wire, client = guarded.stranger(), ScramClient(token.token_id, password)
+    handshake(wire, "SCRAM-SHA-256")
+    assert authenticate(wire, client.first(b",tokenauth=true")).error_code is ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+def test_TOK_02_strangers_get_none(guarded: Guarded) -> None:
+    """64, with times of -1."""
+    answer = created(guarded.server.wire())
+    assert answer.error_code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (-1, -1, -1)
+    assert (answer.principal_type, answer.principal_name, answer.token_id) == ("User", "ANONYMOUS", "")
+    for answer in (renewed(guarded.server.wire(), b"x"), expired(guarded.server.wire(), b"x", -1)):
+        assert answer.error_code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+def test_TOK_02_without_a_key_there_are_none(broker_with: BrokerWith) -> None:
+    """61."""
+    wire = sasl.guarded(broker_with).known()
+    answer = created(wire)
+    assert answer.error_code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+    assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (0, 0, 0)
+    assert renewed(wire, b"x").error_code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+    assert expired(wire, b"x", -1).error_code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
