@@ -97,6 +97,8 @@ def read(task: bytes) -> Iterator[pa.RecordBatch]:
         OSError: a file cannot be read.
     """
     source, names, how, what = pickle.loads(task)  # noqa: S301 - it comes from `tasks`, over Spark's own channel
+    if source == "kafka_state":
+        return _read_state(how[0], how[1], list(names), what)
     return _read(source, list(names), how, what)
 
 
@@ -105,19 +107,16 @@ def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.Rec
     if source == "wire_journal":
         yield from journal.read_lines(what, pick(JOURNAL, names), how)
         return
-    query, kind = how
-    if kind:
-        yield from _read_state(kind, pick(state_schema(kind, query.mode), names), query, what)
-        return
+    query, _ = how
     read_split = plan.read_batches if source == "kafka_batches" else plan.read_records
     for split in what:
         yield from read_split(split, query)
 
 
-def _read_state(kind: str, schema: pa.Schema, query: Query, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+def _read_state(query: Query, kind: str, names: list[str], splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """As `_read`; imports at once, as the rooms are closed again when the rows are asked for (`understudy.rooms`)."""
     from pipeline.state import decode_state  # its decoders take long to import, and no other source needs them
 
-    for split in splits:
-        for records in plan.read_records(split, query):
-            if (found := decode_state(records, kind, schema)) is not None:
-                yield found
+    schema = pick(state_schema(kind, query.mode), names)
+    found = (decode_state(records, kind, schema) for split in splits for records in plan.read_records(split, query))
+    return (rows for rows in found if rows is not None)

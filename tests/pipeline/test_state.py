@@ -1,11 +1,14 @@
 """The internal topics of a cluster that real clients have used, as tables; what cannot be read is there too."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from pipeline import sources
 from pipeline.reading import read_state
 from pipeline.schemas import STATE
 from protocol.records.records import Record, build_batch
@@ -87,6 +90,33 @@ def test_what_cannot_be_read_is_not_lost(tmp_path: Path) -> None:
         (None, None, b"planted"),
     ]
     assert rows(read_state(tmp_path, "offsets")) == []
+
+
+class Closed:
+    """Finds no module of the rooms, as in a user's process once a call has ended (`understudy.rooms`)."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """Refuses them."""
+        if name.partition(".")[0] in {"pipeline", "protocol"}:
+            raise ModuleNotFoundError(name)
+
+
+@pytest.mark.parametrize("kind", ["unknown", "offsets"])
+def test_a_task_needs_no_import_once_its_rows_are_asked_for(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a worker, rows are asked for when the rooms are closed again."""
+    planted = build_batch([Record(0, NOW_MS, None, b"planted")], partition_leader_epoch=0)
+    write_segment(tmp_path, planted, name="__consumer_offsets-0")
+    [task] = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": kind}, ["topic", "offset"])
+    monkeypatch.delitem(sys.modules, "pipeline.state")
+    found = sources.read(task)
+    monkeypatch.setattr(sys, "meta_path", [Closed(), *sys.meta_path])
+    wanted = [{"topic": "__consumer_offsets", "offset": 0}] if kind == "unknown" else []
+    assert rows(found) == wanted
+    monkeypatch.delitem(sys.modules, "pipeline.state")
+    with pytest.raises(ModuleNotFoundError):
+        sources.read(task)
 
 
 def test_another_kind_is_refused(tmp_path: Path) -> None:
