@@ -3,6 +3,7 @@
 A directory is local or a URI that `pyarrow.fs` knows.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -92,6 +93,7 @@ class Tree:
         if "://" in path:
             self._files, self.root = fs.FileSystem.from_uri(path)
         else:
+            path = os.path.abspath(path)  # noqa: PTH100 - a string; tasks on a cluster work in folders of their own
             self._files, self.root = fs.LocalFileSystem(), path
         self.path = path.rstrip("/")
         self.root = self.root.rstrip("/")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 
 from pipeline.commands.progress import Progress, reason, refuse
-from pipeline.session import session
+from pipeline.session import reachable, session
 from pipeline.transfer import exporting, registering
 from pipeline.transfer.choosing import (
     MASKABLE,
@@ -43,6 +43,7 @@ def choice_of(words: Mapping[str, Any]) -> Choice:
 def main(words: Mapping[str, Any]) -> int:
     """Do it; 0: done. Exits with 2 where the words make no sense, with 1 where it failed."""
     progress = Progress(quiet=words["quiet"])
+    words = {**words, "out": reachable(words["out"], words["master"])}
     try:
         choice = choice_of(words)
         registering.check(words["register_as"])

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 from pipeline.commands.export import choice_of
 from pipeline.commands.progress import Progress, reason, refuse
-from pipeline.session import session
+from pipeline.session import reachable, session
 from pipeline.transfer import exporting, loading, targets
 from pipeline.transfer.choosing import ChoiceError, parse_pairs
 from pipeline.transfer.manifest import ManifestError, Store
@@ -28,6 +28,9 @@ KEPT: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
 def main(words: Mapping[str, Any]) -> int:
     """Do it; 0: done. Exits with 2 where the words make no sense, with 1 where it failed."""
     progress = Progress(quiet=words["quiet"])
+    words = {**words, "source": reachable(words["source"], words["master"])}
+    if not is_bootstrap(words["to"]):
+        words["to"] = reachable(words["to"], words["master"])
     try:
         choice = choice_of(words)
         store = Store(words["source"])
