@@ -19,6 +19,8 @@ MOST_TRANSACTIONS: Final = 400
 MOST_BATCHES: Final = 4000
 MOST_TOPICS: Final = 8
 COLOURS: Final = {"COMMIT": BLUE, "ABORT": ORANGE, "open": RED}
+_REST: Final = 0.03
+"""Of the time that is shown, after the last batch."""
 _HATCHES: Final = {"COMMIT": "", "ABORT": "////", "open": "xx"}
 
 
@@ -98,7 +100,9 @@ def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None
     """).toArrow().to_pylist()[::-1]  # noqa: S608 - as above
     if not told or not batches:
         return None
-    end_ms = max(row["max_timestamp_ms"] for row in batches)
+    times_ms = [row["max_timestamp_ms"] for row in batches]
+    end_ms = max(times_ms)
+    end_ms += max((end_ms - min(times_ms)) * _REST, 1)  # so that the last state is seen, and a single batch
     producers = list(dict.fromkeys(row["producer_id"] for row in told))
     figure, (lanes, offsets) = _two_figures(len(producers))
     for row in told:
@@ -107,13 +111,13 @@ def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None
         begin = when(row["first_ms"])
         lanes.barh(
             producers.index(row["producer_id"]), max(when(stop) - begin, 1e-9), left=begin, height=0.7,
-            color=COLOURS[kind], hatch=_HATCHES[kind], edgecolor="white", linewidth=0.4,
+            color=COLOURS.get(kind, PLAIN), hatch=_HATCHES.get(kind), edgecolor="white", linewidth=0.4,
         )  # fmt: skip
-    lanes.set_yticks(range(len(producers)), [str(each) for each in producers])
-    lanes.set_ylabel("producer")
-    times = [when(row["max_timestamp_ms"]) for row in batches]
+    lanes.set_yticks(range(len(producers)), [f"producer {each}" for each in producers])
+    times = [when(at_ms) for at_ms in (*times_ms, end_ms)]
     ends = [row["last_offset"] + 1 for row in batches]
     held = stable(batches, told)
+    ends, held = [*ends, ends[-1]], [*held, held[-1]]
     offsets.fill_between(times, held, ends, step="post", color=RED, alpha=0.2, linewidth=0)
     offsets.step(times, ends, where="post", color=PLAIN, label="log end", linewidth=1)
     offsets.step(times, held, where="post", color="black", label="last stable offset", linewidth=1.4)

@@ -40,9 +40,10 @@ def _sizes(rows: Rows) -> Picture | None:
     figure, axes = plots.figure(0.6 + 0.26 * len(shown))
     _bars(axes, [row["topic"] for row in shown], [row["bytes"] for row in shown], BLUE)
     for place, row in enumerate(shown):
-        axes.text(
-            row["bytes"], place, f" {size_text(row['bytes'])}, {row['records']} records", va="center", fontsize="small"
-        )
+        axes.annotate(
+            f"{size_text(row['bytes'])}, {row['records']} records", (row["bytes"], place), (4, 0),
+            textcoords="offset points", va="center", fontsize="small",
+        )  # fmt: skip
     axes.set_xlim(0, max(row["bytes"] for row in shown) * 1.3)
     _sized(axes)
     return Picture("Size of the topics", _first(len(shown), len(rows), "topics"), figure)

@@ -20,8 +20,9 @@ STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 1080px; padding: 24px; color: var(--ink);
   background: var(--page) }
 h1 { font-size: 24px; margin: 0 } h2 { font-size: 18px; margin: 36px 0 8px } h3 { font-size: 15px; margin: 18px 0 2px }
-p { margin: 4px 0; max-width: 90ch } .quiet { color: var(--quiet) } figure { margin: 12px 0 20px }
-svg { width: 100%; height: auto; color: inherit } svg text { fill: currentColor }
+p { margin: 4px 0; max-width: 90ch } .quiet { color: var(--quiet) }
+figure { margin: 12px 0 20px; overflow-x: auto }
+svg { width: 100%; min-width: 640px; height: auto; color: inherit } svg text { fill: currentColor }
 .finding { border: 1px solid var(--line); border-left: 5px solid; border-radius: 4px; padding: 10px 14px;
   margin: 12px 0 }
 .error { border-left-color: var(--error) } .warning { border-left-color: var(--warning) }
@@ -34,7 +35,8 @@ a { color: var(--info) } code { font-size: 13px }
 th { color: var(--quiet); font-weight: 500 } .number { text-align: right }
 pre { background: var(--code); padding: 10px; overflow-x: auto; font-size: 12px }
 summary { cursor: pointer; color: var(--quiet) }
-.ok { columns: 3; font-size: 13px } .key span { display: inline-block; width: 12px; height: 12px; margin: 0 4px 0 12px }
+.ok { columns: 220px 3; font-size: 13px }
+.key span { display: inline-block; width: 12px; height: 12px; margin: 0 4px 0 12px }
 """
 
 
