@@ -69,6 +69,11 @@ _ENTRIES: Final = {
 }
 
 
+def is_brokers(directory: str) -> bool:
+    """Whether a data directory is called as one of several brokers'."""
+    return _BROKER.fullmatch(directory.rpartition("/")[2]) is not None
+
+
 class PartitionFiles(NamedTuple):
     """A partition's directory: which files there are, and what the small ones say."""
 
@@ -117,7 +122,7 @@ class Tree:
 
     def directories(self) -> list[str]:
         """The data directories: this one, or the `broker-N` in it."""
-        below = [name for name, is_directory in self.names() if is_directory and _BROKER.fullmatch(name)]
+        below = [name for name, is_directory in self.names() if is_directory and is_brokers(name)]
         return [f"{self.path}/{name}" for name in below] or [self.path]
 
     def offsets(self, name: str) -> dict[tuple[str, int], int] | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from pipeline.audits.beside import is_brokers
 from pipeline.audits.registry import SEVERITIES, Check
 from pipeline.showing.text import plain
 
@@ -27,9 +28,15 @@ class Finding:
 
     @property
     def columns(self) -> list[str]:
-        """The rows' columns, in the order of the query; those that are null in every row left out."""
+        """The rows' columns, in the order of the query; those that are null in every row left out.
+
+        So is the data directory, unless it is one of several brokers'.
+        """
         names = list(self.rows[0]) if self.rows else []
-        return [name for name in names if any(row[name] is not None for row in self.rows)]
+        telling = {name for name in names if any(row[name] is not None for row in self.rows)}
+        if "directory" in telling and not any(is_brokers(row["directory"]) for row in self.rows):
+            telling.remove("directory")
+        return [name for name in names if name in telling]
 
 
 @dataclass(frozen=True, slots=True)

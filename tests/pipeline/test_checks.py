@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.audits.beside import Tree, index_entries
+from pipeline.audits.findings import Finding
 from pipeline.audits.journal import owned_partitions
 from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
 from tests.pipeline import planted, wire_planted
@@ -46,6 +47,14 @@ def test_checks_are_chosen_by_name_and_by_what_is_there() -> None:
     assert "sequence-gap" not in [check.name for check in chosen(without=["sequence-gap"])]
     with pytest.raises(NoSuchCheckError, match="--list"):
         chosen(["nonsense"])
+
+
+def test_a_finding_shows_what_tells_something() -> None:
+    """No column without a value, and the data directory only where there are several."""
+    check = next(iter(checks().values()))
+    rows = [{"directory": "/logs", "topic": "t", "offset": None}, {"directory": "/logs", "topic": None, "offset": None}]
+    assert Finding(check, 2, rows).columns == ["topic"]
+    assert Finding(check, 1, [{"directory": "/logs/broker-2", "topic": "t"}]).columns == ["directory", "topic"]
 
 
 def test_a_check_without_a_title_is_refused() -> None:
