@@ -11,6 +11,7 @@ from broker.clock import Waiter
 from broker.context import AclOperation, Connection, RequestContext, ResourceType
 from broker.fetching.sessions import Interest
 from broker.partition import ReplicatedPartition
+from broker.topology import may_on_cluster
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
@@ -44,12 +45,16 @@ class Reading:
     refused: PartitionData | None = None
 
 
-def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool) -> list[Reading]:
+def find(
+    ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool, *, follower: bool = False
+) -> list[Reading]:
     """Names for ids, permission, existence (core E.1 F3); what is refused here is told after what can be read.
 
     A session keeps the name that it once found for an id: a deleted topic makes the partition unknown,
-    not the id. Ids without a name are refused before everything else that is.
+    not the id. Ids without a name are refused before everything else that is. A follower may read all topics, or none.
     """
+    if follower and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return [Reading(each, None, _refused(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for each in interests]
     found = []
     for interest in interests:
         if uses_topic_ids and not interest.topic:
@@ -58,7 +63,7 @@ def find(ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: boo
                 found.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
                 continue
             interest.topic = topic.name
-        if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
+        if not follower and not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
             found.append(Reading(interest, None, _refused(interest, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
             continue
         partition = ctx.cluster.partitions.get((interest.topic, interest.asked.partition))

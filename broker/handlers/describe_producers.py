@@ -40,7 +40,7 @@ _UNKNOWN = "This server does not host this topic-partition."
 def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerState]:
     check_topic_name(topic)
     if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic):
-        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
     if topic not in ctx.cluster.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN)
     log = ctx.node.partition(topic, index).hosted_by(ctx.node.id)

@@ -28,7 +28,7 @@ Answer = ResponsePartitionData
 async def handle(request: DescribeQuorumRequest, ctx: RequestContext) -> DescribeQuorumResponse:
     """Core B.13: exactly the one partition of the metadata topic."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
     if asked != [(METADATA_TOPIC, 0)]:
         return _with(request, lambda index: Answer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=_UNKNOWN))

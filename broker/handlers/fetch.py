@@ -28,7 +28,7 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
         fetching = resolve(cache, request, uses_topic_ids, ctx.now_ms)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
-    readings = find(ctx, fetching.interests, uses_topic_ids)
+    readings = find(ctx, fetching.interests, uses_topic_ids, follower=request.replica_state.replica_id >= 0)
     readable = any(each.refused is None for each in readings)
     if readable and request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

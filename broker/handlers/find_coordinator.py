@@ -73,7 +73,7 @@ def _is_share_partition(key: str) -> bool:
     parts = key.rsplit(":", 2)
     try:
         group, topic_id, partition = parts
-        return bool(group.strip()) and uuid_from_text(topic_id).int > 0 and int(partition) >= 0
+        return bool(group.strip()) and uuid_from_text(topic_id).int >= 0 and int(partition) >= 0
     except (ValueError, binascii.Error):
         return False
 

@@ -109,7 +109,7 @@ def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: b
     for name in names:
         topic = None if name == METADATA_TOPIC else ctx.cluster.image.topics.get(name)
         if not _describable(name, ctx):
-            denied.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
+            denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))  # not even whether it is internal
         elif topic is not None:
             found.append(_found(topic, seen, ctx))
         elif create and not _may_create(name, ctx):

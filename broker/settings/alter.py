@@ -150,15 +150,16 @@ def _authorize(one: Alteration, world: World) -> None:
     if world.may_alter(one.type, one.name):
         return
     if one.type == ResourceType.TOPIC:
-        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
     if one.type == ResourceType.GROUP:
-        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
+    raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
 
 def _decide_loggers(one: Alteration, world: World) -> Decision:
-    """C.5: permission first here; one bad key refuses them all."""
-    _authorize(one, world)
+    """C.5: permission first here, and no word about it; one bad key refuses them all."""
+    if not world.may_alter(one.type, one.name):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     _own_id(one, world, "Unexpected node id. Expected")
     for change in one.changes:
         Loggers.check(change.name, change.operation, change.value)

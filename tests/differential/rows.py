@@ -43,15 +43,11 @@ NOT_SERVED = {
     "KIP848": "consumer groups (KIP-848) are not there",
     "SHR": "share groups (KIP-932) are not there",
     "STR": "streams groups (KIP-1071) are not there",
-    "ACL": "authorizers are not there",
     "QUO": "quotas are not there",
 }
 WAIT = {
     **{f"{GROUPS} OFF-{number}": NOT_SERVED["KIP848"] for number in range(12, 18)},
     f"{GROUPS} OFF-18": NOT_SERVED["SHR"],
-    f"{GROUPS} OFF-19": NOT_SERVED["ACL"],
-    f"{TRANSACTIONS} ADD-05": NOT_SERVED["ACL"],
-    f"{TRANSACTIONS} ADD-12": NOT_SERVED["ACL"],
     f"{TRANSACTIONS} GRP-18": NOT_SERVED["KIP848"],
     f"{TRANSACTIONS} E2-16": "a state of Kafka's trunk that was in no release (GAPS.md)",
     f"{CORE} CON-08": "ApiVersions v5 is of Kafka 4.4",

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import BrokerWith
 from tests.scenarios import on_kafka
+from tests.scenarios.core.asking import create, topic
+from tests.scenarios.guarded import Guarded, guarded_by
 from tests.scenarios.on_kafka import TARGET, OnKafka, kafkas
 from tests.serving import Server, start
 
@@ -71,6 +73,14 @@ class LastingWith(Protocol):
     def __call__(self, settings: dict[str, object]) -> Lasting:
         """Start it."""
         ...
+
+
+@pytest.fixture
+def guarded(broker_with: BrokerWith) -> Iterator[Guarded]:
+    """A broker with an authorizer, and the topics foo and bar, of which nobody may do anything yet."""
+    with guarded_by(broker_with) as stage:
+        create(stage.admin, topic("foo"), topic("bar"))
+        yield stage
 
 
 @pytest.fixture(scope="session", autouse=True)

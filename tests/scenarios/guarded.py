@@ -20,6 +20,8 @@ from tests.wire import Wire
 SETTINGS: dict[str, object] = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
 }
 ADMIN, SOMEBODY = "127.0.0.1", "127.0.0.2"
 ANONYMOUS = "User:ANONYMOUS"

@@ -221,18 +221,19 @@ def test_CFG_07_a_resource_that_stands_twice_is_refused_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("resource_type", "name", "code"),
+    ("resource_type", "name", "code", "text"),
     [
-        (TOPIC, "foo", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-        (GROUP, "g", ErrorCode.GROUP_AUTHORIZATION_FAILED),
-        (BROKER, "", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-        (METRICS, "s", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-        (LOGGER, "x", ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+        (TOPIC, "foo", ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+        (GROUP, "g", ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+        (BROKER, "", ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+        (METRICS, "s", ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+        (LOGGER, "x", ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None),
     ],
 )
-def test_A10_who_may_not_alter_is_told_so(resource_type: int, name: str, code: ErrorCode) -> None:
+def test_A10_who_may_not_alter_is_told_so(resource_type: int, name: str, code: ErrorCode, text: str | None) -> None:
     """Each kind of resource has its own code; for loggers it comes before all else."""
-    assert incremental(resource_type, name, ("bogus", SET, "1"), within=world(allowed=False)) == Decision(code)
+    decision = incremental(resource_type, name, ("bogus", SET, "1"), within=world(allowed=False))
+    assert decision == Decision(code, text)
 
 
 def test_A8_comes_before_permissions() -> None:

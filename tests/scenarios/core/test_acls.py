@@ -1,7 +1,5 @@
 """ACLs (core G.7 to G.9): what they decide, and how they are made, found and removed."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from protocol.acls import AclOperation as Op
@@ -9,12 +7,15 @@ from protocol.acls import PatternType, PermissionType
 from protocol.acls import ResourceType as Kind
 from protocol.apis import ApiKey
 from protocol.messages.create_acls import CreateAclsRequest
+from protocol.messages.metadata import MetadataRequest
 from tests.conftest import BrokerWith
-from tests.scenarios.core.asking import create, fetch, metadata, produce, topic
+from tests.scenarios.conftest import LastingWith
+from tests.scenarios.core.asking import create, fetch, metadata, metadata_by_id, produce, topic
 from tests.scenarios.core.batches import batch
 from tests.scenarios.guarded import (
     ADMIN,
     ANONYMOUS,
+    SETTINGS,
     SOMEBODY,
     Guarded,
     acl,
@@ -28,14 +29,6 @@ from tests.scenarios.guarded import (
 from tests.serving import Server
 
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
-
-
-@pytest.fixture
-def guarded(broker_with: BrokerWith) -> Iterator[Guarded]:
-    """A broker with an authorizer and the topics foo and bar."""
-    with guarded_by(broker_with) as stage:
-        create(stage.admin, topic("foo"), topic("bar"))
-        yield stage
 
 
 def may_read(stage: Guarded, name: str) -> int:
@@ -193,3 +186,32 @@ def test_ACL_08_a_filter_that_nobody_understands_is_refused(guarded: Guarded) ->
         (0, None),
     ]
     assert not told(described(guarded.admin, 99))
+
+
+def test_acls_outlive_a_restart(lasting_with: LastingWith) -> None:
+    """They are in the metadata log, and decide from the first request on."""
+    lasting = lasting_with(SETTINGS)
+    before = Guarded(lasting.server)
+    before.begin()
+    before.deny((Op.READ, Kind.TOPIC, "foo"))
+    before.allow((Op.WRITE, Kind.TOPIC, "foo"))
+    create(before.admin, topic("foo"))
+    known = told(described(before.admin))
+    after = Guarded(lasting.restart())
+    assert told(described(after.admin)) == known
+    assert (may_describe(after, "foo"), may_read(after, "foo")) == (0, 29)
+    assert produce(after.somebody, "foo", batch(b"a")).error_code == 0
+    deleted(after.admin, filtered())
+
+
+def test_MET_10_topics_that_may_not_be_described_are_hidden(guarded: Guarded) -> None:
+    """Absent among all, and refused by name and by id without telling the other."""
+    ids = {str(each.name): each.topic_id for each in metadata(guarded.admin, "foo", "bar")}
+    guarded.allow((Op.DESCRIBE, Kind.TOPIC, "bar"))
+    everything = guarded.somebody.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics
+    assert [each.name for each in everything] == ["bar"]
+    (named,) = metadata(guarded.somebody, "foo")
+    assert (named.error_code, named.name, named.topic_id) == (29, "foo", None)
+    assert ids["foo"] is not None
+    (by_id,) = metadata_by_id(guarded.somebody, ids["foo"])
+    assert (by_id.error_code, by_id.name, by_id.topic_id) == (29, None, ids["foo"])

@@ -1,7 +1,4 @@
-"""Core I.2: what the cluster tells of itself: Metadata, DescribeTopicPartitions, DescribeCluster, DescribeLogDirs.
-
-MET-10 needs ACLs, which come later.
-"""
+"""Core I.2: what the cluster tells of itself: Metadata, DescribeTopicPartitions, DescribeCluster, DescribeLogDirs."""
 
 import pytest
 

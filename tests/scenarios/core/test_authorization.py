@@ -1,0 +1,80 @@
+"""Who may ask what (core G.8): each API, asked by somebody who has no right at first, and one more every time.
+
+What they hear was recorded from Apache Kafka 4.3.1: ``TARGET=kafka RECORD=1 pytest`` of this file does that anew.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.scenarios.core.asked_by_right import CASES, Case, Right, pair
+from tests.scenarios.core.asking import RANDOM_ID, metadata
+from tests.scenarios.guarded import Guarded
+from tests.scenarios.on_kafka import TARGET
+from tests.scenarios.told import told_of
+from tests.wire import Wire
+
+RECORD = Path(__file__).with_name("authorization.json")
+TOLD = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+
+def words(right: Right) -> str:
+    """Such as ``READ TOPIC foo``."""
+    operation, kind, name = right
+    return f"{operation.name} {kind.name} {name}"
+
+
+def coordinated(wire: Wire, kind: int, *keys: str) -> None:
+    """Let the coordinators of these keys be there."""
+    request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+    while any(each.error_code for each in wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators):
+        pass
+
+
+def prepared(stage: Guarded) -> dict[str, Any]:
+    """Groups g and h with offsets of foo and bar; transactions T, which has begun with both, and V."""
+    wire = stage.admin
+    known: dict[str, Any] = {str(each.name): each.topic_id for each in metadata(wire, "foo", "bar")}
+    known["random"] = RANDOM_ID
+    coordinated(wire, 0, "g", "h")
+    coordinated(wire, 1, "T", "U", "V")
+    offsets = [OffsetCommitRequestTopic(name, [OffsetCommitRequestPartition(0, 1)]) for name in ("foo", "bar")]
+    for group in ("g", "h"):
+        wire.call(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest(group, -1, "", topics=offsets))
+    for name in ("T", "V"):
+        given = wire.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
+        known[name] = given.producer_id, given.producer_epoch
+    both = [AddPartitionsToTxnTopic(name, [0]) for name in ("foo", "bar")]
+    wire.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, AddPartitionsToTxnRequest("T", *pair(known), both))
+    return known
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_right_opens_what_it_is_for(guarded: Guarded, case: Case) -> None:
+    """And nothing else; the admin has all rights all the time, and is not asked."""
+    known = prepared(guarded)
+    ids = {known[name]: name for name in ("foo", "bar")}
+
+    def told() -> str:
+        return told_of(guarded.somebody.call(case.api, case.version, case.request(known)), ids)
+
+    heard = {"nothing": told()}
+    for right in case.rights:
+        guarded.allow(right)
+        heard[f"and {words(right)}"] = told()
+    if TARGET == "kafka" and os.environ.get("RECORD"):
+        TOLD[case.name] = heard
+        RECORD.write_text(json.dumps(TOLD, indent=1) + "\n", encoding="utf-8")
+    assert heard == TOLD[case.name]
