@@ -6,6 +6,7 @@ change.
 
 import ipaddress
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Protocol
 
@@ -25,11 +26,22 @@ _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
 _SOME_NAME = "hardcode"  # Quirk: Authorizer.authorizeByResourceType asks for a resource of this name first
 
 
-class Requester(Protocol):
-    """Who asks: a connection."""
+ANONYMOUS = "User:ANONYMOUS"
+"""Who has not authenticated."""
 
-    principal: str
-    client_host: str
+
+class Requester(Protocol):
+    """Who asks, and from where."""
+
+    @property
+    def principal(self) -> str:
+        """Such as ``User:ANONYMOUS``."""
+        ...
+
+    @property
+    def client_host(self) -> str:
+        """The address."""
+        ...
 
 
 class Authorizer:
@@ -147,6 +159,16 @@ def java_host(host: str) -> str:
     groups = (int.from_bytes(address.packed[at : at + 2], "big") for at in range(0, 16, 2))
     scope = "" if address.scope_id is None else f"%{address.scope_id}"
     return ":".join(f"{group:x}" for group in groups) + scope
+
+
+@lru_cache(maxsize=1024)
+def speaks_as(rules: str, client_id: str) -> str | None:
+    """As whom ``understudy.principals`` takes a client that has not authenticated: the first rule that fits counts."""
+    for rule in rules.split(";"):
+        pattern, _, principal = rule.strip().partition("=")
+        if fnmatchcase(client_id, pattern.strip()):
+            return principal.strip()
+    return None
 
 
 def authorizer_of(settings: BrokerSettings) -> Authorizer | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
+from broker.authorizer import ANONYMOUS, speaks_as
 from broker.chain import Api
 from broker.chance import Random
 from broker.clock import Clock
@@ -73,7 +74,7 @@ class Connection:
     listener: str
     client_host: str
     client_port: int
-    principal: str = "User:ANONYMOUS"
+    principal: str = ANONYMOUS
     gate: "Gate | None" = None
     """Who has to say who it is: on listeners with SASL."""
     software_name: str = "unknown"
@@ -131,8 +132,12 @@ class RequestContext:
 
     @property
     def principal(self) -> str:
-        """Who asks, such as ``User:ANONYMOUS``."""
-        return self.connection.principal
+        """Who asks, such as ``User:ANONYMOUS``: what authentication found, or else what the setting says of the client.
+
+        The one place that says so: whoever authenticates a connection sets the connection's.
+        """
+        own, rules = self.connection.principal, self.node.settings.string("understudy.principals")
+        return speaks_as(rules, self.client_id) or own if rules and own == ANONYMOUS else own
 
     @property
     def release(self) -> Release:
@@ -149,11 +154,11 @@ class RequestContext:
         authorizer = self.node.authorizer
         if authorizer is None:
             return True
-        return authorizer.allows(self.cluster.image, self.connection, operation, resource_type, name)
+        return authorizer.allows(self.cluster.image, self, operation, resource_type, name)
 
     def authorized_somewhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         """Whether the requester may do that to any resource of a kind, which need not exist (KIP-679)."""
         authorizer = self.node.authorizer
         if authorizer is None:
             return True
-        return authorizer.allows_somewhere(self.cluster.image, self.connection, operation, resource_type)
+        return authorizer.allows_somewhere(self.cluster.image, self, operation, resource_type)

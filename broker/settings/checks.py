@@ -203,3 +203,12 @@ def principals(_name: str, value: Value) -> str | None:
         if word.strip() and ":" not in word:
             return f"expected a string in format principalType:principalName but got {word.strip()}"
     return None
+
+
+def principal_rules(_name: str, value: Value) -> str | None:
+    """Rules between semicolons: a pattern of client ids and the principal that it stands for."""
+    for word in str(value or "").split(";"):
+        pattern, equals, principal = word.strip().partition("=")
+        if word.strip() and not (pattern.strip() and equals and ":" in principal):
+            return f"expected rules in format clientIdPattern=principalType:principalName but got {word.strip()}"
+    return None

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.authorizer import authorizer_of, java_host
+from broker.authorizer import authorizer_of, java_host, speaks_as
 from broker.context import Connection
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.replay import apply
@@ -173,3 +173,20 @@ def test_a_class_that_is_not_there_is_refused_at_start(name: str) -> None:
         parse({"properties": [f"authorizer.class.name={name}"]})
     with pytest.raises(OptionError, match="expected a string in format principalType:principalName but got b"):
         parse({"set": ["super.users=User:a; b"]})
+
+
+@pytest.mark.parametrize(
+    ("client_id", "principal"),
+    [("admin", "User:admin"), ("orders-1", "User:orders"), ("orders", "User:rest"), ("", "User:rest")],
+)
+def test_the_first_rule_that_fits_a_client_id_counts(client_id: str, principal: str) -> None:
+    """Patterns are those of file names; whom no rule fits is who he was."""
+    assert speaks_as("admin=User:admin; orders-*=User:orders;*=User:rest", client_id) == principal
+    assert speaks_as("somebody=User:b", client_id) is None
+
+
+@pytest.mark.parametrize("rule", ["a", "a=b", "=User:b", "a=User:a;b"])
+def test_a_rule_that_says_nothing_is_refused_at_start(rule: str) -> None:
+    """With the format that it should have."""
+    with pytest.raises(OptionError, match="clientIdPattern=principalType:principalName"):
+        parse({"set": [f"understudy.principals={rule}"]})

@@ -1,7 +1,19 @@
 """Broker settings of TLS, authorization, principals and delegation tokens (core appendix 3)."""
 
-from broker.settings.checks import ANY_LIST, at_least, authorizer_class, one_of, principals
-from broker.settings.model import BOOLEAN, CLASS, LIST, LONG, PASSWORD, PER_BROKER, PLUGIN, STRING, Row
+from broker.settings.checks import ANY_LIST, at_least, authorizer_class, one_of, principal_rules, principals
+from broker.settings.model import (
+    BOOLEAN,
+    CLASS,
+    CLUSTER,
+    LIST,
+    LONG,
+    PASSWORD,
+    PER_BROKER,
+    PLUGIN,
+    STRING,
+    WHEN_SET,
+    Row,
+)
 
 ROWS: tuple[Row, ...] = (
     Row("authorizer.class.name", STRING, "", authorizer_class),
@@ -45,4 +57,5 @@ ROWS: tuple[Row, ...] = (
     Row("ssl.truststore.location", STRING, None, mode=PER_BROKER),
     Row("ssl.truststore.password", PASSWORD, None, mode=PER_BROKER),
     Row("ssl.truststore.type", STRING, "JKS", mode=PER_BROKER),
+    Row("understudy.principals", STRING, "", principal_rules, CLUSTER, visibility=WHEN_SET),
 )

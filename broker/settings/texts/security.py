@@ -48,4 +48,8 @@ TEXTS = {
     "ssl.truststore.password": "Password of that file; without one it is read but not checked.",
     "ssl.truststore.type": "Format of that file: JKS, PKCS12 or PEM.",
     "super.users": "Principals that may do everything, separated by semicolons.",
+    "understudy.principals": (
+        "As whom clients that have not authenticated are taken, by their client ids: rules such as "
+        "orders-*=User:orders;*=User:guest, of which the first that fits counts."
+    ),
 }

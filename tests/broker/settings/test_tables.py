@@ -61,7 +61,8 @@ def test_a_default_is_what_its_own_text_means(row: Row) -> None:
 
 def test_only_broker_settings_have_an_update_mode() -> None:
     """102 names can be changed while the broker runs (core appendix 3)."""
-    modes = [row.mode for row in BROKER.values() if row.mode is not UpdateMode.READ_ONLY]
+    kafkas = [row for name, row in BROKER.items() if not name.startswith("understudy.")]
+    modes = [row.mode for row in kafkas if row.mode is not UpdateMode.READ_ONLY]
     assert (modes.count(UpdateMode.CLUSTER_WIDE), modes.count(UpdateMode.PER_BROKER)) == (65, 37)
     others = [*TOPIC.values(), *GROUP.values(), *CLIENT_METRICS.values()]
     assert all(row.mode is UpdateMode.READ_ONLY for row in others)
