@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 
 from pipeline.reading import read_segments
 from pipeline.schemas import ddl, segments
+from pipeline.workers import settle
 
 PARTS = 4
 _MADE: dict[str, pa.RecordBatch] = {}
@@ -39,6 +40,7 @@ class _Reader(DataSourceReader):
         return [InputPartition(self._records) for _ in range(PARTS)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        settle()
         if self._path not in _MADE:
             _MADE[self._path] = next(read_segments(self._path, columns=self._names))
         left = partition.value
