@@ -24,7 +24,7 @@ from broker.cluster import Cluster
 from broker.control.door import open_control
 from broker.endpoints import PortTaken
 from broker.logs import configure_logging
-from broker.options import ServeOptions, not_there_yet
+from broker.options import ServeOptions
 from broker.settings import BrokerSettings
 from broker.wire_journal.feed import CannotWrite, Feed
 from protocol.errors import KafkaError
@@ -151,8 +151,6 @@ def announce(cluster: Cluster, options: ServeOptions, control_url: str | None) -
     sys.stdout.flush()
     for note in options.notes:
         _log.info(note)
-    for warning in not_there_yet(options):
-        _log.warning(warning)
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -41,6 +41,11 @@ class Endpoint:
         return self.protocol.startswith("SASL")
 
     @property
+    def has_tls(self) -> bool:
+        """Whether it is encrypted."""
+        return self.protocol.endswith("SSL")
+
+    @property
     def told_host(self) -> str:
         """The host for Metadata. An any-address is of no use to clients, so it is told as localhost."""
         if self.advertised_host is not None:

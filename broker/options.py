@@ -18,6 +18,7 @@ from broker.sasl import mechanisms
 from broker.settings import BrokerSettings
 from broker.settings.names import is_setting, static_problem
 from broker.settings.topics import validate
+from broker.tls import TlsError, context_of
 from protocol.errors import KafkaError
 
 FEATURES = (
@@ -98,7 +99,7 @@ def parse(given: Given) -> ServeOptions:
         opened = listeners(given, settings)
     except EndpointError as error:
         raise OptionError(str(error)) from error
-    check_sasl(opened[0], settings)
+    check_security(opened[0], settings)
     control_host, control_port, control_token = control(given)
     data_dir = path(given, "data-dir")
     if "read-only" in given and data_dir is None:
@@ -299,13 +300,17 @@ def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption]) -
         raise OptionError(f"{where}: {error.message}") from error
 
 
-def check_sasl(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:
-    """A listener with SASL whose mechanisms are not there, or know nobody, is refused."""
+def check_security(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:
+    """A listener is refused whose SASL mechanisms are not there, or know nobody, or that has no certificate for TLS."""
     made = BrokerSettings(1, settings)
     for endpoint in opened:
         found = mechanisms.problem(made, endpoint.name) if endpoint.has_sasl else None
         if found is not None:
             raise OptionError(found)
+        try:
+            context_of(made, endpoint)
+        except TlsError as error:
+            raise OptionError(str(error)) from error
 
 
 def from_properties(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
@@ -324,12 +329,3 @@ def from_properties(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
                 raise OptionError(f"server.properties {name}={value}: {problem}")
             found[name] = value
     return found, ignored
-
-
-def not_there_yet(options: ServeOptions) -> list[str]:
-    """What was asked for and has no effect so far; silence would be a lie (GAPS.md)."""
-    return [
-        f"listener {endpoint.name} is not encrypted: TLS is not there yet"
-        for endpoint in options.listeners[0]
-        if endpoint.protocol.endswith("SSL")
-    ]

@@ -21,6 +21,7 @@ from broker.dispatch import Dispatcher, named_in
 from broker.endpoints import Endpoint, PortTaken
 from broker.refusals import Refusals
 from broker.settings import BrokerSettings
+from broker.tls import context_of, principal_of
 from broker.wire import Sending
 from protocol.apis import ApiKey
 from protocol.compiled import Parts
@@ -47,12 +48,11 @@ class BrokerServer:
         self.dispatcher, self.settings, self.clock, self.tasks = dispatcher, settings, clock, tasks
         self.connections = Connections[ClientConnection](settings, clock, most)
         self.refusals = Refusals(clock)
-        self.paused = False
+        self.paused, self._count = False, 0
         self._waiting: list[Waiter] = []  # other brokers, whom a paused one leaves without an answer
         self.scratch = bytearray(SCRATCH_BYTES)  # of all connections: a transport fills and reports it in one step
         self._servers: list[asyncio.Server] = []
         self._guarded: set[str] = set()
-        self._count = 0
 
     async def listen(self, endpoint: Endpoint, port: int | None = None) -> int:
         """Bind one listener; the port that it got. Connections are taken from :meth:`accept` on.
@@ -69,6 +69,7 @@ class BrokerServer:
                 wanted,
                 backlog=max(self.settings.int("socket.listen.backlog.size"), 1),
                 start_serving=False,
+                ssl=context_of(self.settings, endpoint),
             )
         except OSError as error:
             raise PortTaken(wanted, str(error)) from error
@@ -168,9 +169,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername") or ("", 0)
         local = transport.get_extra_info("sockname") or ("", 0)
         server, host = self._server, str(peer[0])
-        self.info = Connection(
-            f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-{server.next_id()}", self._listener, host, int(peer[1])
-        )
+        place = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-{server.next_id()}"
+        self.info = Connection(place, self._listener, host, int(peer[1]), principal_of(transport))
         if not server.connections.join(self, host):
             self.hang_up()
             return

@@ -6,6 +6,9 @@ from broker.endpoints import Endpoint
 from broker.options import OptionError, ServeOptions, TopicOption, parse
 from understudy.serve import gather
 
+SCRAM = ("--set", "sasl.enabled.mechanisms=SCRAM-SHA-256")
+"""A mechanism that needs no further setting."""
+
 
 def options(*argv: str) -> ServeOptions:
     """What the server makes of a command line."""
@@ -46,10 +49,9 @@ def test_advertise_tells_host_and_counting_ports() -> None:
 
 def test_a_further_listener_counts_up_like_the_first() -> None:
     """Docker's case: one listener for the host, one for the network."""
-    made = options(
-        "--brokers", "2", "--listener", "DOCKER://0.0.0.0:19092,advertised=kafka:29092,protocol=SSL"
-    )
-    assert made.listeners[1][1] == Endpoint("DOCKER", "SSL", "0.0.0.0", 19093, "kafka", 29093)
+    docker = "DOCKER://0.0.0.0:19092,advertised=kafka:29092,protocol=SASL_PLAINTEXT"
+    made = options("--brokers", "2", "--listener", docker, *SCRAM)
+    assert made.listeners[1][1] == Endpoint("DOCKER", "SASL_PLAINTEXT", "0.0.0.0", 19093, "kafka", 29093)
 
 
 def test_kafkas_own_listener_settings_are_obeyed() -> None:
@@ -57,13 +59,14 @@ def test_kafkas_own_listener_settings_are_obeyed() -> None:
     made = options(
         *("--set", "listeners=INTERNAL://127.0.0.1:9000,EXTERNAL://0.0.0.0:9100,CONTROLLER://127.0.0.1:9200"),
         *("--set", "advertised.listeners=INTERNAL://127.0.0.1:9000,EXTERNAL://example.org:443"),
-        *("--set", "listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:SSL,CONTROLLER:PLAINTEXT"),
+        *("--set", "listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"),
         *("--set", "controller.listener.names=CONTROLLER"),
+        *SCRAM,
     )
     assert made.listeners == (
         (
             Endpoint("INTERNAL", "PLAINTEXT", "127.0.0.1", 9000, "127.0.0.1", None),
-            Endpoint("EXTERNAL", "SSL", "0.0.0.0", 9100, "example.org", 443),
+            Endpoint("EXTERNAL", "SASL_PLAINTEXT", "0.0.0.0", 9100, "example.org", 443),
         ),
     )
     assert made.option_of_port(9000) == "--set listeners"
@@ -71,9 +74,10 @@ def test_kafkas_own_listener_settings_are_obeyed() -> None:
 
 def test_listeners_of_the_settings_take_the_ports_that_were_listed() -> None:
     """A list of ports is obeyed where it begins with the listener's own port."""
-    made = options("--brokers", "2", "--port", "9000,9500", "--set", "listeners=SSL://127.0.0.1:9000")
+    guarded = "listeners=SASL_PLAINTEXT://127.0.0.1:9000"
+    made = options("--brokers", "2", "--port", "9000,9500", "--set", guarded, *SCRAM)
     assert ports(made) == [[9000], [9500]]
-    assert made.listeners[0][0].protocol == "SSL"
+    assert made.listeners[0][0].protocol == "SASL_PLAINTEXT"
 
 
 def test_a_topic_may_name_partitions_and_configs() -> None:

@@ -1,0 +1,158 @@
+"""A real client on an encrypted listener: librdkafka, with and without a certificate of its own."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import trustme
+from confluent_kafka import KafkaError, Producer
+
+from broker.endpoints import Endpoint
+from broker.settings import BrokerSettings
+from broker.tls import TlsError, context_of, principal_of
+from tests.clients.targets import free_ports
+from tests.serving import Server, start
+
+UNREACHABLE = ("_SSL", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+"""What librdkafka says of a broker that it cannot talk to, as its threads come."""
+
+
+@dataclass(frozen=True)
+class Secured:
+    """An encrypted listener, and what its clients need."""
+
+    address: str
+    authority: Path
+    alice: Path
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Only alice may do anything; others are let in, and may do nothing."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority, alice, own = (folder / f"{name}.pem" for name in ("authority", "alice", "own"))
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(str(authority))
+    ca.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(own))
+    named = ca.issue_cert(
+        "alice@example.org", common_name="alice", organization_name="A, B", organization_unit_name="C"
+    )
+    named.private_key_and_cert_chain_pem.write_to_path(str(alice))
+    (port,) = free_ports(1)
+    settings = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": own,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": authority,
+        "ssl.client.auth": "requested",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": r"User:CN=alice,OU=C,O=A\, B",
+    }
+    server = Server(start(settings=settings, topics=["t:1"], listeners=[f"SSL://127.0.0.1:{port}"]))
+    yield Secured(f"127.0.0.1:{port}", authority, alice)
+    server.process.stop()
+
+
+def outcome(secured: Secured, **more: object) -> str:
+    """What became of a record, or why nobody could be reached."""
+    told: list[str] = []
+    failed: list[KafkaError] = []
+    producer = Producer({
+        "bootstrap.servers": secured.address, "error_cb": failed.append, "log_level": 0,
+        **{name.replace("_", "."): value for name, value in more.items()},
+    })  # fmt: skip
+    producer.produce("t", b"v", on_delivery=lambda error, _: told.append(error.name() if error else "written"))
+    for _ in range(200):
+        if told or failed:
+            break
+        producer.poll(0.05)
+    producer.purge()
+    return told[0] if told else failed[0].name()
+
+
+def test_a_certificate_says_who_that_is(secured: Secured) -> None:
+    """Its distinguished name is the principal; who has none is anonymous, and may not write here."""
+    trusting = {"security_protocol": "SSL", "ssl_ca_location": str(secured.authority)}
+    mine = {"ssl_certificate_location": str(secured.alice), "ssl_key_location": str(secured.alice)}
+    assert outcome(secured, **trusting, **mine) == "written"
+    assert outcome(secured, **trusting) == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_who_does_not_trust_the_broker_stays_away(secured: Secured) -> None:
+    """Or does not speak TLS."""
+    assert outcome(secured, security_protocol="SSL") in UNREACHABLE
+    assert outcome(secured, security_protocol="PLAINTEXT") in UNREACHABLE
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000)])
+def test_bytes_that_are_no_tls_end_the_connection(secured: Secured, data: bytes) -> None:
+    """And nothing else."""
+    host, port = secured.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as peer:
+        peer.sendall(data)
+        with contextlib.suppress(ConnectionResetError):
+            while peer.recv(4096):  # an alert, at most; a connection that stays open ends in a TimeoutError
+                pass
+    assert outcome(secured, security_protocol="SSL", ssl_ca_location=str(secured.authority)) not in UNREACHABLE
+
+
+# --- set-up ----------------------------------------------------------------------------------------------------------
+
+PEM = {"ssl.keystore.type": "PEM"}
+ENDPOINT = Endpoint("OUTSIDE", "SASL_SSL", "127.0.0.1", 0)
+
+
+class Transport:
+    """What is known of a peer."""
+
+    def __init__(self, subject: object) -> None:
+        self._certificate = {"subject": subject}
+
+    def get_extra_info(self, name: str) -> object:
+        """The certificate."""
+        assert name == "peercert"
+        return self._certificate
+
+
+def test_names_are_written_as_java_writes_them() -> None:
+    """The last part first, with what could be mistaken escaped."""
+    subject = ((("countryName", "DE"),), (("organizationName", "A, B"),), (("commonName", "x"), ("userId", "#1 ")))
+    assert principal_of(Transport(subject)) == r"User:CN=x+UID=\#1\ ,O=A\, B,C=DE"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        ({}, "needs a certificate: set ssl.keystore.type=PEM"),
+        ({"ssl.keystore.location": "x.jks"}, "stores of type JKS are not read here"),
+        ({**PEM, "ssl.keystore.location": "/nowhere"}, "cannot be read"),
+        ({**PEM, "ssl.keystore.certificate.chain": "no", "ssl.keystore.key": "no"}, "cannot be read"),
+        ({"ssl.enabled.protocols": "SSLv3"}, "needs ssl.enabled.protocols of TLSv1.2 and TLSv1.3"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_told(texts: dict[str, str], problem: str) -> None:
+    """In one sentence, with the listener's name."""
+    with pytest.raises(TlsError, match="OUTSIDE") as told:
+        context_of(BrokerSettings(1, texts), ENDPOINT)
+    assert problem in str(told.value)
+    assert context_of(BrokerSettings(1, texts), Endpoint("INSIDE", "PLAINTEXT", "127.0.0.1", 0)) is None
+
+
+def test_a_certificate_may_stand_in_the_settings() -> None:
+    """As text, the trusted ones too."""
+    ca = trustme.CA()
+    issued = ca.issue_cert("localhost")
+    texts = {
+        "listener.name.outside.ssl.keystore.type": "PEM",
+        "listener.name.outside.ssl.keystore.certificate.chain": issued.cert_chain_pems[0].bytes().decode(),
+        "listener.name.outside.ssl.keystore.key": issued.private_key_pem.bytes().decode(),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": ca.cert_pem.bytes().decode(),
+        "ssl.client.auth": "required",
+    }
+    made = context_of(BrokerSettings(1, texts), ENDPOINT)
+    assert made is not None
+    assert len(made.get_ca_certs()) == 1
