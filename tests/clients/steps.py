@@ -77,6 +77,7 @@ TOOL_STEPS = {
     "groups_delete": "kafka-consumer-groups --delete",
     "configs_describe": "kafka-configs --describe --all: of the topic and of a broker",
     "configs_alter": "kafka-configs --alter --add-config, then --delete-config",
+    "configs_quotas": "kafka-configs --entity-type clients: a quota is set, described, and deleted",
     "topics_alter": "kafka-topics --alter --partitions 4",
     "producer_perf_test": "kafka-producer-perf-test: 20,000 records of 100 bytes",
     "consumer_perf_test": "kafka-consumer-perf-test reads them",

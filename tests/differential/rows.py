@@ -43,7 +43,6 @@ NOT_SERVED = {
     "KIP848": "consumer groups (KIP-848) are not there",
     "SHR": "share groups (KIP-932) are not there",
     "STR": "streams groups (KIP-1071) are not there",
-    "QUO": "quotas are not there",
 }
 WAIT = {
     **{f"{GROUPS} OFF-{number}": NOT_SERVED["KIP848"] for number in range(12, 18)},
@@ -51,7 +50,6 @@ WAIT = {
     f"{TRANSACTIONS} GRP-18": NOT_SERVED["KIP848"],
     f"{TRANSACTIONS} E2-16": "a state of Kafka's trunk that was in no release (GAPS.md)",
     f"{CORE} CON-08": "ApiVersions v5 is of Kafka 4.4",
-    f"{CORE} CON-17": NOT_SERVED["QUO"],
 }
 REASONS: Mapping[str, str] = {}
 """Rows whose tests a real Kafka does not pass, or that no test holds, and why that is so."""

@@ -199,6 +199,14 @@ class Tools:
         told = self.configs()
         expect("retention.ms" not in told and "segment.bytes=2097152" in told, told)
 
+    def step_configs_quotas(self) -> None:
+        client = ("--entity-type", "clients", "--entity-name", self.topic)
+        self.run(CONFIGS, "--alter", *client, "--add-config", "producer_byte_rate=1000000,request_percentage=12.5")
+        told = self.run(CONFIGS, "--describe", *client)
+        expect(f"for client-id '{self.topic}'" in told, told)
+        expect("producer_byte_rate=1000000.0" in told and "request_percentage=12.5" in told, told)
+        self.run(CONFIGS, "--alter", *client, "--delete-config", "producer_byte_rate,request_percentage")
+
     def step_topics_alter(self) -> None:
         self.run(TOPICS, "--alter", "--topic", self.topic, "--partitions", "4")
         expect("PartitionCount: 4" in self.run(TOPICS, "--describe", "--topic", self.topic), "not altered")

@@ -1,6 +1,6 @@
 """Core I.1: frames, headers, versions, the order of answers, and the limits of connections (CON-*).
 
-CON-08 is about a 4.4 broker (ApiVersions v5) and CON-17 about quotas, which come later.
+CON-08 is about a 4.4 broker (ApiVersions v5); CON-17 is about quotas (test_quotas.py).
 """
 
 import struct

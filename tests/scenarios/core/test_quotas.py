@@ -195,6 +195,24 @@ def test_QUO_02_a_users_clients_share_its_quota(broker: Server, admin: Wire) -> 
     assert sent(other, 600_000)[0] > 0
 
 
+# --- connections -----------------------------------------------------------------------------------------------------
+
+
+def test_QUO_05_an_address_may_open_so_many_connections(broker: Server, admin: Wire) -> None:
+    """As many at once as all windows together allow; the next one is not read, and closed after a second."""
+    address = "127.0.0.3"
+    limit(admin, {"ip": address}, connection_creation_rate=1)
+    broker.freeze()
+    for _ in range(10):
+        assert exists(broker.wire(source=address), NAME) is False
+    unwelcome = broker.wire(source=address)
+    unwelcome.send(ApiKey.METADATA, 9, MetadataRequest([]))
+    assert exists(broker.wire(source="127.0.0.4"), NAME) is False
+    assert not unwelcome.has_answer()
+    broker.advance(1_000)
+    unwelcome.check_closed()
+
+
 # --- requests --------------------------------------------------------------------------------------------------------
 
 

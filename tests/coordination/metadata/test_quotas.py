@@ -1,0 +1,67 @@
+"""Quotas in the metadata log: what is written, what a snapshot holds, who hears of it."""
+
+from broker.coordination.metadata.quotas import Alteration
+from broker.coordination.metadata.snapshot import records_of
+from broker.coordination.outcome import Notify
+from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
+from tests.coordination.metadata.bench import TOKEN, Bench, answer
+
+BOTH = (("client-id", "c"), ("user", None))
+
+
+def alteration(**changes: float | None) -> Alteration:
+    """Of the default user's client c."""
+    return Alteration({"user": None, "client-id": "c"}, list(changes.items()))
+
+
+def alter(bench: Bench, *wanted: Alteration) -> list[ClientQuotaRecord]:
+    """The records."""
+    return list(bench.do(bench.machine.alter_client_quotas(wanted, resolves=bool)))
+
+
+def test_what_changes_is_written_and_nothing_else() -> None:
+    """One record for each key, its entity sorted by type, as Kafka writes it."""
+    bench = Bench()
+    entity = (QuotaEntity("client-id", "c"), QuotaEntity("user", None))
+    assert alter(bench, alteration(producer_byte_rate=5.0, request_percentage=1.5)) == [
+        ClientQuotaRecord(entity, "producer_byte_rate", 5.0),
+        ClientQuotaRecord(entity, "request_percentage", 1.5),
+    ]
+    assert alter(bench, alteration(producer_byte_rate=5.0, consumer_byte_rate=None)) == []
+    assert alter(bench, alteration(producer_byte_rate=None)) == [
+        ClientQuotaRecord(entity, "producer_byte_rate", 0.0, remove=True)
+    ]
+    assert bench.image.quotas == {BOTH: {"request_percentage": 1.5}}
+
+
+def test_they_outlive_a_restart_and_stand_in_snapshots() -> None:
+    """Until they are removed."""
+    bench = Bench()
+    alter(bench, alteration(producer_byte_rate=5.0))
+    assert bench.reloaded().image.quotas == bench.image.quotas == {BOTH: {"producer_byte_rate": 5.0}}
+    written = [each for each in records_of(bench.image) if isinstance(each, ClientQuotaRecord)]
+    assert [(each.key, each.value) for each in written] == [("producer_byte_rate", 5.0)]
+
+
+def test_the_brokers_hear_of_it_once() -> None:
+    """However many quotas changed; and not at all where none did, or where it was only validated."""
+    bench = Bench()
+    wanted = [alteration(producer_byte_rate=5.0, consumer_byte_rate=6.0)]
+    tried = bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool, validate_only=True)
+    assert (tried.records, answer(tried)) == ((), [(BOTH, None)])
+    assert not [effect for effect in tried.effects if isinstance(effect, Notify)]
+    done = bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool)
+    assert [effect.what for effect in done.effects if isinstance(effect, Notify)] == ["quotas-changed"]
+
+
+def test_an_address_has_to_be_one() -> None:
+    """Whoever knows is asked, with the default entity left out."""
+    bench, asked = Bench(), []
+
+    def resolves(name: str) -> bool:
+        asked.append(name)
+        return False
+
+    wanted = [Alteration({"ip": name}, [("connection_creation_rate", 1.0)]) for name in ("nowhere", None)]
+    (_, error), (_, none) = answer(bench.machine.alter_client_quotas(wanted, TOKEN, resolves=resolves))
+    assert (error.message, none, asked) == ("nowhere is not a valid IP or resolvable host.", None, ["nowhere"])
