@@ -8,7 +8,7 @@ from uuid import UUID
 from broker.authorizer import ANONYMOUS, speaks_as
 from broker.chain import Api
 from broker.chance import Random
-from broker.clock import Clock
+from broker.clock import Clock, Waiter
 from broker.releases import NEWEST, Release
 from broker.releases import release as release_named
 from protocol.acls import AclOperation, ResourceType
@@ -88,6 +88,7 @@ class Connection:
     release: Release = field(default_factory=lambda: release_named(NEWEST))
     """The release that the broker plays on this connection: likewise."""
     _watchers: set[Callable[[], None]] | None = None
+    _muted: Waiter | None = None
 
     def watch(self, call: Callable[[], None]) -> None:
         """Call when the peer is gone: nobody needs to wait on its behalf any more."""
@@ -105,6 +106,22 @@ class Connection:
         self.lost = True
         for call in tuple(self._watchers or ()):
             call()
+
+    async def sit_out(self, clock: Clock) -> None:
+        """Return when the throttle time is over, the peer is gone, or it is forgiven."""
+        self._muted = waiter = Waiter()
+        self.watch(waiter.wake)
+        try:
+            if not self.lost:
+                await waiter.wait(clock, self.throttled_until_ms)
+        finally:
+            self.unwatch(waiter.wake)
+            self._muted, self.throttled_until_ms = None, 0
+
+    def forgive(self) -> None:
+        """Nobody has to wait any more: the cluster begins anew."""
+        if self._muted is not None:
+            self._muted.wake()
 
 
 @dataclass(slots=True)

@@ -106,8 +106,9 @@ class BrokerServer:
         return bool(self._servers)
 
     def end_silence(self) -> None:
-        """Hang up on whom a fault keeps without an answer for ever: the fault is gone."""
+        """Hang up on whom a fault keeps without an answer for ever: the fault is gone. Nobody is throttled any more."""
         for connection in list(self.connections.open):
+            connection.info.forgive()
             if connection.silent:
                 connection.hang_up()
 
@@ -353,8 +354,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._writable is not None:
             await self._writable
         if self.info.throttled_until_ms:
-            until_ms, self.info.throttled_until_ms = self.info.throttled_until_ms, 0
-            await Waiter().wait(self._server.clock, until_ms)
+            await self.info.sit_out(self._server.clock)
 
     async def _may_wait(self, frame: bytearray, parts: Parts) -> bool:
         """Whether an answer is held back until the next request, which is here already, is answered or waits.

@@ -16,6 +16,7 @@ from protocol.messages.produce import ProduceResponse
 from tests.scenarios.core.asking import create, exists, fetch_all, interest, produce_request, produced, topic
 from tests.scenarios.core.batches import sized
 from tests.scenarios.limits import Entity, client, limit
+from tests.scenarios.on_kafka import TARGET, ours_alone
 from tests.serving import Server
 from tests.wire import Wire
 
@@ -193,6 +194,19 @@ def test_QUO_02_a_users_clients_share_its_quota(broker: Server, admin: Wire) -> 
     limit(admin, {"user": "ANONYMOUS"}, producer_byte_rate=100_000)
     assert sent(one, 600_000)[0] == 0
     assert sent(other, 600_000)[0] > 0
+
+
+def test_a_cluster_that_begins_anew_forgives(broker: Server, admin: Wire, limited: Wire) -> None:
+    """Who has to wait for an hour need not, and nothing was ever used up."""
+    if TARGET == "kafka":
+        ours_alone("a reset")
+    create(admin, topic(NAME))
+    limit(admin, client(limited.client_id), producer_byte_rate=1)
+    assert sent(limited, 3_600_000 // 1_000 * 2)[0] > 3_600_000
+    broker.reset()
+    create(admin, topic(NAME))
+    limit(admin, client(limited.client_id), producer_byte_rate=1_000)
+    assert sent(limited, 3_000)[0] == 0
 
 
 # --- connections -----------------------------------------------------------------------------------------------------
