@@ -17,7 +17,7 @@ from tests.scenarios.core.asking import create, exists, fetch_all, interest, pro
 from tests.scenarios.core.batches import sized
 from tests.scenarios.limits import Entity, client, limit
 from tests.scenarios.on_kafka import TARGET, ours_alone
-from tests.serving import Server
+from tests.serving import Server, until
 from tests.wire import Wire
 
 NAME = "foo"
@@ -273,7 +273,8 @@ def test_QUO_04_an_older_version_does_it_and_waits(broker: Server, admin: Wire, 
     limit(admin, client(limited.client_id), controller_mutation_rate=2)
     broker.freeze()
     code, message, throttle_ms = made(limited, "a", 24, 5)
-    assert (code, message, throttle_ms) == (0, None, 1_000)
+    assert (code, message) == (0, None)
+    assert 900 <= throttle_ms <= 1_000
     assert exists(admin, "a")
     broker.advance(throttle_ms)
 
@@ -312,4 +313,4 @@ def test_QUO_04_topics_that_make_themselves_cost_too(admin: Wire, limited: Wire)
     assert limited.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
     assert limited.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
     assert admin.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
-    assert exists(admin, "auto")
+    assert until(lambda: exists(admin, "auto"), "who has no quota makes it")
