@@ -21,6 +21,8 @@ from tests.serving import Server, until
 from tests.wire import Wire
 
 NAME = "foo"
+KEPT = topic(NAME, configs={"retention.ms": "-1"})
+"""The rows' records are of 2023: retention would take them away when its round comes."""
 _numbers = count(1)
 WINDOW_MS = 10_000
 """Ten full windows of a second: what the rate of a newcomer is measured over."""
@@ -52,7 +54,7 @@ def sent(wire: Wire, size: int, *, acks: int = 1, version: int = 9) -> tuple[int
 
 def test_QUO_02_a_produce_is_done_and_then_waited_for(broker: Server, admin: Wire, limited: Wire) -> None:
     """Until its bytes, spread over all windows, are the quota again; nobody else waits."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=1000)
     now_ms = broker.freeze()
     throttle_ms, size = sent(limited, 20_480)
@@ -67,7 +69,7 @@ def test_QUO_02_a_produce_is_done_and_then_waited_for(broker: Server, admin: Wir
 
 def test_QUO_02_below_the_quota_nobody_waits(admin: Wire, limited: Wire) -> None:
     """A burst may be as large as all windows together."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=1000)
     assert sent(limited, 9_000)[0] == 0
     assert sent(limited, 5_000)[0] > 0
@@ -75,7 +77,7 @@ def test_QUO_02_below_the_quota_nobody_waits(admin: Wire, limited: Wire) -> None
 
 def test_QUO_02_the_same_without_acknowledgement(broker: Server, admin: Wire, limited: Wire) -> None:
     """Nobody is told, and the connection is not read."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=10_000)
     now_ms = broker.freeze()
     request = produce_request({NAME: {0: sized(104_000)}}, acks=0)
@@ -93,7 +95,7 @@ def test_QUO_03_a_fetch_above_the_quota_is_answered_without_data(
     broker: Server, admin: Wire, limited: Wire
 ) -> None:
     """And with how long to wait; when the windows are over there are data again."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     for _ in range(4):
         produced(admin, NAME, sized(4_000))
     limit(admin, client(limited.client_id), consumer_byte_rate=1000)
@@ -115,7 +117,7 @@ def test_QUO_03_a_fetch_above_the_quota_is_answered_without_data(
 
 def test_QUO_03_a_session_outlives_a_throttled_fetch(broker: Server, admin: Wire, limited: Wire) -> None:
     """Its epoch has advanced; and no session begins with one."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     for _ in range(4):
         produced(admin, NAME, sized(4_000))
     broker.freeze()
@@ -137,7 +139,7 @@ def test_QUO_03_a_session_outlives_a_throttled_fetch(broker: Server, admin: Wire
 
 def test_QUO_03_a_fetch_is_given_no_more_than_all_windows_hold(admin: Wire, limited: Wire) -> None:
     """However much it asks for."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     for _ in range(5):
         produced(admin, NAME, sized(400))
     limit(admin, client(limited.client_id), consumer_byte_rate=100)
@@ -172,7 +174,7 @@ def ranked(rank: int, client_id: str) -> Entity:
 @pytest.mark.parametrize("rank", range(len(RANKS)))
 def test_QUO_02_the_most_specific_entity_counts(admin: Wire, limited: Wire, rank: int) -> None:
     """A generous quota lets everything through that more general ones would not, and the other way round."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     assert limited.client_id
     for general in range(rank):
         limit(admin, ranked(general, limited.client_id), producer_byte_rate=1_000)
@@ -186,7 +188,7 @@ def test_QUO_02_the_most_specific_entity_counts(admin: Wire, limited: Wire, rank
 
 def test_QUO_02_a_users_clients_share_its_quota(broker: Server, admin: Wire) -> None:
     """Those of a client id are each client's own."""
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     one, other = broker.wire(client_id="one"), broker.wire(client_id="other")
     limit(admin, {"client-id": None}, producer_byte_rate=100_000)
     assert (sent(one, 600_000)[0], sent(other, 600_000)[0]) == (0, 0)
@@ -200,11 +202,11 @@ def test_a_cluster_that_begins_anew_forgives(broker: Server, admin: Wire, limite
     """Who has to wait for an hour need not, and nothing was ever used up."""
     if TARGET == "kafka":
         ours_alone("a reset")
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=1)
     assert sent(limited, 3_600_000 // 1_000 * 2)[0] > 3_600_000
     broker.reset()
-    create(admin, topic(NAME))
+    create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=1_000)
     assert sent(limited, 3_000)[0] == 0
 
