@@ -79,22 +79,21 @@ def test_CLS_18_a_newcomer_rebalances(server: Server) -> None:
 
 def test_CLS_19_who_does_not_come_back_is_out(server: Server) -> None:
     """After the rebalance timeout."""
-    first, second = (Member(coordinated(server), session_ms=500_000) for _ in range(2))
+    first, second = (Member(coordinated(server), session_ms=500_000, rebalance_ms=9_000) for _ in range(2))
     rebalanced(server, first, second)
     first.start()
     see_state(server, "PreparingRebalance")
-    server.advance(60_000)
+    server.advance(9_000)
     assert [member.member_id for member in first.joined().members] == [first.member_id]
     assert second.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_CLS_23_CLS_24_who_does_not_sync_is_out(server: Server) -> None:
     """Parked SyncGroups are called back by a newcomer; who sends none loses its place."""
-    leader, follower = (Member(coordinated(server), session_ms=500_000) for _ in range(2))
+    leader, follower, late = (Member(coordinated(server), session_ms=500_000, rebalance_ms=9_000) for _ in range(3))
     rebalanced(server, leader)
     assembled(server, leader, follower)
     follower.send_sync()
-    late = Member(coordinated(server), session_ms=500_000)
     late.start()
     assert follower.wire.answer().error_code is ErrorCode.REBALANCE_IN_PROGRESS
     follower.start()
@@ -104,7 +103,7 @@ def test_CLS_23_CLS_24_who_does_not_sync_is_out(server: Server) -> None:
     leader.send_sync({})
     follower.send_sync()
     assert leader.wire.answer().error_code is follower.wire.answer().error_code is ErrorCode.NONE
-    server.advance(60_000)
+    server.advance(9_000)
     assert leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     assert late.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -211,10 +210,12 @@ def test_CLS_43_CLS_44_an_empty_group_is_deleted(server: Server) -> None:
     assert delete() is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_CLS_45_an_empty_group_without_offsets_goes(server: Server) -> None:
-    """At the next check, ten minutes at most."""
+def test_CLS_45_an_empty_group_without_offsets_goes(broker_with: BrokerWith) -> None:
+    """At the next check."""
+    server = broker_with(settings={**SETTINGS, "offsets.retention.check.interval.ms": 3_000})
+    server.freeze()
     member = Member(coordinated(server))
     rebalanced(server, member)
     member.leave()
-    server.advance(600_000)
+    server.advance(9_000)
     assert described(coordinated(server)).error_code is ErrorCode.GROUP_ID_NOT_FOUND

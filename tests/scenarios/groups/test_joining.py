@@ -3,6 +3,7 @@
 import pytest
 
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -104,6 +105,21 @@ def test_CLS_09_the_most_wanted_protocol(server: Server) -> None:
     assert {member.last.protocol_name for member in members} == {"b"}
 
 
+def test_CLS_11_the_windows_end_with_the_rebalance_timeout(broker_with: BrokerWith) -> None:
+    """3000 ms, and 1000 more where somebody came: together no more than members have to come back."""
+    server = broker_with(settings={**SETTINGS, "group.initial.rebalance.delay.ms": 3000})
+    server.freeze()
+    members = [Member(coordinated(server), rebalance_ms=4000) for _ in range(3)]
+    for count, (member, pause_ms) in enumerate(zip(members, (2500, 1000, 399), strict=True), 1):
+        member.start()
+        see_members(server, count)
+        server.advance(pause_ms)
+    assert not any(member.wire.has_answer() for member in members)
+    server.advance(101)
+    server.advance(1)
+    assert {member.joined().generation_id for member in members} == {1}
+
+
 @pytest.mark.parametrize("version", [5, 9])
 def test_CLS_12_alone_after_the_delay(broker_with: BrokerWith, version: int) -> None:
     """3000 ms, not before."""
@@ -178,6 +194,23 @@ def test_CLS_26_a_member_that_waits_to_join_is_not_silent(server: Server) -> Non
     first.start()
     assert len(first.joined().members) == 2
     second.joined()
+
+
+def test_CLS_38_a_static_member_may_miss_a_rebalance(server: Server) -> None:
+    """It is kept when the join phase ends, and removed if it does not sync either."""
+    first = Member(coordinated(server), session_ms=60_000, rebalance_ms=3_000)
+    static = Member(coordinated(server), session_ms=60_000, rebalance_ms=3_000, instance_id="i1")
+    rebalanced(server, first, static)
+    first.metadata = b"other"
+    first.start()
+    see_state(server, "PreparingRebalance")
+    server.advance(3_000)
+    assert {member.member_id for member in first.joined().members} == {first.member_id, static.member_id}
+    first.sync({})
+    server.advance(3_000)
+    server.advance(1)
+    assert first.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_CLS_27_an_id_that_nobody_comes_back_with(server: Server) -> None:
