@@ -16,6 +16,7 @@ from broker.coordination.group.machine import GroupMachine
 from broker.coordination.metadata.image import ClusterImage, Partition, Topic
 from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.runtime import Runtime
+from broker.group_topics import GroupTopics, own_setting
 from broker.handlers import join_group, sync_group
 from broker.node import partition_for
 from broker.settings import BrokerSettings
@@ -81,7 +82,7 @@ class Stage:
             },
         )
         self.clock = ManualClock(START_MS)
-        self.image = ClusterImage()
+        self.image = ClusterImage(features={"group.version": 1})
         self.logs = [MemoryLog() for _ in range(SHARDS)]
         self.group_shards: dict[int, Runtime[GroupMachine]] = {}
         self._ids = 0
@@ -92,7 +93,12 @@ class Stage:
 
     def coordinate(self, index: int, *, load: bool = True) -> Runtime[GroupMachine]:
         """Lead a partition of the offsets topic."""
-        machine = GroupMachine(self.settings, self.new_uuid)
+        machine = GroupMachine(
+            self.settings,
+            self.new_uuid,
+            topics=GroupTopics(lambda: self.image),
+            own=own_setting(lambda: self.image, self.settings),
+        )
         runtime = Runtime(machine, codec, self.logs[index], self.clock, lambda *_: None, partition=index)
         self.group_shards[index] = runtime
         if load:

@@ -6,6 +6,7 @@ import pytest
 
 from broker.node import partition_for
 from protocol.apis import ApiKey
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.offset_delete import (
@@ -215,3 +216,21 @@ async def test_coordinators_on_different_brokers(c: Client) -> None:
     await c.finish(producer)
     assert await stored(c, stable=True) == (0, 5, "")
     assert await c.stable() == 4
+
+
+@on_cluster()
+async def test_GRP_18_a_members_epoch(c: Client) -> None:
+    """Of a consumer group (KIP-848): its own, or one since which it has the partition; 22 is all that v5 can say."""
+    for names in ([], [FOO]):
+        beat = ConsumerGroupHeartbeatRequest(
+            G, "m1", 1 if names else 0, rebalance_timeout_ms=9_000, subscribed_topic_names=names
+        )
+        answer = await c.ask(await c.coordinator(G, 0), ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, beat)
+    assert answer.member_epoch == 2
+    producer = await c.new()
+    codes = [
+        (await pending(c, producer, {0: 10}, generation_id=epoch, member_id="m1"))[0] for epoch in (1, 2, 3)
+    ]
+    assert codes == [22, 0, 22]
+    assert await pending(c, producer, {0: 10}, generation_id=2, member_id="m2") == {0: 25}
+    assert await pending(c, producer, {0: 11}) == {0: 0}

@@ -1,0 +1,96 @@
+"""Groups G.3: groups that change their kind, restarts, and brokers without consumer groups (KIP848-38 to KIP848-46)."""
+
+import pytest
+
+from tests.conftest import BrokerWith
+from tests.coordination.group.subscriptions import subscription
+from tests.scenarios.conftest import LastingWith
+from tests.scenarios.core.asking import created
+from tests.scenarios.groups.consumers import CONSUMER_SETTINGS, INTERVAL_MS, Consumer, described, listing, settled, told
+from tests.scenarios.groups.members import Member, commit, coordinated, offset_of
+from tests.serving import Server
+from tests.wire import Wire
+
+
+@pytest.fixture
+def wire(consumers: Server) -> Wire:
+    """A connection to the coordinator, with the topic foo of three partitions."""
+    found = coordinated(consumers)
+    created(found, "foo", 3)
+    consumers.advance(100)
+    return found
+
+
+def test_KIP848_38_an_empty_classic_group_becomes_another(wire: Wire) -> None:
+    """With its offsets; and back again by a JoinGroup."""
+    assert commit(wire, "foo", 5) == 0
+    found = listing(wire)
+    assert found is not None
+    assert found.group_type == "classic"
+    member = Consumer(wire)
+    assert told(member.join()) == (0, 2, [0, 1, 2])
+    assert (offset_of(wire, "foo"), commit(wire, "foo", 6, 2, "m1")) == (5, 0)
+    member.leave()
+    Member(wire).start()
+    assert wire.answer().error_code == 0
+    found = listing(wire)
+    assert found is not None
+    assert (found.group_type, found.protocol_type, offset_of(wire, "foo")) == ("classic", "consumer", 6)
+
+
+@pytest.mark.parametrize("why", ["policy", "type", "metadata"])
+def test_KIP848_40_a_classic_group_that_stays_one(broker_with: BrokerWith, why: str) -> None:
+    """Since nothing may be changed, or it is none of consumers, or nobody can read what its members say."""
+    policy = "DISABLED" if why == "policy" else "upgrade"
+    server = broker_with(settings={**CONSUMER_SETTINGS, "group.consumer.migration.policy": policy})
+    server.freeze()
+    wire = coordinated(server)
+    created(wire, "foo", 3)
+    server.advance(100)
+    metadata = b"meta" if why == "metadata" else subscription("foo")
+    first = Member(wire, metadata, protocol_type="connect" if why == "type" else "consumer")
+    first.start()
+    server.advance(0)
+    first.joined()
+    answer = Consumer(coordinated(server)).join()
+    assert (told(answer), answer.error_message is None) == ((69, 0, None), False)
+    assert first.beat() == 0
+
+
+def test_KIP848_45_a_coordinator_that_starts_again(lasting_with: LastingWith) -> None:
+    """Goes on where it was: members notice nothing."""
+    lasting = lasting_with(CONSUMER_SETTINGS)
+    wire = coordinated(lasting.server)
+    created(wire, "foo", 3)
+    lasting.server.advance(100)
+    members = [Consumer(wire, name, instance_id=instance) for name, instance in (("m1", None), ("m2", "i"))]
+    for member in members:
+        member.join()
+        lasting.server.advance(INTERVAL_MS)
+    settled(*members)
+    before = described(wire)
+    wire = coordinated(lasting.restart())
+    for member in members:
+        member.wire = wire
+        assert told(member.beat()) == (0, member.epoch, None)
+    after = described(wire)
+    assert (after.group_epoch, after.assignment_epoch, after.group_state) == (
+        before.group_epoch,
+        before.assignment_epoch,
+        "Stable",
+    )
+    assert told(members[0].full()) == (0, members[0].epoch, members[0].partitions)
+
+
+def test_KIP848_46_without_the_feature(broker_with: BrokerWith) -> None:
+    """The APIs are listed and refuse."""
+    wire = broker_with(features={"group.version": 0}, settings=CONSUMER_SETTINGS).wire()
+    assert int(Consumer(wire).join().error_code) == 35
+    assert int(described(wire).error_code) == 35
+
+
+def test_without_the_protocol(broker_with: BrokerWith) -> None:
+    """Likewise where the broker is told to know only the classic one."""
+    settings = {**CONSUMER_SETTINGS, "group.coordinator.rebalance.protocols": "classic"}
+    wire = broker_with(settings=settings).wire()
+    assert int(Consumer(wire).join().error_code) == 35
