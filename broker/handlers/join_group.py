@@ -1,7 +1,7 @@
 """JoinGroup: become a member, or say that one still is, and wait for the others.
 
 Versions 0-9. A first join is told its id from v4 on (KIP-394); static members since v5 (KIP-345).
-Not done: classic members of a consumer group; they are refused, as with group.consumer.migration.policy=disabled.
+Not done: nothing.
 """
 
 from broker.chain import Api

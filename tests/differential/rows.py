@@ -40,19 +40,11 @@ ROWS: Mapping[str, Mapping[str, tuple[int, int]]] = {
 }  # fmt: skip
 """The numbered rows of the specification: by its parts, the first and the last number of each kind."""
 NOT_SERVED = {
-    "KIP848": "classic members of consumer groups (KIP-848's migration) are not there",
     "SHR": "share groups (KIP-932) are not there",
     "STR": "streams groups (KIP-1071) are not there",
 }
 WAIT = {
     f"{GROUPS} OFF-18": NOT_SERVED["SHR"],
-<<<<<<< HEAD
-    f"{TRANSACTIONS} GRP-18": NOT_SERVED["KIP848"],
-=======
-    f"{GROUPS} OFF-19": NOT_SERVED["ACL"],
-    f"{TRANSACTIONS} ADD-05": NOT_SERVED["ACL"],
-    f"{TRANSACTIONS} ADD-12": NOT_SERVED["ACL"],
->>>>>>> d4ddcee (groups: consumer groups are tried by rows, histories and clients)
     f"{TRANSACTIONS} E2-16": "a state of Kafka's trunk that was in no release (GAPS.md)",
     f"{CORE} CON-08": "ApiVersions v5 is of Kafka 4.4",
 }

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from broker.coordination.group.answers import join_refused, told_to_clients
 from broker.coordination.group.classic import ClassicGroup, Member, Protocols
+from broker.coordination.group.consumer.classic_members import ClassicMembers
 from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.draft import Draft
 from broker.coordination.group.model import Group
@@ -48,8 +49,14 @@ class Joining:
     """Decides JoinGroups over the groups of one shard."""
 
     def __init__(
-        self, groups: dict[str, Group], settings: Settings, rebalances: Rebalances, new_uuid: Callable[[], UUID]
+        self,
+        groups: dict[str, Group],
+        settings: Settings,
+        rebalances: Rebalances,
+        new_uuid: Callable[[], UUID],
+        in_consumer_groups: ClassicMembers,
     ) -> None:
+        self._in_consumer_groups = in_consumer_groups
         self._groups, self._settings, self._rebalances, self._new_uuid = groups, settings, rebalances, new_uuid
 
     def join(self, draft: Draft, request: JoinGroupRequest, joiner: Joiner, token: Hashable) -> None:
@@ -66,6 +73,10 @@ class Joining:
             group = self._groups[request.group_id] = ClassicGroup(request.group_id, draft.now_ms)
             for record in () if replaced is None else replaced.tombstones():
                 draft.record(record)
+        if isinstance(group, ConsumerGroup):
+            client = joiner.client_id, joiner.client_host, joiner.needs_member_id
+            self._in_consumer_groups.join(draft, group, request, client, token)
+            return
         if not isinstance(group, ClassicGroup):
             draft.reply(token, join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             return

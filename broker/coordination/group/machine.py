@@ -73,8 +73,6 @@ class GroupMachine:
         self._live = False
         self._settings = settings
         self._rebalances = Rebalances(self.groups, settings)
-        self._joining = Joining(self.groups, settings, self._rebalances, new_uuid)
-        self._membership = Membership(self.groups, self._rebalances)
         self._commits = Commits(self.groups, self.offsets, settings, self._rebalances, offset_version)
         self._expiry = Expiry(self.groups, self.offsets, settings)
         self.consumers = ConsumerGroups(
@@ -83,7 +81,11 @@ class GroupMachine:
             NoTopics() if topics is None else topics,
             (lambda _, name: settings.int(f"group.{name}")) if own is None else own,
             new_uuid,
+            self._rebalances,
         )
+        members = self.consumers.classic_members
+        self._joining = Joining(self.groups, settings, self._rebalances, new_uuid, members)
+        self._membership = Membership(self.groups, self._rebalances, members)
         self.administration = Administration(self.groups, self._commits)
 
     # --- members -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from collections.abc import Hashable, Mapping
 
 from broker.coordination.group.answers import join_refused, told_to_clients
 from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.consumer.classic_members import ClassicMembers
+from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.draft import Draft
 from broker.coordination.group.model import Group
 from broker.coordination.group.rebalance import Rebalances, member_timer, sync_timer
@@ -17,8 +19,10 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 class Membership:
     """What members do between joining and going."""
 
-    def __init__(self, groups: Mapping[str, Group], rebalances: Rebalances) -> None:
-        self._groups, self._rebalances = groups, rebalances
+    def __init__(
+        self, groups: Mapping[str, Group], rebalances: Rebalances, in_consumer_groups: ClassicMembers
+    ) -> None:
+        self._groups, self._rebalances, self._in_consumer_groups = groups, rebalances, in_consumer_groups
 
     # --- SyncGroup ---------------------------------------------------------------------------------------------------
 
@@ -28,6 +32,9 @@ class Membership:
         Raises:
             KafkaError: the member's codes: 22, 23, 25, 27, 82.
         """
+        if isinstance(found := self._groups.get(request.group_id), ConsumerGroup):
+            self._in_consumer_groups.sync(draft, found, request, token)
+            return
         group = self._member_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation:
@@ -71,6 +78,9 @@ class Membership:
         Raises:
             KafkaError: 22, 25 or 82.
         """
+        if isinstance(found := self._groups.get(request.group_id), ConsumerGroup):
+            self._in_consumer_groups.heartbeat(draft, found, request, token)
+            return
         group = self._member_group(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation:
@@ -84,6 +94,9 @@ class Membership:
     def leave(self, draft: Draft, request: LeaveGroupRequest, token: Hashable) -> None:
         """A.9: members go, each with an answer of its own; a group that does not exist is missed by each of them."""
         group = self._groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            self._in_consumer_groups.leave(draft, group, request, token)
+            return
         answers = []
         for identity in request.members:
             code = ErrorCode.UNKNOWN_MEMBER_ID

@@ -97,7 +97,7 @@ class Heartbeats:
             KafkaError: 25, 69, 81, 82, 110, 111 or 128; nothing has changed.
         """
         group = self._group(draft, request)
-        self._check_room(group, request.member_id)
+        self.check_room(group, request.member_id)
         member_id = request.member_id or uuid_text(self._shard.new_uuid())
         step = self._step(draft, group, request, member_id)
         step.after, step.visible = _updated(step.before, request, beat), beat.visible
@@ -128,10 +128,12 @@ class Heartbeats:
                 for record in found.tombstones():
                     draft.record(record)
                 return ConsumerGroup(group_id, self._shard.topics)
+            if isinstance(found, ClassicGroup):
+                return self._shard.upgraded(draft, found)
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
 
-    def _check_room(self, group: ConsumerGroup, member_id: str) -> None:
-        """H2."""
+    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+        """H2: raise GROUP_MAX_SIZE_REACHED where there is none for that member."""
         limit = self._shard.settings.int("group.consumer.max.size")
         if len(group.members) >= limit and member_id not in group.members:
             raise KafkaError(

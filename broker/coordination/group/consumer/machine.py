@@ -5,10 +5,12 @@ from uuid import UUID
 
 from broker.coordination.group.classic import ClassicGroup
 from broker.coordination.group.consumer import gate
+from broker.coordination.group.consumer.classic_members import ClassicMembers
 from broker.coordination.group.consumer.describing import described
 from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.heartbeats import Beat, Heartbeats
 from broker.coordination.group.consumer.members import JOINING, MemberState
+from broker.coordination.group.consumer.migrating import Migrating
 from broker.coordination.group.consumer.patterns import Patterns
 from broker.coordination.group.consumer.removing import Removing
 from broker.coordination.group.consumer.rules import Settings, Shard
@@ -16,6 +18,7 @@ from broker.coordination.group.consumer.targets import effective_assignor
 from broker.coordination.group.consumer.topics import Topics
 from broker.coordination.group.draft import Draft
 from broker.coordination.group.model import Group
+from broker.coordination.group.rebalance import Rebalances
 from broker.coordination.outcome import Outcome
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
@@ -36,11 +39,14 @@ class ConsumerGroups:
         topics: Topics,
         own: Callable[[str, str], int],
         new_uuid: Callable[[], UUID],
+        rebalances: Rebalances,
     ) -> None:
         self._groups = groups
         self._shard = Shard(groups, settings, topics, own, new_uuid)
         self._removing = Removing(self._shard)
+        Migrating(self._shard, rebalances)
         self._heartbeats = Heartbeats(self._shard, Patterns(self._shard))
+        self.classic_members = ClassicMembers(self._shard, self._heartbeats)
 
     def heartbeat(
         self,

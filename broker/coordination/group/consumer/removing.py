@@ -45,6 +45,10 @@ class Removing:
         """C.8: forget members; the next heartbeat of another one finds a new epoch."""
         gone = {member.member_id for member in members}
         left = [member for member in group.members.values() if member.member_id not in gone]
+        if self._shard.downgraded(draft, group, left):
+            for member in members:
+                self._shard.forget_timers(draft, group.group_id, member.member_id)
+            return
         for member in members:
             for record in tombstones(group.group_id, member.member_id):
                 draft.record(record)

@@ -1,17 +1,18 @@
 """What all rules of consumer groups share: the groups of a shard, settings, topics, and the timers of members."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 from uuid import UUID
 
+from broker.coordination.group.classic import ClassicGroup
 from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.members import Member, MemberState
 from broker.coordination.group.consumer.topics import Topics, metadata_hash
 from broker.coordination.group.draft import Draft, Rule
 from broker.coordination.group.model import Group
-from protocol.errors import KafkaError
+from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch
 
 RETRY_MS = 500
@@ -32,6 +33,10 @@ class Settings(Protocol):
     def list(self, name: str) -> tuple[str, ...]:
         """The values of a list."""
         ...
+
+
+def _never() -> ConsumerGroup:
+    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 def session_timer(group_id: str, member_id: str) -> tuple[str, str, str]:
@@ -58,7 +63,8 @@ def sync_timer(group_id: str, member_id: str) -> tuple[str, str, str]:
 class Shard:
     """What the rules act on. ``own(group_id, name)`` is a numeric setting of a group, held within the broker's bounds.
 
-    ``remove`` is set by the rules that remove members (``removing``), which timers come to.
+    ``remove`` is set by the rules that remove members (``removing``), which timers come to; ``upgraded`` and
+    ``downgraded`` by those that change a group's kind (``migrating``).
     """
 
     groups: dict[str, Group]
@@ -67,6 +73,8 @@ class Shard:
     own: Callable[[str, str], int]
     new_uuid: Callable[[], UUID]
     remove: Callable[[Draft, ConsumerGroup, list[Member]], None] = lambda *_: None
+    upgraded: "Callable[[Draft, ClassicGroup], ConsumerGroup]" = field(default=lambda *_: _never())
+    downgraded: "Callable[[Draft, ConsumerGroup, Sequence[Member]], bool]" = field(default=lambda *_: False)
 
     def find(self, group_id: str) -> ConsumerGroup | None:
         """The consumer group of that id."""
@@ -99,7 +107,7 @@ class Shard:
     def follow(self, draft: Draft, group_id: str, member: Member) -> None:
         """The member's record has changed: it may take only so long to give up what it has to."""
         key = rebalance_timer(group_id, member.member_id)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
             draft.timer(key, member.rebalance_timeout_ms, partial(self._expired, key, member.epoch))
         else:
             draft.cancel(key)
