@@ -1,0 +1,163 @@
+"""Groups that go over between the protocols, at the machine (groups C.10): what is remembered, who is called back."""
+
+import struct
+
+import pytest
+
+from broker.coordination.group.classic import ClassicGroup
+from broker.coordination.group.consumer.embedded import read_assignment, read_subscription, write_assignment
+from broker.coordination.group.consumer.rules import join_timer, session_timer, sync_timer
+from protocol.errors import ErrorCode
+from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
+from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone
+from protocol.messages.leave_group import MemberIdentity
+from tests.coordination.group.consumers import Cluster, Consumer, group
+from tests.coordination.group.context import Client, Context, G, stable
+from tests.coordination.group.subscriptions import subscription
+
+K = ConsumerKind
+FOO = write_assignment({"foo": [0, 1, 2]}, 1)
+
+
+@pytest.fixture
+def context() -> Context:
+    """A shard that knows the topic foo of three partitions."""
+    cluster = Cluster()
+    cluster.create("foo", 3)
+    return Context(topics=cluster)
+
+
+def classic(context: Context, **more: object) -> Client:
+    """A member of a stable classic group, with all of foo."""
+    member = Client(context, [("range", subscription("foo"))], **more)  # type: ignore[arg-type]
+    member.start()
+    context.advance(0)
+    member.joined()
+    assert member.sync({member.member_id: FOO}).code is ErrorCode.NONE
+    return member
+
+
+def test_a_classic_group_goes_over(context: Context) -> None:
+    """Its tombstone, its members and their target as they were, then the newcomer's records."""
+    old = classic(context)
+    before = len(context.log)
+    new = Consumer(context, "new")
+    assert (new.join().member_epoch, new.owned) == (2, {})
+    assert isinstance(context.records[before], GroupMetadataTombstone)
+    found = [(each.kind, each.name) for each in context.records[before + 1 :] if isinstance(each, ConsumerRecord)]
+    assert found == [
+        (K.MEMBER_METADATA, old.member_id),
+        (K.GROUP_METADATA, ""),
+        (K.TARGET_MEMBER, old.member_id),
+        (K.TARGET_METADATA, ""),
+        (K.CURRENT_MEMBER, old.member_id),
+        (K.MEMBER_METADATA, "new"),
+        (K.GROUP_METADATA, ""),
+        (K.TARGET_MEMBER, "new"),
+        (K.TARGET_MEMBER, old.member_id),
+        (K.TARGET_METADATA, ""),
+        (K.CURRENT_MEMBER, "new"),
+    ]
+    assert context.due_in(*session_timer(G, old.member_id)) == 10_000
+    assert context.due_in("member", G, old.member_id) is None
+    assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    for size in range(len(context.log) + 1):
+        assert len(context.reloaded(size).log) == size
+
+
+def test_who_is_parked_is_called_back(context: Context) -> None:
+    """By REBALANCE_IN_PROGRESS; it is a member of the consumer group already."""
+    old = classic(context)
+    late = Client(context, [("range", subscription("foo"))]).start()
+    assert late.parked.parked
+    Consumer(context, "new").join()
+    assert late.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert late.heartbeat() is ErrorCode.ILLEGAL_GENERATION  # it is a member already
+    assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize("policy", ["disabled", "Downgrade"])
+def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> None:
+    """Whatever its letters."""
+    old = classic(context)
+    context.settings.policy = policy
+    said = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **said) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert old.heartbeat() is ErrorCode.NONE
+
+
+def test_an_assignor_of_ones_own_keeps_a_classic_group(context: Context) -> None:
+    """What it has put into the assignment nobody else can follow."""
+    member = Client(context, [("range", subscription("foo"))])
+    stable(member)
+    said = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **said) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_the_last_consumer_turns_the_group_back(context: Context) -> None:
+    """Everything of the consumer group goes, and a classic one is there with its members' targets, before and after."""
+    first = Consumer(context)
+    first.join()
+    context.advance(1_000)
+    late = Client(context, [("range", subscription("foo"))])
+    late.join()
+    epoch, before = group(context).epoch, len(context.log)
+    first.beat(-1)
+    *gone, last = context.records[before:]
+    assert all(isinstance(each, ConsumerRecord) and each.value is None for each in gone)
+    assert isinstance(last, GroupMetadata)
+    assert (last.generation, last.leader, last.protocol) == (epoch, late.member_id, "range")
+    again = context.reloaded().machine.groups[G]
+    assert isinstance(again, ClassicGroup)
+    assert again.state_name == "Stable"
+    context.turn()
+    assert late.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    late.start()
+    assert late.joined().generation_id == epoch + 1
+
+
+def test_without_downgrade_it_stays_a_consumer_group(context: Context) -> None:
+    """Of classic members alone."""
+    first = Consumer(context)
+    first.join()
+    late = Client(context, [("range", subscription("foo"))])
+    late.join()
+    context.settings.policy = "upgrade"
+    first.beat(-1)
+    assert [member.member_id for member in group(context).members.values()] == [late.member_id]
+    assert context.leave(MemberIdentity(late.member_id)).members[0].error_code is ErrorCode.NONE
+    assert group(context).is_empty
+
+
+def test_a_classic_member_that_does_not_come_back(context: Context) -> None:
+    """Neither to sync nor to join: it is removed after its rebalance timeout."""
+    Consumer(context).join()
+    late = Client(context, [("range", subscription("foo"))], session_ms=200_000, rebalance_ms=3_000)
+    late.join()
+    assert context.due_in(*sync_timer(G, late.member_id)) == 3_000
+    assert late.sync().code is ErrorCode.NONE
+    context.advance(1_000)
+    Consumer(context, epoch=2).beat()
+    assert late.heartbeat() is late.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.due_in(*join_timer(G, late.member_id)) == 3_000
+    context.advance(3_000)
+    assert late.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_what_members_say_is_read_whole() -> None:
+    """Every version of a subscription; bytes that are none; what is written is read back."""
+    owned = struct.pack(">ih3sii", 1, 3, b"foo", 1, 2)
+    head = struct.pack(">ih3si", 1, 3, b"foo", -1)
+    for version, rest in ((0, b""), (1, owned), (2, owned + struct.pack(">i", 7)),
+                          (3, owned + struct.pack(">ih1s", 7, 1, b"r"))):  # fmt: skip
+        found = read_subscription(struct.pack(">h", version) + head + rest)
+        assert found is not None
+        assert (found.version, found.topics) == (version, ("foo",))
+        assert found.owned == ({"foo": (2,)} if version else {})
+        assert found.rack_id == ("r" if version == 3 else None)
+    assert read_subscription(b"meta") is None
+    assert read_subscription(struct.pack(">hi", 0, 2**30)) is None
+    assert read_assignment(b"a0") is None
+    assert read_assignment(b"") == ({}, False)
+    assert read_assignment(FOO) == ({"foo": (0, 1, 2)}, False)
+    assert read_assignment(FOO[:-4] + struct.pack(">i1s", 1, b"x")) == ({"foo": (0, 1, 2)}, True)
