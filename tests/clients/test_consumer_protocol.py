@@ -185,10 +185,10 @@ def java(cluster: Target) -> Callable[..., list[dict[str, Any]]]:
 
 
 def test_java_plays_every_step(java: Callable[..., list[dict[str, Any]]]) -> None:
-    """A second member, a static one, a regular expression."""
+    """A second member, a static one, one of the classic protocol, a regular expression."""
     lines = java(f"java-{uuid.uuid4().hex[:8]}")
     assert [line for line in lines if not line["ok"]] == []
-    assert len(lines) == 8
+    assert len(lines) == 9
 
 
 @pytest.mark.nightly

@@ -36,7 +36,7 @@ public final class ConsumerProtocol {
 
     private final String bootstrap;
     private final String topic;
-    private final String group;
+    private String group;
     private final List<Consumer<byte[], byte[]>> members = new ArrayList<>();
     private int read = 0;
 
@@ -54,6 +54,7 @@ public final class ConsumerProtocol {
         step("rebalance", played::rebalance);
         step("describe", played::describe);
         step("static", played::aStaticMember);
+        step("classic", played::aClassicMember);
         step("leave", played::leave);
         step("regex", played::regex);
         System.exit(0);
@@ -182,7 +183,8 @@ public final class ConsumerProtocol {
 
     private String regex() throws Exception {
         members.remove(0).close();
-        Consumer<byte[], byte[]> found = member("consumer", "group.id", group);
+        group = topic + "-another";
+        Consumer<byte[], byte[]> found = member("consumer");
         found.subscribe(new SubscriptionPattern(topic.substring(0, topic.length() - 1) + ".*"));
         until(() -> shared(PARTITIONS), () -> "all by a regular expression");
         found.close();
