@@ -107,6 +107,6 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e12:  # nor NaN
         raise _Invalid
     return round(value * 1000)

@@ -1,0 +1,53 @@
+"""Whatever a stranger sends, a mechanism answers it or refuses it."""
+
+import base64
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.sasl.exchange import Exchange, Refused
+from broker.sasl.oauthbearer import OAuthBearerExchange
+from broker.sasl.plain import PlainExchange
+from broker.sasl.scram import ScramExchange, credential, salted
+from tests.broker.sasl.test_oauthbearer import GOOD, NOW_MS, message
+
+SALT = b"salt"
+STORED = credential("user", 1, SALT, salted(1, "pencil", SALT, 4096), 4096)
+MAKERS: tuple[Callable[[], Exchange], ...] = (
+    lambda: PlainExchange({"user": "pencil"}),
+    lambda: ScramExchange(1, lambda _: STORED, lambda: "nonce"),
+    lambda: OAuthBearerExchange({}, NOW_MS),
+)
+PIECES = st.sampled_from([
+    b"n,", b"n=user,", b"user", b"r=x", b"a=user", b"c=biws,", b"r=xnonce", b",p=", b"dGVzdA==", b",", b"=2C", b"=",
+    b",tokenauth=true", b"\x01auth=Bearer ", b"eyJ9.", b"\x01\x01", b"\0", b"\xff", message(GOOD),
+])  # fmt: skip
+TOKENS = st.one_of(st.binary(max_size=200), st.lists(PIECES, max_size=8).map(b"".join))
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@given(tokens=st.lists(TOKENS, min_size=1, max_size=3))
+def test_any_bytes_are_answered_or_refused(make: Callable[[], Exchange], tokens: list[bytes]) -> None:
+    """Nothing else comes of them, and nobody gets in who does not know the password."""
+    made = make()
+    try:
+        for token in tokens:
+            assert isinstance(made.step(token), bytes)
+            if made.identity is not None:
+                break
+    except Refused:
+        pass
+    known = made.identity is not None and not isinstance(made, OAuthBearerExchange)
+    assert not (known and not any(b"pencil" in token for token in tokens))
+
+
+@pytest.mark.parametrize("exp", ["NaN", "Infinity", "-Infinity", "1e400", "9" * 5000, "[]", "null", '"1"'])
+def test_times_that_are_none(exp: str) -> None:
+    """JSON as Python reads it knows more numbers than there are."""
+    claims = f'{{"sub": "alice", "exp": {exp}}}'
+    made = OAuthBearerExchange({}, NOW_MS)
+    said = message(GOOD).split(b".")
+    said[1] = base64.urlsafe_b64encode(claims.encode()).rstrip(b"=")
+    assert made.step(b".".join(said)) == b'{"status":"invalid_token"}'
