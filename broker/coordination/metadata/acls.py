@@ -82,7 +82,7 @@ def create(
 
     Raises:
         KafkaError: UNKNOWN_SERVER_ERROR for all of them, where one holds what only a filter may (Quirk: Kafka's
-            controller cannot read such a request); INVALID_REQUEST where there are too many.
+            controller cannot read such a request).
     """
     wanted = [replace(acl, id=ZERO_UUID) for acl in wanted]
     if any(map(_is_filter, wanted)):

@@ -302,7 +302,7 @@ class MetadataMachine:
     # --- ACLs ----------------------------------------------------------------------------------------------------
 
     def create_acls(self, wanted: Iterable[acls.Acl], token: Hashable = None) -> Outcome:
-        """The reply is a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR, POLICY_VIOLATION."""
+        """The reply is a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR."""
         answers, records = acls.create(self.image, self._controller.new_uuid, wanted)
         return self._done(records, token, answers)
 
