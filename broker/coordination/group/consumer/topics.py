@@ -7,7 +7,7 @@ from uuid import UUID
 
 import xxhash
 
-from broker.coordination.group.java_hash import utf16
+from broker.coordination.group.java_hash import utf16, utf16_length
 
 _MAGIC = b"\x00"
 _LONG, _INT = struct.Struct("<q"), struct.Struct("<i")
@@ -89,7 +89,7 @@ def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     known = {name: topic for name in names if (topic := topics.named(name)) is not None}
     if not known:
         return 0
-    merged = b"".join(_text(name) + _LONG.pack(_topic_hash(known[name])) for name in sorted(known, key=utf16))
+    merged = b"".join(_LONG.pack(_topic_hash(known[name])) for name in sorted(known, key=utf16))
     return _signed(xxhash.xxh3_64_intdigest(merged))
 
 
@@ -98,7 +98,9 @@ def _topic_hash(topic: Topic) -> int:
     parts = [_MAGIC, _LONG.pack(most), _LONG.pack(least), _text(topic.name), _INT.pack(topic.partition_count)]
     for index, racks in enumerate(topic.racks):
         found = sorted(racks, key=utf16)
-        parts += [_INT.pack(index), _INT.pack(len(found)), *(_text(rack) for rack in found)]
+        parts.append(_INT.pack(index))
+        for rack in found:
+            parts += [_INT.pack(utf16_length(rack)), _text(rack)]
     return _signed(xxhash.xxh3_64_intdigest(b"".join(parts)))
 
 
