@@ -23,7 +23,7 @@ class GroupTopic:
         """Of each partition, the racks of its replicas."""
         racks = {broker.id: broker.rack for broker in self._image.brokers.values()}
         for partition in self._topic.partitions.values():
-            yield {rack for replica in partition.replicas if (rack := racks.get(replica)) is not None}
+            yield [rack for replica in partition.replicas if (rack := racks.get(replica)) is not None]
 
 
 class GroupTopics:

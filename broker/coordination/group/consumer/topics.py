@@ -28,7 +28,7 @@ class Topic(Protocol):
 
     @property
     def racks(self) -> Iterable[Iterable[str]]:
-        """Of each partition, in order, the racks of its replicas."""
+        """Of each partition, in order, the racks of its replicas, each as often as it comes."""
         ...
 
     @property
