@@ -202,6 +202,7 @@ def test_java_plays_every_step(java: Callable[..., list[dict[str, Any]]]) -> Non
 )
 def test_the_tool_describes_such_a_group(members: Members, words: Sequence[str], told: Sequence[str]) -> None:
     """State, members with their epochs, and lag."""
+    targets.prepare_kafka()
     one = members.join()
     members.until(lambda: len(members.read) == RECORDS, "all records")
     one.commit(asynchronous=False)

@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import KafkaError
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from storage.memory_files import MemoryFiles
+from tests.conftest import BrokerWith
+from tests.scenarios import sasl
+from tests.scenarios.limits import limit
 from tests.scenarios.transactions.stage import running
 from tests.storage.logs import records_batch
 
@@ -22,6 +28,8 @@ CHECKPOINT_MS = 5_000
 
 _GROUPS, _TRANSACTIONS = "coordination/group", "coordination/transaction"
 TIMERS = {
+    "authentication/guard.py let_out": "control/test_timers.py::test_who_is_refused_waits_for_it",
+    "connections.py Connections.join": "control/test_timers.py::test_one_connection_too_many_is_closed_in_time",
     "connections.py Silence._arm": "broker/test_server.py::test_idle_connections_are_closed_by_the_clock",
     f"{_GROUPS}/consumer/rules.py Shard.arm_expiry": "scenarios/groups/test_consumers.py::test_KIP848_18_silence",
     f"{_GROUPS}/consumer/rules.py Shard.follow": (
@@ -39,6 +47,7 @@ TIMERS = {
     f"{_GROUPS}/rebalance.py Rebalances.complete": (
         "scenarios/groups/test_classic.py::test_CLS_23_CLS_24_who_does_not_sync_is_out"
     ),
+    "context.py Connection.sit_out": "broker/test_server.py::test_an_answer_may_be_followed_by_a_pause",
     "coordination/runtime.py Runtime._effects": (
         "control/test_transactions.py::test_a_timeout_of_fifteen_minutes_comes_now"
     ),
@@ -72,7 +81,9 @@ TIMERS = {
         "control/test_log.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
     ),
     "refusals.py Refusals.tell": "broker/test_refusals.py::test_a_flood_is_summed_up",
-    "server.py ClientConnection._answer": "broker/test_server.py::test_an_answer_may_be_followed_by_a_pause",
+    "server.py BrokerServer.wait_for_resumption": (
+        "scenarios/transactions/test_verification.py::test_a_coordinator_that_hangs_for_too_long"
+    ),
     "server.py ClientConnection._send": "control/test_faults.py::test_the_clock_may_stand_still_under_a_drip",
     "upkeep.py Upkeep._clean_on": "broker/test_upkeep.py::test_the_cleaner_lets_others_run_in_between",
     "upkeep.py Upkeep._every": "control/test_clock.py::test_a_week_of_retention_passes_now",
@@ -118,6 +129,35 @@ def test_the_proof_is_there_and_pushes_the_clock(proof: str) -> None:
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     assert wanted in functions
     assert pushes(functions[wanted], functions, set())
+
+
+def test_who_is_refused_waits_for_it(broker_with: BrokerWith) -> None:
+    """connection.failed.authentication.delay.ms: 100 of the cluster's clock."""
+    guarded = sasl.guarded(broker_with)
+    wire = guarded.stranger()
+    sasl.handshake(wire, "PLAIN")
+    guarded.server.freeze()
+    wire.send(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(b"\0alice\0wrong"))
+    guarded.server.advance(99)
+    assert not wire.has_answer()
+    guarded.server.advance(1)
+    assert wire.answer().error_code is ErrorCode.SASL_AUTHENTICATION_FAILED
+    wire.check_closed()
+
+
+def test_one_connection_too_many_is_closed_in_time(broker_with: BrokerWith) -> None:
+    """A quota of connections (KIP-612): one above it is not served, and closed when its wait is over."""
+    server = broker_with(settings={"quota.window.num": 11})
+    admin = server.wire()
+    server.freeze()
+    limit(admin, {"ip": "127.0.0.1"}, connection_creation_rate=1)
+    wires = [server.wire() for _ in range(40)]
+    wires[-1].send(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    server.advance(0)
+    assert not wires[-1].has_answer()
+    server.advance(60_000)
+    wires[-1].check_closed()
+    assert server.wire().call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).api_keys
 
 
 def pushes(node: ast.AST, functions: dict[str, Any], seen: set[str]) -> bool:

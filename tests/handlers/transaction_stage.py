@@ -117,6 +117,7 @@ class FakeNode:
 
     def __init__(self, stage: "Stage", broker_id: int) -> None:
         self.stage, self.id, self.up = stage, broker_id, True
+        self.server: Any = None  # no listeners, so that it never hangs
         self.settings = BrokerSettings(broker_id, stage.settings)
         self.transaction_shards: dict[int, Runtime[TransactionMachine]] = {}
         self.group_shards: dict[int, Any] = {}

@@ -139,6 +139,24 @@ async def test_VER_11_a_marker_overtakes_the_append(c: Client, overtaken: bool) 
     assert code(await late) == (48 if overtaken else 0)
 
 
+@on_cluster(brokers=2, settings={"broker.session.timeout.ms": 60_000, "request.timeout.ms": 2_000})
+async def test_a_coordinator_that_hangs_for_too_long(c: Client) -> None:
+    """19: the leader waits for its answer as for any broker's."""
+    name = await c.apart(coordinator=2, leader=1)
+    producer = await c.new(name)
+    await c.add(producer, {FOO: [0]}, name)
+    other = Client(c.stage)
+    await other.sent()
+    c.stage.pause(2)
+    late = asyncio.create_task(other.produce(FOO, producer=producer, sequence=0, name=name, v=11))
+    await c.stage.pass_time(1_000)
+    await c.read()
+    assert not late.done()
+    await c.stage.pass_time(3_000)
+    assert code(await late) == 19
+    await c.stage.resume(2)
+
+
 @on_cluster(settings={"transaction.partition.verification.enable": "false"})
 async def test_VER_12_verification_switched_off(c: Client) -> None:
     """An older client writes where it likes."""
