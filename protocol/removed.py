@@ -90,6 +90,10 @@ _STEPS: Final[Mapping[ApiKey, Mapping[int, tuple[Step, Step]]]] = {
         0: (_SAME, _lacks("EpochEndOffset.leader_epoch")),
     },
     ApiKey.WRITE_TXN_MARKERS: {0: (_SAME, _SAME)},
+    ApiKey.CREATE_DELEGATION_TOKEN: {0: (_SAME, _SAME)},
+    ApiKey.RENEW_DELEGATION_TOKEN: {0: (_SAME, _SAME)},
+    ApiKey.EXPIRE_DELEGATION_TOKEN: {0: (_SAME, _SAME)},
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: {0: (_SAME, _SAME)},
     ApiKey.DESCRIBE_ACLS: {
         0: (_lacks("DescribeAclsRequest.pattern_type_filter"), _lacks("DescribeAclsResource.pattern_type"))
     },

@@ -61,4 +61,4 @@ def refuse(
     return CreateDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, refuse)
+API = Api(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0)

@@ -61,4 +61,4 @@ def refuse(
     return DescribeDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, refuse)
+API = Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0)

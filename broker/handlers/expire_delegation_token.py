@@ -33,4 +33,4 @@ def refuse(
     return ExpireDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, refuse)
+API = Api(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0)

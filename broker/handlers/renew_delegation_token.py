@@ -30,4 +30,4 @@ def refuse(
     return RenewDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, refuse)
+API = Api(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0)

@@ -161,7 +161,7 @@ MUTANTS = [
     # --- the window between prepare and complete
     Mutant(
         "a new transaction may begin before the markers are written",
-        TransactionMachine._check_not_completing,
+        TransactionMachine.add_partitions,
         "name in self.completions",
         "False",
         test_add.test_ADD_09_10_before_the_markers_are_written,

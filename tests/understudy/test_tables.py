@@ -21,10 +21,10 @@ def run(*words: str) -> SimpleNamespace:
     ("words", "sentence"),
     [
         (["audit"], "name a data directory"),
-        (["audit", "nowhere"], "there is no directory nowhere"),
+        (["audit", "nowhere"], "there is no directory /"),
         (["audit", "--show", "nonsense"], "there is no check 'nonsense'"),
         (["audit", "x", "--fromat", "json"], "no such option: --fromat (did you mean --format?)"),
-        (["report", "nowhere"], "there is no directory nowhere"),
+        (["report", "nowhere"], "there is no directory /"),
         (["report", "tests", "--only", "hot-kyes"], "there is no report 'hot-kyes' (did you mean hot-keys?)"),
         (["export", "nowhere", "out", "--offsets", "5"], "--offsets 5 is not FROM:TO"),
         (["load", "nowhere", "--to", "x", "--codec", "rar"], "holds no _manifest.json"),
