@@ -11,7 +11,7 @@ from tests.differential.clients import ALL, OUTCOMES_ONLY
 from tests.storage.kafka_tools import need_kafka
 
 SLICE = [driver for driver in ALL if driver.name == "aiokafka"]
-FEWEST_CALLS = 50
+FEWEST_CALLS = 30
 
 
 @pytest.fixture(scope="module")
