@@ -49,7 +49,7 @@ class BrokerServer:
         self.connections = Connections[ClientConnection](settings, clock, most)
         self.refusals = Refusals(clock)
         self.paused, self._count = False, 0
-        self._waiting: list[Waiter] = []  # other brokers, whom a paused one leaves without an answer
+        self._waiting: set[Waiter] = set()  # other brokers, whom a paused one leaves without an answer
         self.scratch = bytearray(SCRATCH_BYTES)  # of all connections: a transport fills and reports it in one step
         self._servers: list[asyncio.Server] = []
         self._guarded: set[str] = set()
@@ -121,13 +121,13 @@ class BrokerServer:
     async def wait_for_resumption(self, deadline_ms: int) -> None:
         """As another broker that has asked a paused one: until it reads again, is gone, or time is up."""
         waiter = Waiter()
-        self._waiting.append(waiter)
+        self._waiting.add(waiter)
         await waiter.wait(self.clock, deadline_ms)
+        self._waiting.discard(waiter)
 
     def _let_go(self) -> None:
         for waiter in self._waiting:
             waiter.wake()
-        self._waiting.clear()
 
     def resume(self) -> None:
         """Read again."""

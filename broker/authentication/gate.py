@@ -57,10 +57,6 @@ class Gate:
         """Whether it is known who is there, or was once: the frames' limit is the usual one from then on."""
         return self.principal is not None
 
-    @property
-    def _again(self) -> bool:
-        return self.principal is not None
-
     # --- what may come -----------------------------------------------------------------------------------------------
 
     def admit(self, key: int) -> KafkaError | None:
@@ -108,7 +104,7 @@ class Gate:
             KafkaError: ILLEGAL_SASL_STATE where nobody has to say who it is (again).
         """
         now_ms = self._credentials.now_ms()
-        if self._again:
+        if self.ready:
             recent = self._again_since_ms is not None and now_ms - self._again_since_ms < LEAST_BETWEEN_MS
             if self._expires_at_ms is None or recent:
                 raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE)
@@ -117,7 +113,7 @@ class Gate:
         if mechanism not in names:
             self.state = State.OVER
             return names
-        if self._again:
+        if self.ready:
             self._other_mechanism = mechanism != self._mechanism
         self._mechanism = mechanism
         self._exchange = mechanisms.begin(mechanism, self._settings, self._listener, self._credentials)
@@ -146,7 +142,7 @@ class Gate:
         return Passed(answer, self._lifetime(exchange.identity.expires_at_ms))
 
     def _generic(self) -> str:
-        what = "re-authentication" if self._again else "authentication"
+        what = "re-authentication" if self.ready else "authentication"
         return f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self._mechanism}"
 
     def _complete(self, principal: str) -> None:

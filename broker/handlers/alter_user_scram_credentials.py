@@ -6,7 +6,7 @@ Version 0. Not done: nothing.
 from broker.chain import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata import scram
-from broker.sasl.scram import credential
+from broker.sasl.scram import MECHANISMS, credential
 from broker.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -32,7 +32,7 @@ async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext)
 
 def _stored(wanted: ScramCredentialUpsertion) -> UserScramCredentialRecord:
     """What is kept of a password; of a mechanism that nobody knows nothing is."""
-    if wanted.mechanism not in scram.MECHANISMS:
+    if wanted.mechanism not in MECHANISMS.values():
         return UserScramCredentialRecord(wanted.name, wanted.mechanism)
     salt, password = bytes(wanted.salt), bytes(wanted.salted_password)
     return credential(wanted.name, wanted.mechanism, salt, password, wanted.iterations)

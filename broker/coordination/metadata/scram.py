@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.coordination.metadata.image import ClusterImage
+from broker.sasl.scram import LEAST_ITERATIONS, MECHANISMS
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
-LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16_384
-MECHANISMS = (1, 2)
+MOST_ITERATIONS = 16_384
 Answers = dict[str, KafkaError | None]
 """By user, in the order in which they were named first."""
 
@@ -51,7 +51,7 @@ def _note(name: str, record: Any, problem: KafkaError | None, answers: Answers, 
 def _of_name(name: str, mechanism: int) -> KafkaError | None:
     if not name:
         return KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    if mechanism not in MECHANISMS:
+    if mechanism not in MECHANISMS.values():
         return KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     return None
 

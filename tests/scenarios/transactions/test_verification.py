@@ -119,10 +119,8 @@ async def test_VER_10_a_newer_transaction_begins_with_0(c: Client) -> None:
     assert await c.sent(producer=producer, sequence=0, name="tx") == 0
 
 
-@pytest.mark.parametrize("overtaken", [True, False])
-@on_cluster(**APART)
-async def test_VER_11_a_marker_overtakes_the_append(c: Client, overtaken: bool) -> None:
-    """The leader's question to a coordinator that hangs is answered well; a marker has made its answer worthless."""
+async def unanswered(c: Client) -> tuple[tuple[int, int], asyncio.Task[PartitionProduceResponse]]:
+    """A producer, and its batch at a leader whose question to the coordinator is not answered: broker 2 hangs."""
     name = await c.apart(coordinator=2, leader=1)
     producer = await c.new(name)
     await c.add(producer, {FOO: [0]}, name)
@@ -132,6 +130,14 @@ async def test_VER_11_a_marker_overtakes_the_append(c: Client, overtaken: bool) 
     late = asyncio.create_task(other.produce(FOO, producer=producer, sequence=0, name=name, v=11))
     await c.stage.pass_time(1_000)
     await c.read()  # what is asked later is answered later: the leader has the other's request by now
+    return producer, late
+
+
+@pytest.mark.parametrize("overtaken", [True, False])
+@on_cluster(**APART)
+async def test_VER_11_a_marker_overtakes_the_append(c: Client, overtaken: bool) -> None:
+    """The leader's question to a coordinator that hangs is answered well; a marker has made its answer worthless."""
+    producer, late = await unanswered(c)
     if overtaken:
         assert await c.mark(producer, commit=False, broker=1) == 0
     assert not late.done()
@@ -142,15 +148,7 @@ async def test_VER_11_a_marker_overtakes_the_append(c: Client, overtaken: bool) 
 @on_cluster(brokers=2, settings={"broker.session.timeout.ms": 60_000, "request.timeout.ms": 2_000})
 async def test_a_coordinator_that_hangs_for_too_long(c: Client) -> None:
     """19: the leader waits for its answer as for any broker's."""
-    name = await c.apart(coordinator=2, leader=1)
-    producer = await c.new(name)
-    await c.add(producer, {FOO: [0]}, name)
-    other = Client(c.stage)
-    await other.sent()
-    c.stage.pause(2)
-    late = asyncio.create_task(other.produce(FOO, producer=producer, sequence=0, name=name, v=11))
-    await c.stage.pass_time(1_000)
-    await c.read()
+    _, late = await unanswered(c)
     assert not late.done()
     await c.stage.pass_time(3_000)
     assert code(await late) == 19
