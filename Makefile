@@ -5,15 +5,16 @@ BIN := $(VENV)/bin
 SERVER := $(VENV)/.server
 DEV := $(VENV)/.dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-ROOMS := broker comparison pipeline protocol storage understudy
 PORT ?= 9092
 CONTROL_PORT ?= 9099
+# Whole folders of tests that start Spark, a server or another client.
+SLOW := tests/pipeline tests/clients tests/differential tests/swap tests/chaos examples
 
 # Where the environment forbids bytecode, every start would compile the rooms anew: half of the time to the first answer.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test check interop nightly bench clean
+.PHONY: help environment oracle serve test quick check interop nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -41,11 +42,15 @@ oracle: $(DEV) ## a real Apache Kafka 4.3.1 on 127.0.0.1:9094, to be asked by ha
 environment: $(DEV) ## what all of the following need, set up once
 
 test: $(DEV) ## everything that Python alone can prove
-	$(BIN)/python -m pytest -m "not interop and not nightly" $(PYTEST)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not interop and not nightly" $(PYTEST)
+
+quick: $(DEV) ## the tests without Spark and without processes, before each commit
+	$(BIN)/python -m pytest -q -n auto -m "not interop and not nightly and not processes" $(addprefix --ignore=,$(SLOW)) $(PYTEST)
 
 check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check .
-	$(BIN)/mypy $(ROOMS) tests tools examples benchmarks conftest.py
+	$(BIN)/mypy .
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/python tools/generate_client.py --check
 	$(BIN)/python -m pytest -q tests/test_house.py

@@ -1,1 +1,1 @@
-"""The benchmarks: Understudy beside its peers, in one run, on one machine."""
+"""Benchmarks of Understudy and its peers, in one run, on one machine."""

@@ -1,9 +1,9 @@
-"""The benchmarks, side by side with the peers.
+"""Runs the benchmarks, side by side with the peers.
 
     python -m benchmarks [--quick] [--rows produce_1k,first_join] [--targets understudy,kafka] [--json FILE] [--write]
 
-A full run takes at most 15 minutes, a quick one 5. Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is
-built by Go. A full run writes its tables and pictures into docs; any other prints them, unless it is told to --write.
+A full run takes at most 15 minutes, a quick one 5. Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is built
+by Go. A full run writes its tables and plots into docs; other runs only print them, unless --write is given.
 """
 
 import argparse
@@ -24,29 +24,37 @@ _QUIET_LOAD = 1.5
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--quick", action="store_true", help="two rounds, an eighth of the records: at most 5 minutes")
-    made.add_argument("--full", action="store_true", help="all there is, at most 15 minutes; as without --quick")
-    made.add_argument("--minutes", type=float, help="begin no further round when so many are over")
-    made.add_argument("--rows", default="", help="only these, by name, with commas between")
-    made.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
-    made.add_argument("--rounds", type=int, help="how often each target has its turn")
-    made.add_argument("--part", type=float, help="how much of each row's records, 0.01 to 1")
-    made.add_argument("--largest", type=int, default=10_000_000, help="records in the largest log of the slopes")
-    made.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures there")
-    made.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md in any case")
-    made.add_argument("--list", action="store_true", help="name the rows")
-    return made
+    """Build the argument parser."""
+    command_line = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
+    command_line.add_argument(
+        "--quick", action="store_true", help="two rounds, an eighth of the records: at most 5 minutes"
+    )
+    command_line.add_argument(
+        "--full", action="store_true", help="all there is, at most 15 minutes; as without --quick"
+    )
+    command_line.add_argument("--minutes", type=float, help="begin no further round when so many are over")
+    command_line.add_argument("--rows", default="", help="only these, by name, with commas between")
+    command_line.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
+    command_line.add_argument("--rounds", type=int, help="how often each target has its turn")
+    command_line.add_argument("--part", type=float, help="how much of each row's records, 0.01 to 1")
+    command_line.add_argument(
+        "--largest", type=int, default=10_000_000, help="records in the largest log of the slopes"
+    )
+    command_line.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures there")
+    command_line.add_argument(
+        "--write", action="store_true", help="write the tables into docs/benchmarks.md in any case"
+    )
+    command_line.add_argument("--list", action="store_true", help="name the rows")
+    return command_line
 
 
 def chosen(rows: tuple[Row, ...], names: str) -> tuple[Row, ...]:
-    """The rows of these names, in their own order; exits with a sentence if one does not exist."""
-    wished = [name for name in names.split(",") if name]
+    """Return the rows of these names, in table order; exits with a message if one does not exist."""
+    wanted = [name for name in names.split(",") if name]
     known = {row.name for row in rows}
-    if unknown := [name for name in wished if name not in known]:
+    if unknown := [name for name in wanted if name not in known]:
         sys.exit(f"no row is called {unknown[0]}; there are {', '.join(sorted(known))}")
-    return tuple(row for row in rows if not wished or row.name in wished)
+    return tuple(row for row in rows if not wanted or row.name in wanted)
 
 
 def _pictures(results: Results, rows: tuple[Row, ...]) -> list[str]:
@@ -56,7 +64,7 @@ def _pictures(results: Results, rows: tuple[Row, ...]) -> list[str]:
 
 
 def main() -> None:
-    """Run, print, write."""
+    """Run the benchmarks, and print and write the results."""
     options = parser().parse_args()
     everything: tuple[Row, ...] = (
         *bulk.ROWS,
@@ -88,12 +96,12 @@ def main() -> None:
     machine["used by others meanwhile"] = f"{statistics.median(results.others or [0]):.2f} of the processors (median)"
     write = options.write or (rows == everything and scale == Scale() and len(targets) == len(ALL))
     pictures = _pictures(results, rows) if write else []
-    made = report.markdown(results, rows, machine, targets, pictures)
+    tables = report.markdown(results, rows, machine, targets, pictures)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(report.as_json(results, rows, machine), indent=1) + "\n")
     if write:
-        report.write_page(PAGE, made)
-    print(made)
+        report.write_page(PAGE, tables)
+    print(tables)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def _produce(
     count: int,
     settings: Mapping[str, object],
 ) -> Values:
-    """Produce, then prove it: as many acknowledged, as many in the log, as many read back (in the first round each)."""
+    """Produce, then check the counts of acknowledged, stored and read records (each record in the first round)."""
     count = scale.of(count, 10_000)
     server.create_topic(topic)
     with Producer(server.bootstrap, topic, _lines(size), linger_ms=_LINGER_MS, **settings) as producer:
@@ -73,7 +73,7 @@ def _fill(server: Server, topic: str, scale: Scale, *, size: int, count: int) ->
 
 
 def _consume(server: Server, topic: str, scale: Scale, _first: bool, *, name: str, count: int) -> Values:
-    """Read it all, once more, from the first record to the last; the clock starts with the first that comes."""
+    """Read all records again; the time is measured from the first one received."""
     count = scale.of(count, 10_000)
     with Consumer(server.bootstrap, topic) as consumer:
         cpu_s = server.cpu_s()
@@ -99,7 +99,7 @@ def _consuming(title: str, goal: float, *, name: str, size: int, count: int) -> 
         functools.partial(_consume, name=name, count=count),
         prepare=functools.partial(_fill, size=size, count=count),
         kept=True,
-        targets=WITHOUT_MOCK,  # which forgets all but the last megabytes
+        targets=WITHOUT_MOCK,  # which only keeps the last megabytes
     )
 
 

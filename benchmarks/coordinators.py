@@ -1,4 +1,4 @@
-"""Rows of the coordinators: transactions, groups and what a client waits for before its first record."""
+"""Rows of the coordinators: transactions, groups, and the delay until a client's first record."""
 
 import itertools
 import statistics
@@ -12,21 +12,20 @@ from benchmarks.targets import Server
 
 _PATIENCE_S = 20.0
 _numbers = itertools.count()
-# librdkafka waits by itself: half of reconnect.backoff.ms before it opens its second connection (11 ms here, it takes
-# no less, instead of 50), and 100 ms before it asks for the first offset of a group that has none. So it does whatever
-# broker it talks to.
+# librdkafka itself waits: half of reconnect.backoff.ms before it opens its second connection (11 ms here, its minimum,
+# instead of 50), and 100 ms before it requests the first offset of a group that has none. It does so with every broker.
 _BRISK = {"reconnect.backoff.ms": 1}
-# Of one round, the median counts: now and then librdkafka's threads miss each other and it waits for a timer of 500 ms.
+# The median of a round counts: sometimes librdkafka's threads miss a signal and wait for a timer of 500 ms.
 _TRIES = 5
 
 
 def _new(what: str) -> str:
-    """A name that nobody had before."""
+    """Return a new unique name."""
     return f"bench-{what}-{next(_numbers)}"
 
 
 def _transactional(server: Server, **settings: object) -> Producer:
-    """A producer with a transactional id that nobody had before."""
+    """Create a producer with a new transactional id."""
     return Producer(
         {
             "bootstrap.servers": server.bootstrap,
@@ -39,7 +38,7 @@ def _transactional(server: Server, **settings: object) -> Producer:
 
 
 def _committed(server: Server, topic: str) -> int:
-    """How many records a reader of committed records gets."""
+    """Count the records that a read_committed consumer gets."""
     consumer = Consumer(
         {
             "bootstrap.servers": server.bootstrap,
@@ -67,7 +66,7 @@ def _committed(server: Server, topic: str) -> int:
 
 
 def _transactions(server: Server, topic: str, scale: Scale, _first: bool) -> Values:
-    """Begin, one record, commit, over and over, for some seconds."""
+    """Repeat for some seconds: begin, produce one record, commit."""
     server.create_topic(topic)
     producer = _transactional(server)
     producer.init_transactions(_PATIENCE_S)
@@ -78,14 +77,14 @@ def _transactions(server: Server, topic: str, scale: Scale, _first: bool) -> Val
         producer.produce(topic, b"one record")
         producer.commit_transaction(_PATIENCE_S)
         committed += 1
-    if server.stores and (found := _committed(server, topic)) != committed:
-        raise AssertionError(f"{committed} transactions, {found} records")
+    if server.stores and (count := _committed(server, topic)) != committed:
+        raise AssertionError(f"{committed} transactions, {count} records")
     server.delete_topic(topic)
     return {"transactions": committed / seconds}
 
 
 def _first_init(server: Server, _topic: str, _scale: Scale, _first: bool) -> Values:
-    """`init_transactions` of a new producer with a new id: connection, coordinator, producer id."""
+    """Time `init_transactions` of a new producer with a new id: connection, coordinator, producer id."""
 
     def once(**settings: object) -> float:
         producer = _transactional(server, **settings)
@@ -120,7 +119,7 @@ def _member(server: Server, group: str, **settings: object) -> Consumer:
 
 
 def _commit(server: Server, topic: str, group: str) -> None:
-    """Offset 0, so that a member need not ask where to begin."""
+    """Commit offset 0, so that a member need not look up where to begin."""
     consumer = _member(server, group)
     try:
         consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
@@ -129,7 +128,7 @@ def _commit(server: Server, topic: str, group: str) -> None:
 
 
 def _join(server: Server, topic: str, group: str, **settings: object) -> float:
-    """Milliseconds from a consumer's construction until it has the first record."""
+    """Return the milliseconds from a consumer's construction to its first record."""
     begun = time.perf_counter()
     consumer = _member(server, group, **settings)
     try:
@@ -144,7 +143,7 @@ def _join(server: Server, topic: str, group: str, **settings: object) -> float:
 
 
 def _first_join(server: Server, topic: str, _scale: Scale, _first: bool) -> Values:
-    """A new consumer in a new group; and once more without what the client waits for by itself."""
+    """Time a new consumer in a new group, with and without the client's own waits."""
     plain, brisk = [], []
     for _ in range(_TRIES):
         plain.append(_join(server, topic, _new("group")))

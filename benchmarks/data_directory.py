@@ -1,9 +1,9 @@
-"""What a data directory costs the server: its start after a clean stop and after a kill, its memory while it grows.
+"""Measures a data directory's cost: start after a clean stop and after a kill, and memory while it grows.
 
     python benchmarks/data_directory.py [--records 1000000] [--gigabytes 5] [--folder DIR]
 
-Times are from the process's start to its ready file, so they hold the interpreter's own start as well, which the start
-on an empty directory tells. Memory is the process's resident set, asked ten times a second.
+Times are from the process's start to its ready file, so they include the interpreter's own start, which the start on an
+empty directory shows. Memory is the process's resident set, sampled ten times a second.
 """
 
 import argparse
@@ -20,28 +20,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from understudy.launcher import ServerProcess, words
+from understudy.launcher import ServerProcess, command_line
 
 VALUE = os.urandom(500).hex().encode()  # 1000 bytes
 
 
 def start(data: Path, topic: str = "") -> tuple[ServerProcess, float]:
-    """A server on a directory, and the seconds until it was ready."""
+    """Start a server on a directory; return it and the seconds until it was ready."""
     begun = time.perf_counter()
     topics = [topic] if topic else []
-    server = ServerProcess(words(port=0, control_port="off", data_dir=data, topics=topics))
+    server = ServerProcess(command_line(port=0, control_port="off", data_dir=data, topics=topics))
     return server, time.perf_counter() - begun
 
 
 def kill(server: ServerProcess) -> None:
-    """As SIGKILL does."""
+    """End a server with SIGKILL."""
     server.process.kill()
     server.process.wait()
     server.stop()
 
 
 def produce(bootstrap: str, topic: str, records: int, per_batch: int = 1000) -> float:
-    """That many records of 1 kB with acks=all from an idempotent producer; megabytes a second."""
+    """Produce records of 1 kB with acks=all and idempotence; return megabytes per second."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -74,7 +74,7 @@ def end_of(bootstrap: str, topic: str) -> int:
 
 
 class Memory(threading.Thread):
-    """Watches a process's resident set until it is told to stop."""
+    """Samples a process's resident set until `end` is called."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -83,25 +83,25 @@ class Memory(threading.Thread):
         self.start()
 
     def _now(self) -> float:
-        """Resident MiB."""
+        """Return the resident MiB."""
         line = next(line for line in self._status.read_text().splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) / 1024
 
     def run(self) -> None:
-        """Ask again and again."""
+        """Sample until the end."""
         while not self._over.wait(0.1):
             self.last = self._now()
             self.most = max(self.most, self.last)
 
     def end(self) -> dict[str, int]:
-        """MiB before, at most, and at the end."""
+        """Stop sampling; return the MiB before, at most, and at the end."""
         self._over.set()
         self.join()
         return {"before_mib": round(self.first), "most_mib": round(self.most), "after_mib": round(self.last)}
 
 
 def recovery(folder: Path, records: int, per_batch: int) -> dict[str, object]:
-    """Starts: on nothing, after a kill, after a clean stop."""
+    """Time starts: on an empty directory, after a kill, after a clean stop."""
     data = folder / "recovery"
     server, empty_s = start(data, "big:1")
     rate = produce(server.ready.bootstrap_servers[0], "big", records, per_batch)
@@ -119,7 +119,7 @@ def recovery(folder: Path, records: int, per_batch: int) -> dict[str, object]:
 
 
 def growth(folder: Path, gigabytes: float) -> dict[str, object]:
-    """Resident memory while a producer writes."""
+    """Measure resident memory while a producer writes."""
     data = folder / "growth"
     server, _ = start(data, "big:4")
     memory = Memory(server.ready.pid)
@@ -132,20 +132,20 @@ def growth(folder: Path, gigabytes: float) -> dict[str, object]:
 
 
 def main() -> None:
-    """Run both and print JSON."""
+    """Run both measurements and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--gigabytes", type=float, default=5)
     parser.add_argument("--folder", default=None)
-    asked = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="understudy-bench-", dir=asked.folder))
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="understudy-bench-", dir=options.folder))
     try:
         print(json.dumps({"load": os.getloadavg()}))
-        if asked.records:
+        if options.records:
             for per_batch in (1000, 10):
-                print(json.dumps({"recovery": recovery(folder, asked.records, per_batch)}), flush=True)
-        if asked.gigabytes:
-            print(json.dumps({"growth": growth(folder, asked.gigabytes)}), flush=True)
+                print(json.dumps({"recovery": recovery(folder, options.records, per_batch)}), flush=True)
+        if options.gigabytes:
+            print(json.dumps({"growth": growth(folder, options.gigabytes)}), flush=True)
         print(json.dumps({"load": os.getloadavg()}))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,9 @@
-"""How many records a second one core decodes to Arrow, and how many batches it lists, in its own processor time.
+"""Measures records decoded to Arrow and batches listed per second on one core, in its own processor time.
 
     python -m benchmarks.decoder [--records 1000000] [--repeat 5]
 
-Keys of 12 and values of 180 bytes, a header on every tenth record, 80 records a batch. Processor time does not count
-what others do on the machine meanwhile, but their use of its caches is felt: believe a quiet one.
+Keys of 12 and values of 180 bytes, a header on every tenth record, 80 records a batch. Processor time does not include
+other processes, but their use of the caches has an effect: measure on an idle machine.
 """
 
 import argparse
@@ -24,38 +24,38 @@ from protocol.records.records import Record, build_batch
 NOW_MS = 1_700_000_000_000
 PER_BATCH = 80
 GOALS = {Codec.NONE: 3.0, Codec.ZSTD: 1.2}
-"""Millions of records a second."""
+"""Goals in millions of records per second."""
 
 
 def batches(codec: Codec, records: int) -> Iterator[bytearray]:
-    """A log as producers of JSON would write it; some batches in turn, with their offsets."""
+    """Yield the batches of a log as producers of JSON would write it."""
     chance = Random(1)  # noqa: S311 - the same log each time
     for base in range(0, records, PER_BATCH):
-        made = []
+        chunk = []
         for offset in range(base, min(base + PER_BATCH, records)):
             text = f'{{"id":{offset},"user":"user-{chance.randrange(10**6)}","amount":{chance.random() * 1000}'
             value = f'{text},"note":"{chance.getrandbits(320):080x}'.ljust(178)[:178] + '"}'
             headers = [("trace", b"%016x" % offset)] if offset % 10 == 0 else ()
-            made.append(Record(offset, NOW_MS + offset // 50, b"key-%08d" % offset, value.encode(), headers))
-        yield build_batch(made, codec=codec, partition_leader_epoch=0)
+            chunk.append(Record(offset, NOW_MS + offset // 50, b"key-%08d" % offset, value.encode(), headers))
+        yield build_batch(chunk, codec=codec, partition_leader_epoch=0)
 
 
 def millions(read: Callable[[], Iterable[pa.RecordBatch]], repeat: int) -> float:
-    """Median of the millions of rows a second of processor time."""
-    found: list[float] = []
+    """Return the median of millions of rows per second of processor time."""
+    rates: list[float] = []
     for _ in range(repeat + 1):
         begun = time.process_time()
         rows = sum(each.num_rows for each in read())
-        found.append(rows / (time.process_time() - begun) / 1e6)
-    return statistics.median(found[1:])
+        rates.append(rows / (time.process_time() - begun) / 1e6)
+    return statistics.median(rates[1:])
 
 
 def main() -> None:
-    """Write logs, read them, print; exits with 1 where a goal is missed."""
+    """Write logs, read them, print; exit with 1 if a goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decoder", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     missed = False
     print("| codec | all columns | goal | offsets and times | batch headers |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="bench-decoder-") as folder:
@@ -63,14 +63,16 @@ def main() -> None:
             path = Path(folder) / f"{codec.name.lower()}-0" / f"{0:020d}.log"
             path.parent.mkdir()
             with path.open("wb") as file:
-                file.writelines(batches(codec, asked.records))
-            whole = millions(lambda path=path: read_segments(path), asked.repeat)  # type: ignore[misc]
-            narrow = millions(lambda path=path: read_segments(path, columns=["offset", "timestamp"]), asked.repeat)  # type: ignore[misc]
-            listed = millions(lambda path=path: read_batches(path), asked.repeat)  # type: ignore[misc]
+                file.writelines(batches(codec, options.records))
+            whole = millions(lambda path=path: read_segments(path), options.repeat)  # type: ignore[misc]
+            narrow = millions(lambda path=path: read_segments(path, columns=["offset", "timestamp"]), options.repeat)  # type: ignore[misc]
+            listed = millions(lambda path=path: read_batches(path), options.repeat)  # type: ignore[misc]
             goal = GOALS.get(codec)
             missed = missed or (goal is not None and whole < goal)
-            told = "" if goal is None else f"{goal:g} M/s"
-            print(f"| {codec.name.lower()} | {whole:.2f} M/s | {told} | {narrow:.2f} M/s | {listed * 1000:.0f} k/s |")
+            goal_text = "" if goal is None else f"{goal:g} M/s"
+            print(
+                f"| {codec.name.lower()} | {whole:.2f} M/s | {goal_text} | {narrow:.2f} M/s | {listed * 1000:.0f} k/s |"
+            )
             path.unlink()
     sys.exit(missed)
 

@@ -1,4 +1,4 @@
-"""Requests as librdkafka 2.16 sends them, made without it: for brokers that are measured inside this process."""
+"""Requests as librdkafka 2.16 sends them, built without it, for brokers measured inside this process."""
 
 import time
 from uuid import UUID
@@ -16,15 +16,17 @@ _CLIENT = "rdkafka"
 
 
 def produce(topic: str, *, records: int, size: int) -> bytes:
-    """One batch of so many values of that size for partition 0, acks=all."""
+    """Build a Produce request with one batch for partition 0, acks=all."""
     now_ms, values = time.time_ns() // 1_000_000, payloads.lines(size)
-    made = [Record(index, now_ms + index // 500, None, values[index % len(values)]) for index in range(records)]
-    data = TopicProduceData(topic, [PartitionProduceData(0, bytes(build_batch(made)))])
+    batch_records = [
+        Record(index, now_ms + index // 500, None, values[index % len(values)]) for index in range(records)
+    ]
+    data = TopicProduceData(topic, [PartitionProduceData(0, bytes(build_batch(batch_records)))])
     return encode_request(ApiKey.PRODUCE, 10, 1, _CLIENT, ProduceRequest(None, -1, 30_000, [data]))
 
 
 def fetch(topic_id: UUID, *, offset: int, max_wait_ms: int = 500) -> bytes:
-    """Partition 0 from an offset on, at most 1 MiB, without a session, committed records alone."""
+    """Build a Fetch request of partition 0 from an offset on: at most 1 MiB, no session, read_committed."""
     partition = FetchPartition(0, offset, 1 << 20, current_leader_epoch=0)
     request = FetchRequest(
         max_wait_ms=max_wait_ms,
@@ -38,16 +40,16 @@ def fetch(topic_id: UUID, *, offset: int, max_wait_ms: int = 500) -> bytes:
 
 
 def metadata(topic: str) -> bytes:
-    """Of one topic."""
+    """Build a Metadata request of one topic."""
     return encode_request(ApiKey.METADATA, 12, 1, _CLIENT, MetadataRequest([MetadataRequestTopic(name=topic)]))
 
 
 def find_coordinator(group: str) -> bytes:
-    """Of a group."""
+    """Build a FindCoordinator request of a group."""
     return encode_request(ApiKey.FIND_COORDINATOR, 2, 1, _CLIENT, FindCoordinatorRequest(group))
 
 
 def find_transactions(name: str) -> bytes:
-    """The coordinator of a transactional id."""
+    """Build a FindCoordinator request of a transactional id."""
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=[name])
     return encode_request(ApiKey.FIND_COORDINATOR, 4, 1, _CLIENT, request)

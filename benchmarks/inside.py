@@ -1,8 +1,8 @@
-"""One broker inside this process, its peers made of frames: what an operation costs without sockets and without noise.
+"""A broker inside this process, whose clients send frames without sockets: measures operations with little noise.
 
-A machine that others use spoils wall-clock figures of clients and servers. The cheapest of many rounds of the same
-operation in one process is steadier, and a profiler counts calls exactly. `python -m benchmarks.profiles` is built on
-this, and so are the tests that hold the counts.
+On a shared machine, wall-clock figures of clients and servers vary. The cheapest of many rounds of the same operation
+in one process is steadier, and a profiler counts calls exactly. `python -m benchmarks.profiles` and tests of call
+counts use this.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from typing import Any, Self
 import anyio
 
 from broker.clock import PushedClock, turns
-from broker.cluster import Cluster
-from broker.endpoints import Endpoint
+from broker.cluster.cluster import Cluster
+from broker.network.client_connection import ClientConnection
+from broker.network.endpoints import Endpoint
 from broker.options import ServeOptions, topic_option
-from broker.server import ClientConnection
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request
 from protocol.types import Buffer
@@ -26,7 +26,7 @@ _PLACE = ("127.0.0.1", 9)
 
 
 class Wire(asyncio.Transport):
-    """A transport without a socket: what is written wakes whoever waits for the next answer."""
+    """Transport without a socket: a write wakes the coroutine that waits for the next response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,45 +35,43 @@ class Wire(asyncio.Transport):
         self.heard: asyncio.Future[None] | None = None
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Addresses; no socket."""
+        """Return addresses, but no socket."""
         return _PLACE if name in ("peername", "sockname") else default
 
     def is_closing(self) -> bool:
-        """Never."""
+        """Return false: this transport never closes."""
         return False
 
     def pause_reading(self) -> None:
-        """Nothing is read here."""
+        """Do nothing: nothing is read here."""
 
     def resume_reading(self) -> None:
-        """Nothing is read here."""
+        """Do nothing: nothing is read here."""
 
     def write(self, data: Buffer) -> None:
-        """One buffer of an answer."""
+        """Store one buffer of a response."""
         self.writelines((data,))
 
     def writelines(self, list_of_data: Any) -> None:
-        """All buffers of an answer."""
+        """Store all buffers of a response."""
         self.written.extend(list_of_data)
         self.writes += 1
         if self.heard is not None and not self.heard.done():
             self.heard.set_result(None)
 
     def abort(self) -> None:
-        """As close."""
+        """Do nothing, as `close`."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no socket."""
 
 
 class Peer:
-    """A client of frames, on a connection of the broker's."""
+    """Client that sends frames to a connection of the broker."""
 
     def __init__(self, cluster: Cluster) -> None:
-        server = cluster.nodes[1].server
-        assert server is not None
         self.wire = Wire()
-        self.connection = ClientConnection(server, "PLAINTEXT")
+        self.connection = ClientConnection(cluster.nodes[1].server, "PLAINTEXT")
         self.connection.connection_made(self.wire)
         self._numbers = 0
 
@@ -86,7 +84,7 @@ class Peer:
         self.connection.connection_lost(None)
 
     def send(self, frame: Buffer) -> None:
-        """Bytes as a socket would bring them, in as many reads as the connection wants."""
+        """Deliver bytes as a socket would, in reads of the connection's buffer size."""
         view = memoryview(frame)
         while view:
             into = self.connection.get_buffer(-1)
@@ -96,7 +94,7 @@ class Peer:
             view = view[count:]
 
     async def ask(self, frame: Buffer) -> list[Buffer]:
-        """Send a request; the buffers of its answer as they were written."""
+        """Send a request; return the buffers of its response as they were written."""
         wire = self.wire
         wire.written.clear()
         wire.heard = asyncio.get_running_loop().create_future()
@@ -105,7 +103,7 @@ class Peer:
         return wire.written
 
     async def call(self, key: ApiKey, version: int, request: Any) -> Any:
-        """Ask with a message and hear the answer's."""
+        """Send a request message; return the response message."""
         self._numbers += 1
         answer = b"".join(await self.ask(encode_request(key, version, self._numbers, "bench", request)))
         number, response = decode_response(key, version, answer[4:])
@@ -115,10 +113,10 @@ class Peer:
 
 @asynccontextmanager
 async def broker(*topics: str, brokers: int = 1, settings: dict[str, str] | None = None) -> AsyncIterator[Cluster]:
-    """A cluster in memory that listens on free ports, though nobody calls there."""
+    """Run a cluster in memory; it listens on free ports that are not used."""
     here = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
     options = ServeOptions(
-        brokers=brokers,
+        broker_ids=tuple(range(1, brokers + 1)),
         listeners=((here,),) * brokers,
         topics=tuple(map(topic_option, topics)),
         settings=settings or {},
@@ -144,7 +142,7 @@ def run(body: Callable[[], Any]) -> Any:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the others run until it is so."""
+    """Let other tasks run until a condition holds."""
     async with asyncio.timeout(20):
         while not condition():
             await turns(1)

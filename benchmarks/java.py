@@ -1,4 +1,4 @@
-"""A row of Java's client: Kafka's own producer-perf-test, with the settings that it has when nobody sets any."""
+"""A row of the Java client: Kafka's own producer-perf-test with its default settings."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ _TIMEOUT_S = 120
 
 
 def _perf_test(server: Server, topic: str, scale: Scale, _first: bool) -> Values:
-    """Records of 1 kB, acks=all and idempotent, batches of 16 kB: sixteen records a batch."""
+    """Produce records of 1 kB, acks=all and idempotent, in batches of 16 kB: sixteen records each."""
     count = scale.of(400_000, 10_000)
     server.create_topic(topic)
     done = subprocess.run(
@@ -25,11 +25,11 @@ def _perf_test(server: Server, topic: str, scale: Scale, _first: bool) -> Values
         check=False,
     )
     last = done.stdout.strip().rpartition("\n")[2]
-    found = re.match(rf"{count} records sent, ([\d.]+) records/sec .*, ([\d.]+) ms avg latency", last)
-    if found is None:
+    match = re.match(rf"{count} records sent, ([\d.]+) records/sec .*, ([\d.]+) ms avg latency", last)
+    if match is None:
         raise AssertionError(f"producer-perf-test ended with {done.returncode}: {(last + done.stderr)[-200:]}")
     server.delete_topic(topic)
-    return {"java_produce_1k": float(found[1])}
+    return {"java_produce_1k": float(match[1])}
 
 
 ROWS = (

@@ -1,8 +1,8 @@
-"""How long a producer waits while the journal, with a million entries, is asked again and again.
+"""Measures a producer's latency while the journal, with a million entries, is queried continuously.
 
-The journal is filled over sockets by requests that clients send: produce, metadata, who coordinates a group. Then one
-record at a time is produced, first in peace, then beside each kind of question, asked without a pause by a process of
-its own, so that neither client takes the other's time.
+The journal is filled over sockets by requests of clients: Produce, Metadata, FindCoordinator. Then one record at a time
+is produced, first without queries, then next to each kind of query, which a separate process sends without pauses, so
+that neither client takes the other's time.
 """
 
 import json
@@ -21,10 +21,10 @@ from benchmarks import frames, payloads
 from benchmarks.librdkafka import Producer
 from benchmarks.targets import ROOT, SETTINGS
 
-QUESTIONS = {
+QUERIES = {
     "the newest hundred of a topic": "/v1/journal?topic=t&limit=100",
-    "an error that nobody heard": "/v1/journal?error=PRODUCER_FENCED",
-    "a client that never came": "/v1/journal?client_id=nobody",
+    "an error that never occurred": "/v1/journal?error=PRODUCER_FENCED",
+    "a client that never connected": "/v1/journal?client_id=unknown",
     "all requests of an API": "/v1/journal?api=FindCoordinator",
     "everything, as a capture": "/v1/journal.pcap",
 }
@@ -32,16 +32,16 @@ _WINDOW = 200
 
 
 def queries(entries: int, seconds: float) -> Iterator[tuple[str, list[float]]]:
-    """What was asked meanwhile, and how long each record took in seconds, sorted."""
-    room = {"understudy.journal.max.entries": entries, "understudy.journal.max.bytes": 8 * 2**30}
-    with understudy.start(topics=["t:1"], settings={**SETTINGS, **room}) as kafka:
+    """Yield the query that ran meanwhile, and the latency of each record in seconds, sorted."""
+    limits = {"understudy.journal.max.entries": entries, "understudy.journal.max.bytes": 8 * 2**30}
+    with understudy.start(topics=["t:1"], settings={**SETTINGS, **limits}) as kafka:
         yield "an empty journal", latencies(kafka.bootstrap_servers, seconds)
         fill(kafka.bootstrap_servers, entries)
         kept = kept_in(kafka)
         if kept < entries * 0.9:
             raise AssertionError(f"the journal has {kept} entries, not {entries}")
-        yield f"{kept:,} entries, nobody asks", latencies(kafka.bootstrap_servers, seconds)
-        for name, path in QUESTIONS.items():
+        yield f"{kept:,} entries, no queries", latencies(kafka.bootstrap_servers, seconds)
+        for name, path in QUERIES.items():
             asking = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.journal_queries", kafka.control_url, path],
                 stdin=subprocess.PIPE,
@@ -60,7 +60,7 @@ def queries(entries: int, seconds: float) -> Iterator[tuple[str, list[float]]]:
 
 
 def kept_in(kafka: understudy.Cluster) -> int:
-    """How many requests the journal has."""
+    """Return the number of requests in the journal."""
     place = urlsplit(kafka.control_url)
     connection = HTTPConnection(str(place.hostname), place.port, timeout=60)
     connection.request("GET", "/v1/journal?limit=1")
@@ -70,7 +70,7 @@ def kept_in(kafka: understudy.Cluster) -> int:
 
 
 def latencies(bootstrap: str, seconds: float) -> list[float]:
-    """One record after the other for so long; sorted."""
+    """Produce one record after the other for `seconds`; return the sorted latencies."""
     with Producer(bootstrap, "t", payloads.lines(100), linger_ms=0) as producer:
         for _ in range(200):
             producer.send_one()
@@ -81,7 +81,7 @@ def latencies(bootstrap: str, seconds: float) -> list[float]:
 
 
 def fill(bootstrap: str, entries: int) -> None:
-    """So many requests on one connection, some hundreds of them under way at any time."""
+    """Send `entries` requests on one connection, some hundreds of them in flight."""
     host, _, port = bootstrap.partition(":")
     requests = [frames.produce("t", records=1, size=100), frames.metadata("t"), frames.find_coordinator("g")]
     window = b"".join((requests * _WINDOW)[:_WINDOW])
@@ -96,7 +96,7 @@ def fill(bootstrap: str, entries: int) -> None:
 
 
 def main(url: str, path: str) -> None:
-    """Ask until standard input ends; tells how often it was answered, and with how many megabytes."""
+    """Repeat a query until standard input ends; print the number of responses and their megabytes."""
     place = urlsplit(url)
     answers = size = 0
     print("begun", flush=True)

@@ -12,7 +12,7 @@ _LINES = payloads.lines(100)
 
 
 def _p(samples: list[float], percent: int) -> float:
-    """A percentile, in microseconds."""
+    """Return a percentile, in microseconds."""
     return statistics.quantiles(samples, n=100)[percent - 1] * 1e6
 
 
@@ -34,7 +34,7 @@ def _one_in_flight(server: Server, topic: str, scale: Scale, _first: bool) -> Va
 
 
 def _produce_to_consume(server: Server, topic: str, scale: Scale, _first: bool) -> Values:
-    """From handing a record to the producer to having it from the consumer, both in this process."""
+    """Time from handing a record to the producer until the consumer returns it, both in this process."""
     count, warm = scale.of(3000, 200), 100
     server.create_topic(topic)
     samples = []
@@ -73,6 +73,6 @@ ROWS = (
         ),
         _produce_to_consume,
         kept=True,
-        targets=WITHOUT_MOCK,  # a fetch that waits there is answered when its time is up
+        targets=WITHOUT_MOCK,  # which delays each fetch until its time is up
     ),
 )

@@ -1,10 +1,9 @@
-"""librdkafka at the speed of C: the library inside confluent-kafka, driven by ctypes, no Python work for each record.
+"""librdkafka at the speed of C: the library inside confluent-kafka, driven by ctypes, without Python code per record.
 
-A throughput row shall measure the broker. confluent-kafka makes a Python object of each record that it reads and reads
-a dict for each that it writes, which costs more than a broker's share of the work. Here records are handed over ten
-thousand at a time (`rd_kafka_produce_batch`), their acknowledgements come back as events that know how many they are,
-and what is consumed is counted and dropped inside the library. Latencies are measured with the same two classes, one
-record at a time.
+A throughput row has to measure the broker. confluent-kafka creates a Python object for each record that it reads, and
+reads a dict for each that it writes, which costs more than the broker's share of the work. Here records are passed ten
+thousand at a time (`rd_kafka_produce_batch`), acknowledgements are events with a count, and consumed records are
+counted and dropped inside the library. Latencies are measured with the same two classes, one record at a time.
 """
 
 import ctypes
@@ -17,15 +16,15 @@ from confluent_kafka import cimpl
 
 _PRODUCER, _CONSUMER = 0, 1
 _DELIVERY_REPORT, _ERROR = 0x1, 0x8  # the events of rdkafka.h that a producer asks for
-_CHUNK = 10_000  # records handed over at once
+_CHUNK = 10_000  # records passed at once
 _TEXT = 512
 
 EARLIEST = -2
-QUIET = {"log_level": 3}  # errors only: a client that goes away is no news here
+QUIET = {"log_level": 3}  # errors only: disconnected clients are expected here
 
 
 class ClientError(Exception):
-    """librdkafka refused, or did not do within the time what it was asked for; the message says which."""
+    """Error or timeout of librdkafka, as in the message."""
 
 
 class _Message(ctypes.Structure):
@@ -59,7 +58,7 @@ class _TopicPartition(ctypes.Structure):
     )
 
 
-# Looked up in the extension module: it has the library mapped, wherever the wheel of this platform keeps it.
+# Symbols are looked up in the extension module, which has the library mapped on every platform.
 _LIB = ctypes.CDLL(cimpl.__file__)
 _POINTERS = (
     "conf_new",
@@ -78,12 +77,12 @@ for _name in _POINTERS:
 for _name in ("version_str", "err2str", "event_error_string", "mock_cluster_bootstraps"):
     getattr(_LIB, f"rd_kafka_{_name}").restype = ctypes.c_char_p
 _LIB.rd_kafka_event_message_count.restype = ctypes.c_size_t
-# Reads a field of a record and does nothing else, as the callback that "handles" each consumed record.
+# Only reads a field of a record: the callback for each consumed record.
 _LOOK = ctypes.cast(_LIB.rd_kafka_message_leader_epoch, ctypes.c_void_p)
 
 
 def version() -> str:
-    """Of the library, as it calls itself."""
+    """Return the library's own version text."""
     return str(_LIB.rd_kafka_version_str().decode())
 
 
@@ -92,7 +91,7 @@ def _error(code: int) -> str:
 
 
 class _Handle:
-    """A client: made of settings by librdkafka's names, closed at the end of a `with`."""
+    """Client with settings by librdkafka's names, closed at the end of a `with`."""
 
     def __init__(self, kind: int, settings: Mapping[str, object], *, events: int = 0) -> None:
         conf, text = _LIB.rd_kafka_conf_new(), ctypes.create_string_buffer(_TEXT)
@@ -114,13 +113,13 @@ class _Handle:
         self.close()
 
     def close(self) -> None:
-        """End the client, its threads and its connections."""
+        """Close the client, its threads and its connections."""
         if self._rk.value:
             _LIB.rd_kafka_destroy_flags(self._rk, 0)
             self._rk = ctypes.c_void_p()
 
     def end_offset(self, topic: str) -> int:
-        """The high watermark of partition 0, asked of the broker."""
+        """Request the high watermark of partition 0 from the broker."""
         low, high = ctypes.c_int64(), ctypes.c_int64()
         code = _LIB.rd_kafka_query_watermark_offsets(
             self._rk, topic.encode(), 0, ctypes.byref(low), ctypes.byref(high), 10_000
@@ -131,12 +130,12 @@ class _Handle:
 
 
 def _p(address: Any) -> ctypes.c_void_p:
-    """A pointer as an argument that is not cut to an int."""
+    """Wrap a pointer, so that it is not truncated to an int."""
     return ctypes.c_void_p(address)
 
 
 class Producer(_Handle):
-    """Sends records to partition 0 of one topic and counts what is acknowledged."""
+    """Sends records to partition 0 of one topic and counts acknowledgements."""
 
     def __init__(self, bootstrap: str, topic: str, payloads: Sequence[bytes], **settings: object) -> None:
         own = {
@@ -149,7 +148,7 @@ class Producer(_Handle):
         super().__init__(_PRODUCER, own, events=_DELIVERY_REPORT | _ERROR)
         self._queue = _p(_LIB.rd_kafka_queue_get_main(self._rk))
         self._topic = _p(_LIB.rd_kafka_topic_new(self._rk, topic.encode(), None))
-        # The payloads stay where they are, for librdkafka does not copy them.
+        # The payloads must stay in place, because librdkafka does not copy them.
         self._buffers = [ctypes.create_string_buffer(payload, len(payload)) for payload in payloads]
         self._messages = (_Message * _CHUNK)()
         for index in range(_CHUNK):
@@ -159,7 +158,7 @@ class Producer(_Handle):
         self.last_error = ""
 
     def close(self) -> None:
-        """End the client; what is not sent is lost."""
+        """Close the client; unsent records are lost."""
         if self._rk.value:
             _LIB.rd_kafka_topic_destroy(self._topic)
             _LIB.rd_kafka_queue_destroy(self._queue)
@@ -167,7 +166,7 @@ class Producer(_Handle):
         super().close()
 
     def send(self, count: int, timeout_s: float) -> float:
-        """Send so many records and wait for as many acknowledgements; seconds from the first to the last of them."""
+        """Send `count` records and wait for their acknowledgements; return the seconds that it took."""
         begun = time.perf_counter()
         deadline = begun + timeout_s
         sent = acknowledged = 0
@@ -180,7 +179,7 @@ class Producer(_Handle):
         return time.perf_counter() - begun
 
     def send_one(self) -> float:
-        """Send one record and wait for its acknowledgement, seconds."""
+        """Send one record and wait for its acknowledgement; return the seconds that it took."""
         begun = time.perf_counter()
         if self.hand_over(1) != 1:
             raise ClientError("a record was refused")
@@ -188,7 +187,7 @@ class Producer(_Handle):
         return time.perf_counter() - begun
 
     def settle(self, count: int, timeout_s: float = 10) -> None:
-        """Wait for so many acknowledgements; raises ClientError when the time is up."""
+        """Wait for `count` acknowledgements; raises ClientError when the time is up."""
         deadline = time.perf_counter() + timeout_s
         while count > 0:
             count -= self._acknowledged(1000)
@@ -196,28 +195,28 @@ class Producer(_Handle):
                 raise ClientError(f"{count} records not acknowledged in {timeout_s} s; {self.last_error}")
 
     def hand_over(self, count: int) -> int:
-        """Give librdkafka so many records (at most ten thousand) to send; how many it took."""
+        """Pass `count` records (at most ten thousand) to librdkafka; return how many it accepted."""
         return int(_LIB.rd_kafka_produce_batch(self._topic, 0, 0, self._messages, count))
 
     def _acknowledged(self, timeout_ms: int) -> int:
         event = _p(_LIB.rd_kafka_queue_poll(self._queue, timeout_ms))
         if not event.value:
             return 0
-        found = 0
+        count = 0
         if _LIB.rd_kafka_event_type(event) == _DELIVERY_REPORT:
-            found = int(_LIB.rd_kafka_event_message_count(event))
+            count = int(_LIB.rd_kafka_event_message_count(event))
             first = _LIB.rd_kafka_event_message_next(event)
             code = ctypes.cast(first, ctypes.POINTER(_Message)).contents.err  # one event, one batch, one outcome
             if code:
-                raise ClientError(f"{found} records failed: {_error(code)}")
+                raise ClientError(f"{count} records failed: {_error(code)}")
         else:
             self.last_error = _LIB.rd_kafka_event_error_string(event).decode()
         _LIB.rd_kafka_event_destroy(event)
-        return found
+        return count
 
 
 class Consumer(_Handle):
-    """Reads partition 0 of one topic from an offset on and counts what comes."""
+    """Reads partition 0 of one topic from an offset on and counts records."""
 
     def __init__(self, bootstrap: str, topic: str, offset: int = EARLIEST, **settings: object) -> None:
         own = {
@@ -241,31 +240,31 @@ class Consumer(_Handle):
             raise ClientError(f"assign: {_error(code)}")
 
     def close(self) -> None:
-        """End the client."""
+        """Close the client."""
         if self._rk.value:
             _LIB.rd_kafka_topic_partition_list_destroy(self._partitions)
             _LIB.rd_kafka_queue_destroy(self._queue)
         super().close()
 
     def read(self, timeout_ms: int) -> int:
-        """Take what has come, waiting for the first of it at most so long; how many records (and events) it was."""
+        """Consume received records and events, waiting at most `timeout_ms` for the first; return their number."""
         return int(_LIB.rd_kafka_consume_callback_queue(self._queue, timeout_ms, _LOOK, None))
 
     def check_to(self, end: int, sizes: Sequence[int], timeout_s: float) -> int:
-        """Read until the position is `end`, looking at each record: no error, no gap, the payload's size as sent.
+        """Read until the position is `end`, and check each record: no error, no gap, the payload's size as sent.
 
-        `sizes` are those of the records in their order, over and over. Returns how many came; raises ClientError.
+        `sizes` are those of consecutive records, repeated. Returns the number of records; raises ClientError.
         """
         deadline = time.perf_counter() + timeout_s
-        found, expected = (ctypes.POINTER(_Message) * _CHUNK)(), 0
+        messages, expected = (ctypes.POINTER(_Message) * _CHUNK)(), 0
         while expected < end:
-            count = int(_LIB.rd_kafka_consume_batch_queue(self._queue, 100, found, ctypes.c_size_t(_CHUNK)))
+            count = int(_LIB.rd_kafka_consume_batch_queue(self._queue, 100, messages, ctypes.c_size_t(_CHUNK)))
             for index in range(count):
-                message = found[index].contents
+                message = messages[index].contents
                 if message.err or message.offset != expected or message.len != sizes[expected % len(sizes)]:
                     raise ClientError(f"record {expected} is not as sent: offset {message.offset}, {message.len} bytes")
                 expected += 1
-                _LIB.rd_kafka_message_destroy(found[index])
+                _LIB.rd_kafka_message_destroy(messages[index])
             if time.perf_counter() > deadline:
                 raise ClientError(f"{expected} of {end} records read in {timeout_s} s")
         return expected
@@ -286,7 +285,7 @@ class Consumer(_Handle):
 
 
 class Mock(_Handle):
-    """librdkafka's mock cluster of one broker, which lives in its threads; `bootstrap` is where it listens."""
+    """librdkafka's mock cluster of one broker, which runs in its threads and listens at `bootstrap`."""
 
     def __init__(self) -> None:
         super().__init__(_PRODUCER, dict(QUIET))
@@ -294,7 +293,7 @@ class Mock(_Handle):
         self.bootstrap = str(_LIB.rd_kafka_mock_cluster_bootstraps(self._cluster).decode())
 
     def close(self) -> None:
-        """End it."""
+        """Stop the mock cluster."""
         if self._rk.value:
             _LIB.rd_kafka_mock_cluster_destroy(self._cluster)
         super().close()

@@ -1,11 +1,10 @@
-"""The limit: what a broker in Python could do at most. It reads the same bytes on uvloop and answers without thinking.
+"""The upper limit for a broker in Python: reads the same bytes on uvloop and sends canned responses.
 
     python -m benchmarks.limit --port 9092
 
 One partition a topic, every topic exists, nothing is checked, transactions and producer ids are canned. Records of
 topics whose name begins with "keep-" are kept (as the frames that they came in) and served; those of all others are
-counted and forgotten. A row of the benchmarks that stands near this one's has nothing left to win in this language on
-this loop.
+only counted. A row near this limit cannot get much faster in this language on this loop.
 """
 
 import argparse
@@ -31,7 +30,7 @@ def _string(value: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Log:
-    """One partition: its end, the batches kept and where each begins, and who waits for more."""
+    """One partition: its end offset, kept batches with their base offsets, and delayed fetches."""
 
     keep: bool
     end: int = 0
@@ -40,7 +39,7 @@ class Log:
     waiting: dict[tuple[int, int], Callable[[], None]] = field(default_factory=dict)
 
     def append(self, batch: memoryview) -> int:
-        """Give the batch its offset, keep it if so wished, wake who waits; the base offset."""
+        """Assign the batch its offset, keep it if configured, complete delayed fetches; return the base offset."""
         base = self.end
         (last_delta,) = struct.unpack_from(">i", batch, 23)
         self.end += last_delta + 1
@@ -53,30 +52,30 @@ class Log:
         return base
 
     def read(self, offset: int, max_bytes: int) -> list[memoryview]:
-        """Whole batches from the one that holds the offset on, at least one."""
-        found: list[memoryview] = []
+        """Return whole batches from the one that contains the offset on, at least one."""
+        batches: list[memoryview] = []
         size = 0
         for batch in self.batches[max(bisect_right(self.starts, offset) - 1, 0) :]:
             size += len(batch)
-            if found and size > max_bytes:
+            if batches and size > max_bytes:
                 break
-            found.append(batch)
-        return found
+            batches.append(batch)
+        return batches
 
 
 LOGS: dict[bytes, Log] = {}
 
 
 def log(topic: bytes) -> Log:
-    """The log of a topic; each exists."""
-    found = LOGS.get(topic)
-    if found is None:
-        found = LOGS[topic] = Log(topic.startswith(_KEEP))
-    return found
+    """Return the log of a topic; every topic exists."""
+    known = LOGS.get(topic)
+    if known is None:
+        known = LOGS[topic] = Log(topic.startswith(_KEEP))
+    return known
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Frames in, canned answers out."""
+    """Connection that reads frames and sends canned responses."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -91,11 +90,11 @@ class Connection(asyncio.BufferedProtocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """The frame that is under way, else the scratch buffer."""
+        """Return the buffer of the incomplete frame, else the scratch buffer."""
         return self.scratch[self.held :] if self.frame is None else self.frame[self.filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Answer each frame that is complete."""
+        """Respond to each complete frame."""
         if self.frame is not None:
             self.filled += nbytes
             if self.filled == len(self.frame):
@@ -121,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
             self.scratch[: self.held] = bytes(self.scratch[at:end])
 
     def answer(self, frame: memoryview) -> None:
-        """By the api key."""
+        """Respond to a frame by its API key."""
         _, key, version, correlation, client = _HEADER.unpack_from(frame)
         at = 14 + max(client, 0)
         handle = self.answers.get(key)
@@ -139,11 +138,11 @@ class Connection(asyncio.BufferedProtocol):
         self.reply(correlation, self.added(frame, at) if key == 24 else canned[key])
 
     def reply(self, correlation: int, body: bytes) -> None:
-        """One frame, one write."""
+        """Write one response frame."""
         self.transport.write(struct.pack(">ii", len(body) + 4, correlation) + body)
 
     def produce(self, frame: memoryview, at: int, version: int, correlation: int) -> None:
-        """One topic, one partition: that is how librdkafka asks."""
+        """Handle Produce of one topic and partition, as librdkafka sends it."""
         (transactional,) = struct.unpack_from(">h", frame, at)
         at += 2 + max(transactional, 0) + 2 + 4 + 4
         (length,) = struct.unpack_from(">h", frame, at)
@@ -157,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
         self.reply(correlation, one + _string(topic) + one + tail_bytes)
 
     def fetch(self, frame: memoryview, at: int, _version: int, correlation: int) -> None:
-        """One topic, one partition; waits for the first record if there is none yet."""
+        """Handle Fetch of one topic and partition; waits for the first record if there is none yet."""
         (max_wait_ms,) = struct.unpack_from(">i", frame, at + 4)
         at += 17
         (topics,) = struct.unpack_from(">i", frame, at)
@@ -167,19 +166,19 @@ class Connection(asyncio.BufferedProtocol):
         (length,) = struct.unpack_from(">h", frame, at + 4)
         topic = bytes(frame[at + 6 : at + 6 + length])
         index, offset, max_bytes = struct.unpack_from(">iqi", frame, at + 6 + length + 4)
-        found = log(topic)
+        partition = log(topic)
 
         def done() -> None:
             timer.cancel()
-            found.waiting.pop((id(self), correlation), None)
+            partition.waiting.pop((id(self), correlation), None)
             if self.transport.is_closing():
                 return
-            batches = found.read(offset, max_bytes) if offset < found.end else []
+            batches = partition.read(offset, max_bytes) if offset < partition.end else []
             size = sum(map(len, batches))
             body = (
                 b"\0\0\0\0\0\0\0\1"
                 + _string(topic)
-                + struct.pack(">iihqqii", 1, index, 0, found.end, found.end, -1, size)
+                + struct.pack(">iihqqii", 1, index, 0, partition.end, partition.end, -1, size)
             )
             head = struct.pack(">ii", len(body) + size + 4, correlation) + body
             if size < _SCRATCH:
@@ -188,13 +187,13 @@ class Connection(asyncio.BufferedProtocol):
                 self.transport.writelines([head, *batches])
 
         timer = asyncio.get_running_loop().call_later(max_wait_ms / 1000, done)
-        if offset < found.end:
+        if offset < partition.end:
             done()
         else:
-            found.waiting[id(self), correlation] = done
+            partition.waiting[id(self), correlation] = done
 
     def offsets(self, frame: memoryview, at: int, _version: int, correlation: int) -> None:
-        """The end, or the beginning, of one partition."""
+        """Handle ListOffsets: the end or the beginning of one partition."""
         (length,) = struct.unpack_from(">h", frame, at + 8)
         topic = bytes(frame[at + 10 : at + 10 + length])
         index, timestamp = struct.unpack_from(">iq", frame, at + 10 + length + 4)
@@ -203,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
         self.reply(correlation, one + _string(topic) + one + struct.pack(">ihqq", index, 0, -1, offset))
 
     def metadata(self, frame: memoryview, at: int, version: int, correlation: int) -> None:
-        """This broker, and each topic that was asked for with one partition."""
+        """Handle Metadata: this broker, and each requested topic with one partition."""
         (count,) = struct.unpack_from(">i", frame, at)
         at += 4
         topics = b""
@@ -218,7 +217,7 @@ class Connection(asyncio.BufferedProtocol):
         self.reply(correlation, body)
 
     def versions(self, _frame: memoryview, _at: int, version: int, correlation: int) -> None:
-        """What is answered here; too new a request is told so (KIP-511)."""
+        """Handle ApiVersions: the supported versions, or UNSUPPORTED_VERSION for newer requests (KIP-511)."""
         error, version = (35, 0) if version > 2 else (0, version)
         body = struct.pack(">hi", error, len(_VERSIONS))
         body += b"".join(struct.pack(">hhh", key, *span) for key, span in _VERSIONS.items())
@@ -226,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @staticmethod
     def added(frame: memoryview, at: int) -> bytes:
-        """AddPartitionsToTxn of one partition."""
+        """Build the response to AddPartitionsToTxn of one partition."""
         (length,) = struct.unpack_from(">h", frame, at)
         at += 2 + length + 10 + 4
         (length,) = struct.unpack_from(">h", frame, at)
@@ -235,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 async def serve(port: int) -> None:
-    """Until the process is ended."""
+    """Serve until the process is ended."""
     server = await asyncio.get_running_loop().create_server(lambda: Connection(port), "127.0.0.1", port)
     await server.serve_forever()
 

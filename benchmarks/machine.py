@@ -1,4 +1,4 @@
-"""The machine that a run was made on, described without saying whose it is."""
+"""Describes the machine of a run, without identifying its owner."""
 
 import importlib.metadata
 import mmap
@@ -14,18 +14,18 @@ from benchmarks.targets import KAFKA_VERSION, ROOT
 
 
 def _first(command: list[str], pattern: str) -> str:
-    """The first match in what a command prints, or a dash."""
+    """Return the first match in a command's output, or a dash."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     except OSError:
         return "-"
-    found = re.search(pattern, done.stdout + done.stderr)
-    return found[1] if found else "-"
+    match = re.search(pattern, done.stdout + done.stderr)
+    return match[1] if match else "-"
 
 
 def _processor() -> str:
-    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return re.sub(r"\s+", " ", found[1]) if found else platform.machine()
+    match = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return re.sub(r"\s+", " ", match[1]) if match else platform.machine()
 
 
 def _memory_gb() -> float:
@@ -33,20 +33,20 @@ def _memory_gb() -> float:
 
 
 def _page_cost() -> str:
-    """What a megabyte of memory costs when it is touched for the first time, and when it is written to again, in us."""
+    """Measure the first and the second write to a megabyte of memory, in us."""
     pieces, piece = 256, bytes(1 << 20)
-    with mmap.mmap(-1, pieces << 20) as room:
+    with mmap.mmap(-1, pieces << 20) as memory:
         took = []
         for _ in range(2):
             begun = time.process_time()
             for at in range(pieces):
-                room[at << 20 : (at + 1) << 20] = piece
+                memory[at << 20 : (at + 1) << 20] = piece
             took.append((time.process_time() - begun) / pieces * 1e6)
     return f"{took[0]:.0f} us for new pages, {took[1]:.0f} us for known ones"
 
 
 def description() -> dict[str, str]:
-    """What counts for the figures: processors, memory, versions, and how busy the machine was at the start."""
+    """Return what affects the figures: processors, memory, versions, and the load at the start."""
     kfake = re.search(r"kfake (v\S+)", (ROOT / "benchmarks" / "kfake" / "go.mod").read_text())
     java = _first(["java", "-version"], r'version "([^"]+)"')
     go = _first(["go", "version"], r"go(\d\S+)")

@@ -1,4 +1,4 @@
-"""librdkafka's own mock cluster as a process of its own: one broker on 127.0.0.1 on a port of its choice.
+"""Runs librdkafka's own mock cluster as a process: one broker on 127.0.0.1, on a port of its choice.
 
 python -m benchmarks.mock --port-file FILE
 """

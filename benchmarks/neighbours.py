@@ -1,4 +1,4 @@
-"""How much of the processors others used while something was measured: no median can mend it, but it can be told."""
+"""Measures the processor time of other processes during a measurement, which a median cannot remove."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from benchmarks.targets import Server
 
 
 class Neighbours:
-    """Watches the whole machine beside this process, its children and the servers, from its construction on."""
+    """Measures all processes except this one, its children and the servers, from its construction on."""
 
     def __init__(self, servers: Iterable[Server]) -> None:
         self._servers = tuple(servers)
@@ -17,7 +17,7 @@ class Neighbours:
         self._busy, self._own = _busy_s(), self._own_s()
 
     def used(self) -> float:
-        """Processors that all others together used on average; the kernel's own work counts as theirs."""
+        """Return the processors that other processes and the kernel used on average."""
         own, busy = self._own_s() - self._own, _busy_s() - self._busy
         return max(busy - own, 0.0) / (time.monotonic() - self._begun)
 
@@ -28,7 +28,7 @@ class Neighbours:
 
 
 def _busy_s() -> float:
-    """Of all processors together, since the machine started: everything but idle and waiting for a disk."""
+    """Return the busy seconds of all processors since boot: everything except idle and disk waits."""
     user, nice, system, _idle, _wait, irq, soft_irq, stolen = (
         int(field) for field in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
     )

@@ -1,7 +1,7 @@
 """Rows of the partition log alone, without sockets: appends, reads, their slope over the log's size, and recovery.
 
-Appends go through every check that a Produce request's batch meets. Slopes are told in the process's own time, which
-does not count what others do on the machine meanwhile.
+Appends run every check of a Produce request's batch. Slopes are measured in the process's own time, without other
+processes.
 """
 
 import shutil
@@ -17,11 +17,11 @@ from pathlib import Path
 from benchmarks.row import Figure, Scale, StorageRow, Values
 from protocol.records.records import Record, build_batch
 from storage.checkpoints import CLEAN_SHUTDOWN, RECOVERY_POINT
-from storage.config import LogConfig
-from storage.environment import LogEnvironment
 from storage.files import DiskFiles, Files, MemoryFiles
+from storage.log.config import LogConfig
+from storage.log.context import LogContext
+from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir
-from storage.partition_log import PartitionLog
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(max_message_bytes=1 << 30)
@@ -32,7 +32,7 @@ _SLOPE_CONFIG = replace(CONFIG, segment_bytes=16 << 20)  # so that the largest l
 
 def open_dir(files: Files) -> LogDir:
     """A data directory with all its logs."""
-    opened = LogDir.open(LogEnvironment(files), node_id=1, now_ms=NOW_MS)
+    opened = LogDir.open(LogContext(files), node_id=1, now_ms=NOW_MS)
     opened.load_all(lambda _: CONFIG, now_ms=NOW_MS)
     return opened
 
@@ -44,18 +44,18 @@ def _a_log(target: str, config: LogConfig = CONFIG) -> Iterator[PartitionLog]:
     try:
         yield opened.create_log("bench", 0, config=config, now_ms=NOW_MS)
     finally:
-        opened.close(now_ms=NOW_MS)
+        opened.close()
         shutil.rmtree(root)
 
 
 def a_batch(records: int, value_size: int) -> bytes:
-    """A batch as a producer makes it: the records of some milliseconds."""
+    """Build a batch as a producer does, with records of some milliseconds."""
     value = bytes(index % 251 for index in range(value_size))
     return bytes(build_batch([Record(index, NOW_MS + index // 500, None, value) for index in range(records)]))
 
 
 def _append(log: PartitionLog, template: bytes, count: int) -> float:
-    """Seconds for each of so many appends, their buffers made before."""
+    """Return the seconds per append, without building the batches."""
     batches = [bytearray(template) for _ in range(count)]
     begun = time.perf_counter()
     for batch in batches:
@@ -64,8 +64,8 @@ def _append(log: PartitionLog, template: bytes, count: int) -> float:
 
 
 def _appends(target: str, scale: Scale, _largest: int) -> Values:
-    """Batches a second, the median of ten parts of each run."""
-    found = {}
+    """Return batches per second, the median of ten parts of each run."""
+    rates = {}
     for records, count in ((1, 100_000), (100, 10_000), (10_000, 100)):
         template, each = a_batch(records, 100), scale.of(count, 50) // 10
         with _a_log(target) as log:
@@ -73,12 +73,12 @@ def _appends(target: str, scale: Scale, _largest: int) -> Values:
             seconds = statistics.median(_append(log, template, each) for _ in range(10))
             if log.log_end_offset != records * each * 11:
                 raise AssertionError(f"{log.log_end_offset} records in the log, {records * each * 11} appended")
-        found[f"append_{records}"] = 1 / seconds
-    return found
+        rates[f"append_{records}"] = 1 / seconds
+    return rates
 
 
 def _append_us(log: PartitionLog, template: bytes) -> float:
-    """Microseconds of the process for each of a few appends."""
+    """Return microseconds of processor time per append."""
     batches = [bytearray(template) for _ in range(_CHUNK)]
     begun = time.process_time()
     for batch in batches:
@@ -87,29 +87,29 @@ def _append_us(log: PartitionLog, template: bytes) -> float:
 
 
 def _fetch_us(log: PartitionLog, size: int, number: int) -> float:
-    """Microseconds of the process for each of a few reads at offsets from all over the first `size` records."""
+    """Return microseconds of processor time per read, at offsets spread over the first `size` records."""
     offsets = [(number * _CHUNK + index) * 7919 % size for index in range(_CHUNK)]
     begun = time.process_time()
     for offset in offsets:
-        log.read(offset, 1, bound=size, min_one=True)
+        log.reader.read(offset, 1, bound=size, min_one=True)
     return (time.process_time() - begun) / _CHUNK * 1e6
 
 
 def _filled(log: PartitionLog, size: int) -> PartitionLog:
-    """With so many records, a hundred a batch; seen that reads find them."""
+    """Fill a log with `size` records, a hundred per batch, and check that reads find them."""
     template = a_batch(100, 10)
     while log.log_end_offset < size:
         _append(log, template, min((size - log.log_end_offset) // 100, 1000))
     log.advance_high_watermark(size)
     for offset in (0, size - 1, size // 2):
-        begins = int.from_bytes(log.read(offset, 1, bound=size, min_one=True).buffers[0][:8])
+        begins = int.from_bytes(log.reader.read(offset, 1, bound=size, min_one=True).buffers[0][:8])
         if begins != offset // 100 * 100:
             raise AssertionError(f"a read at {offset} began at {begins}")
     return log
 
 
 def _slopes(target: str, scale: Scale, largest: int) -> Values:
-    """Cost of an append and of a read at logs of 10^2, 10^3, ... records in turn, and last against first."""
+    """Return the cost of an append and of a read at logs of 10^2, 10^3, ... records, and their ratios."""
     largest = max(scale.of(largest), _FIRST_SIZE * 10)
     sizes = [_FIRST_SIZE]
     while sizes[-1] * 10 <= largest:
@@ -122,14 +122,14 @@ def _slopes(target: str, scale: Scale, largest: int) -> Values:
             for size, log in logs.items():
                 costs[f"append_at_{size}"].append(_append_us(log, template))
                 costs[f"fetch_at_{size}"].append(_fetch_us(log, size, number))
-    found = {name: statistics.median(values) for name, values in costs.items()}
+    medians = {name: statistics.median(values) for name, values in costs.items()}
     for name in ("append", "fetch"):
-        found[f"{name}_slope"] = found[f"{name}_at_{sizes[-1]}"] / found[f"{name}_at_{sizes[0]}"]
-    return found
+        medians[f"{name}_slope"] = medians[f"{name}_at_{sizes[-1]}"] / medians[f"{name}_at_{sizes[0]}"]
+    return medians
 
 
 def _recovery(target: str, scale: Scale, _largest: int) -> Values:
-    """Seconds to open a log of records of 1 kB, a hundred a batch, after a clean stop and after a kill."""
+    """Return the seconds to open a log of 1 kB records, a hundred per batch, after a clean stop and after a kill."""
     if target == "memory":
         return {}
     count, template = scale.of(1_000_000, 10_000), a_batch(100, 1000)
@@ -140,7 +140,7 @@ def _recovery(target: str, scale: Scale, _largest: int) -> Values:
         for _ in range(count // 100):
             log.append_as_leader(bytearray(template), leader_epoch=0, now_ms=NOW_MS)
         end = log.log_end_offset
-        opened.close(now_ms=NOW_MS)
+        opened.close()
         clean = _opening(root, end)
         for name in (CLEAN_SHUTDOWN, RECOVERY_POINT):
             (root / name).unlink()
@@ -153,10 +153,10 @@ def _opening(root: Path, end: int) -> float:
     begun = time.perf_counter()
     opened = open_dir(DiskFiles(root))
     seconds = time.perf_counter() - begun
-    found = opened.logs["recovery", 0].log_end_offset
-    opened.close(now_ms=NOW_MS)
-    if found != end:
-        raise AssertionError(f"{found} of {end} records recovered")
+    recovered = opened.logs["recovery", 0].log_end_offset
+    opened.close()
+    if recovered != end:
+        raise AssertionError(f"{recovered} of {end} records recovered")
     return seconds
 
 
@@ -169,7 +169,7 @@ def _decades(name: str, title: str, largest: int) -> Iterator[Figure]:
 
 
 def rows(largest: int) -> tuple[StorageRow, ...]:
-    """With slopes up to that many records."""
+    """Return the rows, with slopes up to `largest` records."""
     return (
         StorageRow(
             "append",

@@ -1,9 +1,9 @@
-"""How fast the pipeline is: the decoder, the data sources in Spark, audits, export and load; beside Spark's own source.
+"""Measures the pipeline: decoder, data sources in Spark, audits, export and load, next to Spark's own source.
 
     python -m benchmarks.pipeline [--quick] [--rounds 5] [--records 1000000] [--large 10000000] [--write]
 
-It makes its directories itself (some 7 GB below the folder for temporary files), and takes about a quarter of an hour.
-`--write` puts the table into docs/pipeline-benchmarks.md. Spark's own Kafka source comes by Maven, once.
+Creates its directories (some 7 GB in the folder for temporary files), and takes about 15 minutes. `--write` puts the
+table into docs/pipeline-benchmarks.md. Spark's own Kafka source is fetched by Maven, once.
 Exit code 1: a goal was missed.
 """
 
@@ -36,7 +36,7 @@ Taken = Mapping[str, Mapping[int, list[tuple[float, float]]]]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a row shall reach: so many a second, or at most so many seconds."""
+    """Goal of a row: at least a rate per second, or at most a number of seconds."""
 
     row: str
     title: str
@@ -58,36 +58,36 @@ SLOPE, TIMES_CONNECTOR = 1.2, 3.0
 
 
 def write_directories(folder: Path, sizes: list[int], batches: tuple[int, int]) -> None:
-    """What is read: records of the usual size in four partitions, and many small batches."""
+    """Write the directories to read: records of the usual size in four partitions, and many small batches."""
     for size in sizes:
         fill(folder / f"records-{size}", Filling(size, partitions=4))
     listed, audited = batches
     fill(folder / f"batches-{listed}", Filling(listed * 10, partitions=4, per_batch=10))
-    made = Filling(audited * 3, partitions=8, per_batch=3, value_bytes=60, transactions=50)
-    fill(folder / f"audited-{audited}", made)
+    filling = Filling(audited * 3, partitions=8, per_batch=3, value_bytes=60, transactions=50)
+    fill(folder / f"audited-{audited}", filling)
 
 
 def decoded(folder: Path, sizes: list[int], rounds: int) -> list[tuple[str, float, float]]:
-    """The decoder alone: title, goal and millions of records a second of processor time."""
-    found = []
+    """Measure the decoder alone: title, goal and millions of records per second of processor time."""
+    rows = []
     for size in sizes:
         path = folder / f"records-{size}" / "filled-0"
         rate = millions(lambda path=path: read_segments(path), rounds)  # type: ignore[misc]
-        found.append((f"decoder to Arrow, uncompressed, {size // 4:,} records", GOALS[Codec.NONE], rate))
+        rows.append((f"decoder to Arrow, uncompressed, {size // 4:,} records", GOALS[Codec.NONE], rate))
     fill(folder / "zstd", Filling(sizes[0] // 4, codec=Codec.ZSTD))
     rate = millions(lambda: read_segments(folder / "zstd"), rounds)
-    return [*found, (f"decoder to Arrow, zstd, {sizes[0] // 4:,} records", GOALS[Codec.ZSTD], rate)]
+    return [*rows, (f"decoder to Arrow, zstd, {sizes[0] // 4:,} records", GOALS[Codec.ZSTD], rate)]
 
 
 def jars() -> str:
-    """Those of Spark's own Kafka source, with commas between; empty where they cannot be had."""
+    """Return the jars of Spark's own Kafka source, separated by commas; empty if they cannot be fetched."""
     cache = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
     done = subprocess.run([ROOT / "tests" / "clients" / "setup.sh", "spark"], check=False)
     return "" if done.returncode else ",".join(map(str, sorted(cache.glob("java/spark-*/*.jar"))))
 
 
 def measured(group: str, folder: Path, rounds: int, connector: str) -> Taken:
-    """What a group of rows took."""
+    """Measure a group of rows."""
     environment = {**os.environ, "JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"SPARK_KAFKA_JARS": connector, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "benchmarks.spark_rows", group, str(folder), str(rounds)]
@@ -100,12 +100,12 @@ def measured(group: str, folder: Path, rounds: int, connector: str) -> Taken:
                 print(line, end="", file=sys.stderr, flush=True)
     if process.returncode:
         sys.exit(f"the rows of {group} failed")
-    told = json.loads(lines[-1])
-    return {row: {int(size): taken for size, taken in sizes.items()} for row, sizes in told.items()}
+    rows = json.loads(lines[-1])
+    return {row: {int(size): taken for size, taken in sizes.items()} for row, sizes in rows.items()}
 
 
 def audit_command(folder: Path) -> float:
-    """Seconds that the whole command takes, the start of Java and Spark among them."""
+    """Return the seconds of the whole command, including the start of Java and Spark."""
     command = [sys.executable, "-m", "understudy", "audit", str(folder), "--master", "local[2]", "--quiet"]
     begun = time.perf_counter()
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -115,7 +115,7 @@ def audit_command(folder: Path) -> float:
 def table(
     taken: Taken, decoder: list[tuple[str, float, float]], audited: int, command_s: float
 ) -> tuple[list[str], bool]:
-    """The lines of the table, and whether every goal is met."""
+    """Return the lines of the table, and whether every goal is met."""
     lines = ["| | size | goal | median | best round | processor time per million |", "|---|---|---|---|---|---|"]
     met = True
     for title, goal, rate in decoder:
@@ -140,7 +140,7 @@ def table(
 
 
 def ratios(taken: Taken) -> tuple[list[str], bool]:
-    """How it grows, and how far Spark's own source is behind; by the best rounds, which others disturbed least."""
+    """Return growth with size and the ratio to Spark's own source, by the best rounds, which have the least noise."""
     lines, met = ["", "| | goal | |", "|---|---|---|"], True
     for row in ("segments", "export", "load"):
         sizes = taken.get(row, {})
@@ -162,34 +162,37 @@ def ratios(taken: Taken) -> tuple[list[str], bool]:
 
 
 def main() -> None:
-    """Measure, print, write; exits with 1 where a goal is missed."""
+    """Measure, print, write; exit with 1 if a goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--large", type=int, default=10_000_000, help="records of the large directory")
     parser.add_argument("--quick", action="store_true", help="a fifth of everything: whether it runs, not how fast")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
-    asked = parser.parse_args()
-    part = 5 if asked.quick else 1
-    sizes = sorted({asked.records // part, asked.large // part})
+    options = parser.parse_args()
+    part = 5 if options.quick else 1
+    sizes = sorted({options.records // part, options.large // part})
     batches = (BATCHES_LISTED // part, BATCHES_AUDITED // part)
     machine = description()
     with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as name:
         folder = Path(name)
         print("writing directories ...", file=sys.stderr, flush=True)
         write_directories(folder, sizes, batches)
-        decoder = decoded(folder, sizes, asked.rounds)
+        decoder = decoded(folder, sizes, options.rounds)
         connector = jars()
-        taken = {**measured("local2", folder, asked.rounds, ""), **measured("local1", folder, asked.rounds, connector)}
+        taken = {
+            **measured("local2", folder, options.rounds, ""),
+            **measured("local1", folder, options.rounds, connector),
+        }
         command_s = audit_command(folder / f"audited-{batches[1]}")
     lines, met = table(taken, decoder, batches[1], command_s)
     more, grows = ratios(taken)
-    told = ("processors", "memory", "system", "Python", "load average at the start")
-    head = ["", *(f"* {key}: {machine[key]}" for key in told), ""]
-    made = "\n".join([*head, *lines, *more, ""])
-    if asked.write:
-        write_page(PAGE, f"{BEGIN}\n{made}{END}")
-    print(made)
+    keys = ("processors", "memory", "system", "Python", "load average at the start")
+    head = ["", *(f"* {key}: {machine[key]}" for key in keys), ""]
+    text = "\n".join([*head, *lines, *more, ""])
+    if options.write:
+        write_page(PAGE, f"{BEGIN}\n{text}{END}")
+    print(text)
     sys.exit(not (met and grows))
 
 

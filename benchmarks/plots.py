@@ -1,4 +1,4 @@
-"""The figures as pictures: SVG files of text beside docs/benchmarks.md."""
+"""Plots of the figures: SVG files next to docs/benchmarks.md."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +24,7 @@ _OURS, _BEHIND = "#2a7f62", "#b5543c"
 
 
 def draw(results: Results, rows: Iterable[Row], folder: Path) -> list[str]:
-    """Write what there are figures for; the names of the files."""
+    """Write the plots that have figures; return their file names."""
     with mpl.rc_context(_STYLE):
         return _drawn(results, list(rows), folder)
 
@@ -42,7 +42,7 @@ def _drawn(results: Results, rows: list[Row], folder: Path) -> list[str]:
 
 
 def _times_better(results: Results, figure: Figure) -> float | None:
-    """Understudy against the better peer, more than 1 where it is ahead."""
+    """Return the ratio of Understudy to the better peer; above 1 if Understudy is better."""
     mine, peer = results.median(figure.name, "understudy"), better_peer(results, figure)
     if not mine or not peer:
         return None
@@ -92,6 +92,6 @@ def _scale(axes: Axes, results: Results, row: ScaleRow) -> None:
 
 def _save(figure: Picture, file: Path) -> str:
     figure.savefig(file, metadata={"Date": None})
-    # Paths are written with trailing blanks, which no file of ours has.
+    # SVG paths are written with trailing blanks, which files of this repository must not have.
     file.write_text("\n".join(line.rstrip() for line in file.read_text().splitlines()) + "\n")
     return file.name

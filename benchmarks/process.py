@@ -1,4 +1,4 @@
-"""Rows of the process: how fast it starts and what memory it takes."""
+"""Rows of the process: start time and memory."""
 
 import time
 
@@ -11,14 +11,14 @@ _MB = 1_000_000
 
 
 def _start(kind: Kind, _scale: Scale) -> Values:
-    """From starting the process to its first answer; its memory a second later."""
+    """Measure the time from the process's start to its first response, and its memory a second later."""
     with running(kind) as server:
         time.sleep(1)
         return {"start": server.started_s * 1e3, "idle_rss": server.rss_bytes() / _MB}
 
 
 def _stored(kind: Kind, scale: Scale) -> Values:
-    """Memory after so many records of 1 kB."""
+    """Measure memory after a million records of 1 kB."""
     count = scale.of(1_000_000, 20_000)
     with running(kind) as server:
         server.create_topic("stored")

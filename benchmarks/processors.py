@@ -1,4 +1,4 @@
-"""What a process and all that it started have used: processor time, and resident memory. From /proc, so on Linux."""
+"""Processor time and resident memory of a process and its descendants, from /proc (Linux only)."""
 
 import os
 import threading
@@ -14,27 +14,27 @@ _PPID, _UTIME, _CSTIME = 1, 11, 15
 
 
 def family(root: int) -> dict[int, list[str]]:
-    """The process and its living descendants: id -> the fields of its stat."""
+    """Return the process and its living descendants: id -> the fields of its stat."""
     seen: dict[int, list[str]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 seen[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
-    found = {root} & seen.keys()
+    related = {root} & seen.keys()
     size = 0
-    while len(found) > size:
-        size = len(found)
-        found |= {pid for pid, fields in seen.items() if int(fields[_PPID]) in found}
-    return {pid: seen[pid] for pid in found}
+    while len(related) > size:
+        size = len(related)
+        related |= {pid for pid, fields in seen.items() if int(fields[_PPID]) in related}
+    return {pid: seen[pid] for pid in related}
 
 
 def used_s(root: int) -> float:
-    """Seconds of processor time, of descendants that have ended as well."""
+    """Return seconds of processor time, including descendants that have ended."""
     return sum(sum(map(int, fields[_UTIME : _CSTIME + 1])) for fields in family(root).values()) / _TICKS
 
 
 def kind_of(pid: int, root: int) -> str:
-    """`driver` (the process itself), `java`, or `worker` (Python processes of Spark)."""
+    """Return `driver` (the process itself), `java`, or `worker` (Python processes of Spark)."""
     if pid == root:
         return "driver"
     try:
@@ -45,7 +45,7 @@ def kind_of(pid: int, root: int) -> str:
 
 @contextmanager
 def watched(root: int, every_s: float = 0.2) -> Iterator[Mapping[str, int]]:
-    """The largest resident memory of one process of each kind, in bytes, seen so far; complete when it is left."""
+    """Track the peak resident memory of a process of each kind, in bytes; complete at the end of the block."""
     peaks: dict[str, int] = {}
     ended = threading.Event()
 

@@ -1,10 +1,10 @@
-"""Where the time of a request goes: one broker in this process, its requests made of frames.
+"""Profiles requests: one broker in this process, with clients that send frames without sockets.
 
     python -m benchmarks.profiles [--operation produce] [--count 2000]
 
-For each operation its processor time from the bytes to the bytes (the cheapest of many rounds), the Python calls that
-it takes, and the share of each part of the house, told by a profiler that counts processor time. Under a profiler calls
-are dearer than they are, so its shares are worth more than its times.
+Prints for each operation its processor time from request bytes to response bytes (the cheapest of many rounds), its
+Python calls, and the share of each part of the code by a profiler that counts processor time. A profiler makes calls
+more expensive, so its shares are more reliable than its times.
 """
 
 import argparse
@@ -20,21 +20,21 @@ from typing import Any
 
 from benchmarks import frames, inside, scale
 from benchmarks.inside import Peer
-from broker.cluster import Cluster
+from broker.cluster.cluster import Cluster
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SETTINGS = {"transaction.state.log.num.partitions": "4", "offsets.topic.num.partitions": "4"}
-# What a file is part of: the first that its path begins with.
+# Part of a file: the first prefix of its path.
 _PARTS = (
     ("benchmarks", "(the bench)"),
-    ("broker/server", "connection"),
-    ("broker/connections", "connection"),
+    ("broker/network", "connection"),
     ("protocol/connection", "connection"),
     ("broker/clock", "clock, waiting"),
-    ("broker/dispatch", "dispatch, middleware"),
-    ("broker/chain", "dispatch, middleware"),
-    ("broker/middleware/journal", "journal"),
-    ("broker/middleware", "dispatch, middleware"),
+    ("broker/dispatcher", "dispatch, middleware"),
+    ("broker/api", "dispatch, middleware"),
+    ("broker/journal", "journal"),
+    ("broker/faults", "dispatch, middleware"),
+    ("broker/timelines", "dispatch, middleware"),
     ("broker/coordination", "coordinators"),
     ("broker", "handlers and what they share"),
     ("protocol/records", "records: header, checksum, walk"),
@@ -46,7 +46,7 @@ Operation = Callable[[], Awaitable[object]]
 
 
 async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
-    """What is measured; everything was done once before, so that nothing is compiled any more."""
+    """Return the operations; each has run once, so that everything is compiled."""
     one, small, large = (frames.produce("t", records=n, size=size) for n, size in ((1, 100), (8000, 100), (1000, 990)))
     for frame in (large, *[one] * 20):
         await peer.ask(frame)
@@ -61,7 +61,7 @@ async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
         await scale.add(peer, "mine", producer)
         await scale.committed(peer, "mine", producer)
 
-    found: dict[str, Operation] = {
+    by_title: dict[str, Operation] = {
         "produce, 1 record of 100 B": lambda: peer.ask(one),
         "produce, 8,000 records of 100 B": lambda: peer.ask(small),
         "produce, 1,000 records of 990 B": lambda: peer.ask(large),
@@ -69,13 +69,13 @@ async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
         "fetch, 1 MB": lambda: peer.ask(bulk),
         "transaction: add a partition, commit": commit,
     }
-    for each in found.values():
+    for each in by_title.values():
         await each()
-    return found
+    return by_title
 
 
 async def calls_of(operation: Operation) -> int:
-    """Python functions that one takes."""
+    """Count the Python calls of one operation."""
     calls = 0
 
     def count(_frame: FrameType, event: str, _argument: Any) -> None:
@@ -91,7 +91,7 @@ async def calls_of(operation: Operation) -> int:
 
 
 async def shares_of(operation: Operation, count: int) -> dict[str, float]:
-    """Part of the house -> its share of the time; what is built in counts for whoever calls it."""
+    """Return part of the code -> its share of the time; built-in functions count for their callers."""
     profile = cProfile.Profile(time.thread_time)
     profile.enable()
     for _ in range(count):

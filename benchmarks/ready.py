@@ -1,4 +1,4 @@
-"""A data source that has its rows before it is asked: what is left of a query's cost is Spark's own part."""
+"""A data source with ready-made rows: the rest of a query's cost is Spark's own part."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,23 +12,23 @@ from pipeline.workers import settle
 
 PARTS = 4
 _MADE: dict[str, pa.RecordBatch] = {}
-"""Of a worker: made once, handed over again and again."""
+"""Batches of a worker, built once and reused."""
 
 
 class Ready(DataSource):
-    """`records` rows in the columns of `kafka_segments`: the first of the folder `path`, again and again."""
+    """Data source of `records` rows in the columns of `kafka_segments`: repeats the first batch of `path`."""
 
     @classmethod
     def name(cls) -> str:
-        """As `format()` calls it."""
+        """Return the name for `format()`."""
         return "ready"
 
     def schema(self) -> str:
-        """Those of `kafka_segments`."""
+        """Return the columns of `kafka_segments`."""
         return ddl(segments())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For `spark.read`."""
+        """Return the reader for `spark.read`."""
         return _Reader(self.options["path"], schema.names, int(self.options["records"]) // PARTS)
 
 

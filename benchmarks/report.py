@@ -1,4 +1,4 @@
-"""The results for people (Markdown) and for programs (JSON)."""
+"""Reports of the results as Markdown and JSON."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ BEGIN, END = "<!-- made by make bench -->", "<!-- end -->"
 
 
 def _number(value: float) -> str:
-    """Three digits that matter."""
+    """Format a number with three significant digits."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:.2f} M"
     if value >= 10_000:
@@ -23,7 +23,7 @@ def _number(value: float) -> str:
 
 
 def _cell(results: Results, figure: str, target: str) -> str:
-    """The median, with the smallest and the largest of the rounds below."""
+    """Format the median, with the smallest and the largest round."""
     values = results.rounds.get(figure, {}).get(target)
     if not values:
         return "-"
@@ -34,15 +34,15 @@ def _cell(results: Results, figure: str, target: str) -> str:
 
 
 def better_peer(results: Results, figure: Figure) -> float | None:
-    """The better figure of Kafka and kfake."""
-    found = [value for peer in PEERS if (value := results.median(figure.name, peer)) is not None]
-    if not found:
+    """Return the better figure of Kafka and kfake."""
+    values = [value for peer in PEERS if (value := results.median(figure.name, peer)) is not None]
+    if not values:
         return None
-    return max(found) if figure.better == "higher" else min(found)
+    return max(values) if figure.better == "higher" else min(values)
 
 
 def verdict(results: Results, figure: Figure) -> bool | None:
-    """Whether the goal is met; None if there is none or something to compare with is missing."""
+    """Return whether the goal is met; None without a goal or without the figures to compare with."""
     goal = figure.goal
     mine = results.median(figure.name, "understudy")
     if goal is None or mine is None:
@@ -111,19 +111,19 @@ def _storage_table(results: Results, figures: Iterable[Figure]) -> list[str]:
 
 
 def slope(results: Results, row: ScaleRow, figure: str) -> float | None:
-    """What it costs at the largest size, against the smallest."""
+    """Return the ratio of the cost at the largest size to that at the smallest."""
     measured = results.scales[row.name]
     first, last = (measured[size].get(figure) for size in (min(measured), max(measured)))
     return last / first if first and last and len(measured) > 1 else None
 
 
 def bytes_of_one(results: Results, row: ScaleRow) -> float | None:
-    """Memory of one more, from the smallest and the largest size."""
+    """Return the memory per item, from the smallest and the largest size."""
     measured = results.scales[row.name]
     first, last = min(measured), max(measured)
     if first == last:
         return None
-    # A journal's memory is that of the requests that were made to fill it.
+    # A journal's memory is that of the requests that filled it.
     more = min(last, 20_000) - first if row.name == "scale_journal" else last - first
     return (measured[last]["bytes"] - measured[first]["bytes"]) / more
 
@@ -140,8 +140,8 @@ def _scale_table(results: Results, row: ScaleRow) -> list[str]:
         ratio = slope(results, row, figure.name)
         judged = figure.unit == "us" and ratio is not None
         met = "" if not judged or ratio is None else "met" if ratio <= SLOPE else "**missed**"
-        said = "-" if ratio is None or not judged else f"{ratio:.2f}"
-        lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + f" | {said} | {met} |")
+        ratio_text = "-" if ratio is None or not judged else f"{ratio:.2f}"
+        lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + f" | {ratio_text} | {met} |")
     one = bytes_of_one(results, row)
     if one is not None:
         lines.append(f"| memory of one {row.one}, bytes |" + " |" * len(sizes) + f" {_number(one)} | |")
@@ -161,7 +161,7 @@ def markdown(
     targets: Iterable[str],
     pictures: Iterable[str] = (),
 ) -> str:
-    """The part of docs/benchmarks.md that a run writes."""
+    """Return the part of docs/benchmarks.md that a run writes."""
     rows = list(rows)
     wire = [figure for row in rows if not isinstance(row, StorageRow | ScaleRow) for figure in row.figures]
     scales = [row for row in rows if isinstance(row, ScaleRow) and results.scales.get(row.name)]
@@ -188,20 +188,20 @@ def markdown(
 
 
 def _clean(text: str) -> str:
-    """One line, without the places of this machine."""
+    """Shorten a text to one line, without paths of this machine."""
     return re.sub(r"(?<![\w.])/[\w./-]+", "...", text.replace("\n", " "))[:300]
 
 
-def write_page(page: Path, made: str) -> None:
-    """Put it in its place in the page; what people wrote around it stays."""
+def write_page(page: Path, generated: str) -> None:
+    """Replace the generated part of a page; the text around it is kept."""
     text = page.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    page.write_text(before + made + after)
+    page.write_text(before + generated + after)
 
 
 def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -> dict[str, object]:
-    """Everything: each round of each figure, medians, verdicts, failures."""
+    """Return all results: rounds of each figure, medians, verdicts, failures."""
     rows = list(rows)
     figures = {figure.name: figure for row in rows if not isinstance(row, ScaleRow) for figure in row.figures}
     return {

@@ -1,4 +1,4 @@
-"""What a row of the benchmarks is: its figures, their goals, and how it is measured."""
+"""Rows of the benchmarks: their figures, goals and measurements."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ WITHOUT_MOCK = tuple(name for name in ALL if name != "mock")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What Understudy shall reach: factors of other figures, or numbers."""
+    """Goal of Understudy: factors of other figures, or numbers."""
 
     of_better: float | None = None
     of_kafka: float | None = None
@@ -21,21 +21,21 @@ class Goal:
     most: Mapping[str, float] = field(default_factory=dict)  # target -> value
 
     def __str__(self) -> str:
-        """As the table says it, without the direction that the figure knows."""
-        said = []
+        """Return the goal as in the table, without the direction, which the figure has."""
+        parts = []
         if self.of_better is not None:
-            said.append(f"{self.of_better:g} x the better peer")
+            parts.append(f"{self.of_better:g} x the better peer")
         if self.of_kafka is not None:
-            said.append(f"{self.of_kafka:g} x Kafka")
+            parts.append(f"{self.of_kafka:g} x Kafka")
         if self.of_own is not None:
-            said.append(f"{self.of_own[1]:g} x its {self.of_own[0].rpartition('_')[2]}")
-        said += [f"{value:g}" + ("" if name == "understudy" else " (disk)") for name, value in self.most.items()]
-        return ", ".join(said)
+            parts.append(f"{self.of_own[1]:g} x its {self.of_own[0].rpartition('_')[2]}")
+        parts += [f"{value:g}" + ("" if name == "understudy" else " (disk)") for name, value in self.most.items()]
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table. `unit` stands behind the title; `better` is the direction that wins."""
+    """Line of the table. `unit` follows the title; `better` is the better direction."""
 
     name: str
     title: str
@@ -46,13 +46,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is done: everything shrinks for a quick run."""
+    """Amount of work, which is smaller in a quick run."""
 
     rounds: int = 3
     part: float = 1.0
 
     def of(self, count: int, least: int = 1) -> int:
-        """So many, scaled."""
+        """Scale a count."""
         return max(int(count * self.part), least)
 
 
@@ -61,10 +61,10 @@ Values = Mapping[str, float]  # figure -> value
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """A row measured on servers that run through the whole benchmark.
+    """Row measured on servers that run during the whole benchmark.
 
-    `prepare`, if there is one, runs once for each server and gives what `measure` needs: a topic's name.
-    `measure(server, topic, scale, first)` gives the figures of one round; it raises if a count is not as it must be.
+    `prepare`, if there is one, runs once per server and fills the topic for `measure`.
+    `measure(server, topic, scale, first)` returns the figures of one round; it raises if a count is wrong.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ServerRow:
 
 @dataclass(frozen=True, slots=True)
 class FreshRow:
-    """A row for which each measurement starts its own server, or none at all: it gets the kind only."""
+    """Row whose measurements start their own servers: they only get the kind."""
 
     name: str
     figures: tuple[Figure, ...]
@@ -90,7 +90,7 @@ class FreshRow:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """A row about the room `storage` alone, without sockets; it runs once for each kind of files."""
+    """Row of the package `storage` alone, without sockets; it runs once for each kind of files."""
 
     name: str
     figures: tuple[Figure, ...]
@@ -100,10 +100,10 @@ class StorageRow:
 
 @dataclass(frozen=True, slots=True)
 class ScaleRow:
-    """What operations cost Understudy at several sizes of one thing, and what memory one more of it takes.
+    """Row of costs of Understudy at several sizes of one scale, and of the memory per item.
 
-    Each size is measured in a process of its own, by `benchmarks.scale`; figures are named as that names them, the row
-    as the scale there, with "scale_" before it.
+    Each size is measured in its own process by `benchmarks.scale`; figures have the names from there, the row that of
+    the scale with the prefix "scale_".
     """
 
     name: str
@@ -113,12 +113,12 @@ class ScaleRow:
     figures: tuple[Figure, ...]
 
     def sizes_of(self, scale: Scale) -> tuple[int, ...]:
-        """Those of a run: a quick one leaves out what takes long."""
+        """Return the sizes of a run; a quick run omits the large ones."""
         whole = scale.part > 0.5 or len(self.sizes) == 2
         return self.sizes if whole else tuple(size for size in self.sizes if size <= 1000)
 
 
 SLOPE = 1.3
-"""Goal: what an operation costs at the largest size, against the smallest."""
+"""Goal for the ratio of an operation's cost at the largest size to that at the smallest."""
 
 Row = ServerRow | FreshRow | StorageRow | ScaleRow

@@ -1,4 +1,4 @@
-"""Runs the rows: all targets side by side, alternating, each count proven before a figure counts."""
+"""Runs the rows: all targets in turn, with every count checked before a figure is used."""
 
 import contextlib
 import itertools
@@ -19,7 +19,7 @@ from benchmarks.targets import KINDS, ROOT, Server, running
 
 @dataclass(slots=True)
 class Results:
-    """Every figure of every round: figure -> target -> values; and what failed, in words."""
+    """Figures of all rounds: figure -> target -> values; and failures as texts."""
 
     rounds: dict[str, dict[str, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     failures: list[str] = field(default_factory=list)
@@ -27,12 +27,12 @@ class Results:
     others: list[float] = field(default_factory=list)  # processors that others used during each measurement that counts
 
     def add(self, target: str, values: Values) -> None:
-        """Those of one round."""
+        """Add the values of one round."""
         for figure, value in values.items():
             self.rounds[figure][target].append(value)
 
     def median(self, figure: str, target: str) -> float | None:
-        """Of all rounds, if there was one."""
+        """Return the median of all rounds, if there is one."""
         values = self.rounds.get(figure, {}).get(target)
         return statistics.median(values) if values else None
 
@@ -41,18 +41,18 @@ _FAILED = object()
 
 
 _numbers = itertools.count()
-# A measurement during which others used more of the processors than this is made again, at most so often.
+# A measurement with more use of the processors by others than this is repeated, at most this often.
 _DISTURBED, _AGAIN = 0.3, 2
 
 
 def _topic(row: ServerRow) -> str:
-    """The one that was prepared for all rounds, else a new one for each."""
+    """Return the topic prepared for all rounds, else a new one for each."""
     name = f"keep-{row.name}" if row.kept else row.name
     return name if row.prepare is not None else f"{name}-{next(_numbers)}"
 
 
 class Run:
-    """One run: the servers that are up, the results so far, and until when it may take."""
+    """One run: its servers, results and deadline."""
 
     def __init__(self, targets: Sequence[str], scale: Scale, budget_s: float, largest: int) -> None:
         self.targets, self.scale, self.largest = tuple(targets), scale, largest
@@ -69,7 +69,7 @@ class Run:
         self._stack.close()
 
     def row(self, row: Row) -> None:
-        """Measure one row; what fails is written down and the run goes on."""
+        """Measure one row; failures are recorded and the run continues."""
         if time.monotonic() > self._deadline:
             self._fail(row.name, "", "not run: the time of the whole run was used up")
             return
@@ -97,7 +97,7 @@ class Run:
         return row.measure(name, self.scale, self.largest)
 
     def _scale(self, row: ScaleRow, size: int) -> None:
-        """One size in a process of its own; none begins after the time is up."""
+        """Measure one size in its own process; none begins after the time is up."""
         left_s = self._deadline - time.monotonic()
         if left_s <= 0:
             raise AssertionError("not run: the time of the whole run was used up")
@@ -109,11 +109,11 @@ class Run:
             raise AssertionError(done.stderr[-200:])
         values = json.loads(done.stdout.splitlines()[-1])
         self.results.scales[row.name][size] = values
-        said = "  ".join(f"{figure} {value:,.4g}" for figure, value in values.items())
-        self._say(f"{row.name:<22} at {size:<7} {said}")
+        figures = "  ".join(f"{figure} {value:,.4g}" for figure, value in values.items())
+        self._print(f"{row.name:<22} at {size:<7} {figures}")
 
     def _server_row(self, row: ServerRow) -> None:
-        """Prepare each server and warm it up; who fails there is left out."""
+        """Prepare each server and warm it up; targets that fail are skipped."""
         names = [name for name in row.targets if name in self.targets]
         names = [name for name in names if self._warm(row, name)]
 
@@ -136,7 +136,7 @@ class Run:
     def _rounds(
         self, row: str, rounds: int, names: Sequence[str], measure: Callable[[str, int], Values], budget_s: float
     ) -> None:
-        """Each target once a round, another first each time; no round begins after the time is up."""
+        """Measure each target once per round, starting with another each time; no round begins after the time is up."""
         deadline = min(time.monotonic() + budget_s, self._deadline)
         for number in range(1, rounds + 1):
             if number > 1 and time.monotonic() > deadline:
@@ -147,7 +147,7 @@ class Run:
                 self._turn(row, name, number, measure, deadline)
 
     def _turn(self, row: str, name: str, number: int, measure: Callable[[str, int], Values], deadline: float) -> None:
-        """One target's turn; of several tries the one counts that others disturbed least."""
+        """Measure one target; of several tries the one with the least use by others counts."""
         best: tuple[float, Values] | None = None
         for _ in range(1 + _AGAIN):
             neighbours = Neighbours(self._servers.values())
@@ -160,8 +160,8 @@ class Run:
         if best is not None:
             self.results.add(name, best[1])
             self.results.others.append(best[0])
-            said = "  ".join(f"{figure} {value:,.4g}" for figure, value in best[1].items())
-            self._say(f"{row:<22} round {number}  {name:<16} {said}  (others {best[0]:.2f})")
+            figures = "  ".join(f"{figure} {value:,.4g}" for figure, value in best[1].items())
+            self._print(f"{row:<22} round {number}  {name:<16} {figures}  (others {best[0]:.2f})")
 
     def _attempt(self, row: str, name: str, do: Callable[..., object], *arguments: object) -> object:
         try:
@@ -172,13 +172,13 @@ class Run:
 
     def _fail(self, row: str, name: str, text: str) -> None:
         self.results.failures.append(f"{row} {name}: {text}".replace(" :", ":"))
-        self._say(f"{row:<22} {name:<16} FAILED {text}")
+        self._print(f"{row:<22} {name:<16} FAILED {text}")
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:
-            self._say(f"starting {name}")
+            self._print(f"starting {name}")
             self._servers[name] = self._stack.enter_context(running(KINDS[name]))
         return self._servers[name]
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         print(f"{time.monotonic() - self._begun:6.1f} s  {text}", flush=True)

@@ -1,10 +1,10 @@
-"""One scale at one size, in a process of its own: what an operation costs there, and what memory it took.
+"""Measures one scale at one size, in its own process: the cost of operations, and memory.
 
     python -m benchmarks.scale partitions 1000
 
-Prints the figures as JSON. Costs are processor time of the broker and are the cheapest of many rounds, so that they
-tell little of what others do on the machine; memory is resident memory. All but the connections go without sockets:
-the peers are frames (`benchmarks.inside`).
+Prints the figures as JSON. Costs are processor time of the broker in the cheapest of many rounds, so that other
+processes have little effect; memory is resident memory. All scales except connections use no sockets
+(`benchmarks.inside`).
 """
 
 import argparse
@@ -20,7 +20,7 @@ from benchmarks import frames, inside
 from benchmarks.inside import Peer
 from benchmarks.targets import KINDS, Server, running
 from broker.clock import turns
-from broker.cluster import Cluster
+from broker.cluster.cluster import Cluster
 from protocol.apis import ApiKey
 from protocol.codec import encode_request
 from protocol.errors import ErrorCode
@@ -40,12 +40,12 @@ _FEW = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitio
 
 
 def rss() -> float:
-    """Bytes of this process."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def cost_us(do: Callable[[], Awaitable[object]], each: int = _EACH, rounds: int = _ROUNDS) -> float:
-    """Processor time of one call: of rounds of so many, the cheapest."""
+    """Return the processor time of one call, in the cheapest of many rounds."""
     best = float("inf")
     for _ in range(rounds):
         begun = time.thread_time()
@@ -59,7 +59,7 @@ async def cost_us(do: Callable[[], Awaitable[object]], each: int = _EACH, rounds
 
 
 async def partitions(count: int) -> Values:
-    """A cluster with so many partitions, ten a topic."""
+    """Measure a cluster with `count` partitions, ten per topic."""
     async with inside.broker() as cluster:
         with Peer(cluster) as peer:
             await _create(peer, "warm", 10)
@@ -82,12 +82,12 @@ async def partitions(count: int) -> Values:
 
 async def _create(peer: Peer, name: str, count: int) -> None:
     topic = CreatableTopic(name, count, 1)
-    found = await peer.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
-    assert found.topics[0].error_code is ErrorCode.NONE
+    response = await peer.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
+    assert response.topics[0].error_code is ErrorCode.NONE
 
 
 async def _idle_ms() -> float:
-    """Processor time that goes by in a second in which nobody asks for anything."""
+    """Return the processor time of a second without requests."""
     begun = time.thread_time()
     await asyncio.sleep(1)
     return (time.thread_time() - begun) * 1e3
@@ -97,7 +97,7 @@ async def _idle_ms() -> float:
 
 
 def connections(count: int) -> Values:
-    """So many sockets to a server: idle, then all of them asking."""
+    """Measure `count` connections to a server: idle, then with requests on all of them."""
     with running(KINDS["understudy"]) as server:
         _round([_connected(server)])
         before = server.rss_bytes()
@@ -123,7 +123,7 @@ def _connected(server: Server) -> socket.socket:
 
 
 def _round(sockets: list[socket.socket]) -> None:
-    """Ask on all of them, then hear all answers."""
+    """Send a request on all connections, then read all responses."""
     for each in sockets:
         each.sendall(_ASK_VERSIONS)
     for each in sockets:
@@ -132,7 +132,7 @@ def _round(sockets: list[socket.socket]) -> None:
 
 
 def _cpu_s(server: Server) -> float:
-    """What the server's threads have used, to the nanosecond."""
+    """Return the processor time of the server's threads."""
     tasks = Path(f"/proc/{server.process.pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
@@ -141,7 +141,7 @@ def _cpu_s(server: Server) -> float:
 
 
 async def members(count: int) -> Values:
-    """One group of so many members: a rebalance of all of them, and their heartbeats."""
+    """Measure one group of `count` members: a rebalance of all of them, and their heartbeats."""
     async with inside.broker("t:1", settings=_FEW) as cluster:
         peers = [Peer(cluster) for _ in range(max(count, 2))]
         while (await peers[0].call(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 0, "x"))).error_code in _NOT_YET:
@@ -161,12 +161,12 @@ async def members(count: int) -> Values:
 
 
 async def _rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> HeartbeatRequest:
-    """All join, the leader assigns, all hear of it; the last member's heartbeat from then on."""
+    """Let all members join and sync; return the last member's heartbeat request."""
     protocols = [JoinGroupRequestProtocol("range", bytes(40))]
     join = JoinGroupRequest(group, 60_000, "", "consumer", protocols, rebalance_timeout_ms=60_000)
     joining = [asyncio.ensure_future(peer.call(ApiKey.JOIN_GROUP, 3, join)) for peer in peers]
     await turns(5)
-    await cluster.clock.push(10_000)  # the group waits for more members, as a real one does
+    await cluster.clock.push(10_000)  # the group's initial rebalance delay
     joined = await asyncio.gather(*joining)
     assert all(each.error_code is ErrorCode.NONE for each in joined)
     ids, leader, generation = [each.member_id for each in joined], joined[0].leader, joined[0].generation_id
@@ -186,7 +186,7 @@ _NOT_YET = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, Erro
 
 
 async def transactions(count: int) -> Values:
-    """So many transactional ids, each with an open transaction; then one more that commits over and over."""
+    """Measure `count` transactional ids with open transactions, and another one that commits repeatedly."""
     async with inside.broker("t:1", settings=_FEW) as cluster:
         with Peer(cluster) as peer:
             mine = await begin(peer, "mine")
@@ -211,25 +211,25 @@ async def transactions(count: int) -> Values:
 
 
 async def begin(peer: Peer, name: str) -> tuple[int, int]:
-    """A producer with an open transaction: its id and epoch."""
+    """Open a transaction of a new producer; return its id and epoch."""
     while True:
-        found = await peer.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
-        if found.error_code is ErrorCode.NONE:
+        response = await peer.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
+        if response.error_code is ErrorCode.NONE:
             break
-        assert found.error_code in _NOT_YET
+        assert response.error_code in _NOT_YET
         await peer.ask(frames.find_transactions(name))
-    producer = (found.producer_id, found.producer_epoch)
+    producer = (response.producer_id, response.producer_epoch)
     await add(peer, name, producer)
     return producer
 
 
 async def add(peer: Peer, name: str, producer: tuple[int, int]) -> None:
-    """A partition to the producer's transaction, once the one before is complete."""
+    """Add a partition to the producer's transaction, once the previous one is complete."""
     topics = [AddPartitionsToTxnTopic("t", [0])]
     while True:
         request = AddPartitionsToTxnRequest(name, *producer, topics)
-        found = await peer.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, request)
-        code = found.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+        response = await peer.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, request)
+        code = response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
         if code is ErrorCode.NONE:
             return
         assert code is ErrorCode.CONCURRENT_TRANSACTIONS
@@ -237,24 +237,24 @@ async def add(peer: Peer, name: str, producer: tuple[int, int]) -> None:
 
 
 async def committed(peer: Peer, name: str, producer: tuple[int, int]) -> None:
-    """Ask to commit; returns with the answer, which comes before the markers."""
-    found = await peer.call(ApiKey.END_TXN, 3, EndTxnRequest(name, *producer, committed=True))
-    assert found.error_code is ErrorCode.NONE
+    """Commit a transaction; returns with the response, which precedes the markers."""
+    response = await peer.call(ApiKey.END_TXN, 3, EndTxnRequest(name, *producer, committed=True))
+    assert response.error_code is ErrorCode.NONE
 
 
 # --- brokers, the journal --------------------------------------------------------------------------------------------
 
 
 async def brokers(count: int) -> Values:
-    """A cluster of so many: a topic on one of them, and one with a replica on each."""
+    """Measure a cluster of `count` brokers: a topic on one of them, and one with a replica on each."""
     before, begun = rss(), time.thread_time()
     async with inside.broker(brokers=count) as cluster:
         took, grown = time.thread_time() - begun, rss() - before
         with Peer(cluster) as peer:
             for name, ids in (("one", [1]), ("all", list(range(1, count + 1)))):
                 topic = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, ids)])
-                found = await peer.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
-                assert found.topics[0].error_code is ErrorCode.NONE
+                response = await peer.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic]))
+                assert response.topics[0].error_code is ErrorCode.NONE
             one, every = (frames.produce(name, records=1, size=100) for name in ("one", "all"))
             return {
                 "start_ms": took * 1e3,
@@ -266,7 +266,7 @@ async def brokers(count: int) -> Values:
 
 
 async def journal(entries: int) -> Values:
-    """A journal that holds so many requests; 0: none."""
+    """Measure a journal of `entries` requests; 0: no journal."""
     async with inside.broker("t:1", settings={"understudy.journal.max.entries": str(entries)}) as cluster:
         with Peer(cluster) as peer:
             produce = frames.produce("t", records=1, size=100)

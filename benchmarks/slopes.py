@@ -1,4 +1,4 @@
-"""Rows of scale: `benchmarks.scale` at several sizes."""
+"""Rows of `benchmarks.scale` at several sizes."""
 
 from benchmarks.row import Figure, ScaleRow
 

@@ -1,4 +1,4 @@
-"""The pipeline's rows that need Spark, each group in a process of its own: `benchmarks.pipeline` starts it.
+"""The pipeline's rows that need Spark, each group in its own process, started by `benchmarks.pipeline`.
 
     python -m benchmarks.spark_rows GROUP FOLDER ROUNDS
 
@@ -22,27 +22,29 @@ from benchmarks.processors import used_s
 from benchmarks.ready import Ready
 from pipeline.audits.findings import ask_all, totals
 from pipeline.audits.registry import chosen
+from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
 from pipeline.session import session
-from pipeline.transfer import exporting, loading
-from pipeline.transfer.choosing import Choice
+from pipeline.transfer import export as exporting
+from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import Manifest, Store
+from pipeline.transfer.selection import Choice
 from pipeline.transfer.targets import counts, targets
 from pipeline.transfer.wire import Cluster
 from tools.fill_directory import NOW_MS, TOPIC
-from understudy.launcher import ServerProcess, words
+from understudy.launcher import ServerProcess, command_line
 from understudy.spark import register
 
 Rounds = dict[str, dict[int, list[tuple[float, float]]]]
 WARM = 4
-"""Rounds before those that count, where Java's second compiler works: it needs some."""
+"""Warm-up rounds, in which Java's second compiler works."""
 FEW = 2_000_000
-"""Records. Of more, one round takes long enough to warm Java, and fewer rounds count."""
+"""Records. With more, one round is long enough to warm up Java, and fewer rounds are measured."""
 KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class Group:
-    """A Spark session, and what was measured in it."""
+    """Spark session and its measurements."""
 
     def __init__(self, cores: int, folder: Path, rounds: int) -> None:
         self.folder, self.rounds = folder, rounds
@@ -50,11 +52,11 @@ class Group:
         if jars:
             os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jars} pyspark-shell"
         self.spark: SparkSession = as_a_user(cores) if cores == 1 else session(register, f"local[{cores}]", "benchmark")
-        self.found: Rounds = defaultdict(dict)
+        self.results: Rounds = defaultdict(dict)
 
     def measure(self, name: str, size: int, work: Callable[[], object], before: Callable[[], object] | None = None,
                 rounds: int | None = None, warm: int = 1) -> None:  # fmt: skip
-        """Run `work` again and again, `warm` times more than counts; `before` each time, unmeasured."""
+        """Run `work` repeatedly, with `warm` extra rounds that do not count; `before` runs each time, unmeasured."""
         taken = []
         for _ in range(warm + (rounds or self.rounds)):
             if before is not None:
@@ -63,17 +65,17 @@ class Group:
             work()
             taken.append((time.perf_counter() - begun, used_s(os.getpid()) - used))
             print(name, size, *(f"{value:.2f} s" for value in taken[-1]), flush=True)
-        self.found[name][size] = taken[warm:]
+        self.results[name][size] = taken[warm:]
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def segments(self, size: int, path: Path) -> None:
-        """Count all records, add up the lengths of their values."""
+        """Count all records, and sum the lengths of their values."""
         frame = self.spark.read.format("kafka_segments").option("topics", TOPIC).load(str(path))
         self.measure("segments", size, lambda: _summed(frame, size), warm=WARM if size <= FEW else 1)
 
     def limits(self, size: int, path: Path) -> None:
-        """The same where only the column comes that the query needs, and from a source without work of its own."""
+        """Run the same query with only the column that it needs, and on a source with ready-made rows."""
         value = self.spark.read.format("kafka_segments").option("topics", TOPIC).schema("value binary").load(str(path))
         self.measure("value", size, lambda: _summed(value, size), warm=WARM)
         self.spark.dataSource.register(Ready)
@@ -81,8 +83,8 @@ class Group:
         self.measure("ready", size, lambda: _summed(ready, size), warm=WARM)
 
     def connector(self, size: int, path: Path) -> None:
-        """The same by Spark's own Kafka source, from a broker that has the directory."""
-        server = ServerProcess(words(data_dir=path, port=0, control_port="off"))
+        """Run the same query with Spark's own Kafka source, on a broker with the directory."""
+        server = ServerProcess(command_line(data_dir=path, port=0, control_port="off"))
         try:
             given = {"kafka.bootstrap.servers": server.ready.bootstrap_servers[0], "subscribe": TOPIC}
             given |= {"startingOffsets": "earliest", "kafka.fetch.max.wait.ms": "10"}
@@ -99,23 +101,23 @@ class Group:
     # --- copying -----------------------------------------------------------------------------------------------------
 
     def export(self, size: int, path: Path, out: Path, rounds: int) -> Manifest:
-        """A directory to Parquet."""
-        made: list[Manifest] = []
+        """Export a directory to Parquet."""
+        manifests: list[Manifest] = []
         self.measure(
-            "export", size, lambda: made.append(exporting.export(self.spark, str(path), str(out))),
+            "export", size, lambda: manifests.append(exporting.export(self.spark, str(path), str(out))),
             lambda: shutil.rmtree(out, ignore_errors=True), rounds,
         )  # fmt: skip
-        _equal(made[-1].records, size)
-        return made[-1]
+        _equal(manifests[-1].records, size)
+        return manifests[-1]
 
     def load(self, size: int, out: Path, manifest: Manifest, directory: Path, rounds: int) -> None:
-        """Parquet to a directory, checksums compared; the broker that creates the topics is not measured."""
+        """Load Parquet into a directory, with checksums compared; creating the topics is not measured."""
         wanted = targets(Store(str(out)), manifest, Choice())
 
         def make() -> None:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir()
-            server = ServerProcess(words(data_dir=directory, port=0, control_port="off"))
+            server = ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
             try:
                 with Cluster(server.ready.bootstrap_servers[0]) as cluster:
                     cluster.create({name: (count, KEPT) for name, (count, _) in counts(wanted).items()})
@@ -128,26 +130,26 @@ class Group:
 
         self.measure("load", size, load, make, rounds)
 
-    # --- asking ------------------------------------------------------------------------------------------------------
+    # --- auditing ----------------------------------------------------------------------------------------------------
 
     def audit(self, batches: int, path: Path, rounds: int) -> None:
-        """All checks of a directory in order, which finds nothing."""
+        """Run all checks on a valid directory."""
 
         def ask() -> None:
             tables = Tables(self.spark, str(path))
             tables.register()
-            findings = ask_all(self.spark, chosen())
-            found = totals(self.spark)
+            findings = ask_all(SparkEngine(self.spark), chosen())
+            counted = totals(SparkEngine(self.spark))
             tables.forget()
             _equal([finding.check.name for finding in findings], [])
-            if found["batches"] < batches:
-                raise AssertionError(f"{found} of {batches} batches")
+            if counted["batches"] < batches:
+                raise AssertionError(f"{counted} of {batches} batches")
 
         self.measure("audit", batches, ask, rounds=rounds)
 
 
 def as_a_user(cores: int) -> SparkSession:
-    """A session as docs/pipeline.md begins it, with Spark's own settings of Java: what reads the tables."""
+    """Create a session as in docs/pipeline.md, with Spark's default Java settings."""
     builder = SparkSession.builder.master(f"local[{cores}]").appName("benchmark")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
     for key, value in quiet.items():
@@ -162,19 +164,19 @@ def _summed(frame: DataFrame, size: int) -> None:
     _equal((row.records, row.bytes), (size, size * 180))
 
 
-def _equal(found: object, wanted: object) -> None:
-    """A figure counts only if the counts are right."""
-    if found != wanted:
-        raise AssertionError(f"{found}, not {wanted}")
+def _equal(actual: object, wanted: object) -> None:
+    """Check a count: a figure is only valid if it is right."""
+    if actual != wanted:
+        raise AssertionError(f"{actual}, not {wanted}")
 
 
 def directories(folder: Path, prefix: str) -> Iterable[tuple[int, Path]]:
-    """The filled directories of this kind, the smallest first: their sizes stand in their names."""
+    """List the filled directories of this kind by size, which is in their names, smallest first."""
     return sorted((int(path.name.rpartition("-")[2]), path) for path in folder.glob(f"{prefix}-*"))
 
 
 def local1(group: Group) -> None:
-    """One core: what the sources read."""
+    """Run the rows of one core: reading."""
     for size, path in directories(group.folder, "loaded"):
         group.segments(size, path)
     size, path = next(iter(directories(group.folder, "loaded")))
@@ -184,7 +186,7 @@ def local1(group: Group) -> None:
 
 
 def local2(group: Group) -> None:
-    """Two cores: copying, listing batches, audits."""
+    """Run the rows of two cores: copying, listing batches, audits."""
     for size, path in directories(group.folder, "records"):
         rounds = min(2, group.rounds) if size > FEW else group.rounds
         out = group.folder / f"export-{size}"
@@ -203,7 +205,7 @@ def main() -> None:
     group = Group(int(name[-1]), Path(folder), int(rounds))
     {"local1": local1, "local2": local2}[name](group)
     group.spark.stop()
-    print(json.dumps(group.found))
+    print(json.dumps(group.results))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What steering costs, and what it costs the clients that are steered: the figures of the control plane by one command.
+"""Measures the control plane: the cost of its operations, and their effect on clients.
 
     python -m benchmarks.steering [--quick] [--only start,reset,fixture,journal,queries] [--json FILE]
 
-It takes about five minutes, the most of it to fill a journal with a million requests, and wants a quiet machine. A goal
-that is missed is named, and the exit code is 1.
+Takes about five minutes, mostly to fill a journal with a million requests, and needs an idle machine. A missed goal is
+reported, and the exit code is 1.
 """
 
 import argparse
@@ -35,7 +35,7 @@ TOPICS, CLIENTS = 100, 10
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table. ``most``: the goal, in the same unit; ``None``: it is only told."""
+    """Line of the table. ``most``: the goal, in the same unit; ``None``: no goal."""
 
     name: str
     value: float
@@ -45,25 +45,25 @@ class Figure:
 
     @property
     def missed(self) -> bool:
-        """Whether it is above its goal."""
+        """Whether the figure is above its goal."""
         return self.most is not None and self.value > self.most
 
     def line(self) -> str:
-        """As a row of a Markdown table."""
+        """Return the row of a Markdown table."""
         goal = "" if self.most is None else f"{'MISSED: ' if self.missed else ''}at most {self.most:g} {self.unit}"
         worst = "" if self.worst is None else f"{self.worst:.1f} {self.unit}"
         return f"| {self.name} | {self.value:.1f} {self.unit} | {worst} | {goal} |"
 
 
 def timed_ms(do: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Time a call."""
     begun = time.perf_counter()
     do()
     return (time.perf_counter() - begun) * 1e3
 
 
 def median_of(name: str, samples: list[float], most: float | None = None) -> Figure:
-    """Of times in ms; beside it the worst."""
+    """Return the median of times in ms, with the worst one."""
     return Figure(name, statistics.median(samples), "ms", most, max(samples))
 
 
@@ -71,7 +71,7 @@ def median_of(name: str, samples: list[float], most: float | None = None) -> Fig
 
 
 def start(quick: bool) -> Iterator[Figure]:
-    """A test session's first cluster: process started, control plane and broker answer."""
+    """Time the start of a test session's first cluster, until control plane and broker respond."""
     samples = []
     for _ in range(3 if quick else 9):
         begun = time.perf_counter()
@@ -86,7 +86,7 @@ def start(quick: bool) -> Iterator[Figure]:
 
 @contextmanager
 def connected(bootstrap: str) -> Iterator[tuple[list[Producer], list[Consumer]]]:
-    """Ten clients, half of them producers, half consumers that read."""
+    """Connect ten clients: half producers, half consumers."""
     common = {"bootstrap.servers": bootstrap, "log_level": 0, "retry.backoff.ms": 20, "reconnect.backoff.ms": 10}
     producers = [Producer({**common, "linger.ms": 0}) for _ in range(CLIENTS // 2)]
     consumers = [Consumer({**common, "group.id": f"g{at}", "auto.offset.reset": "earliest", "session.timeout.ms": 6000,
@@ -100,28 +100,28 @@ def connected(bootstrap: str) -> Iterator[tuple[list[Producer], list[Consumer]]]
             consumer.close()
 
 
-def went_round(producers: list[Producer], consumers: list[Consumer], word: bytes) -> None:
-    """Each producer writes the word, each consumer reads it; raises AssertionError after 60 s."""
+def round_trip(producers: list[Producer], consumers: list[Consumer], value: bytes) -> None:
+    """Produce a value with each producer and read it with each consumer; raises AssertionError after 60 s."""
     for at, producer in enumerate(producers):
-        producer.produce(f"t{at}", word)
+        producer.produce(f"t{at}", value)
     for producer in producers:
         assert producer.flush(60) == 0
     for consumer in consumers:
         deadline = time.monotonic() + 60
-        while (message := consumer.poll(1)) is None or message.error() or message.value() != word:
+        while (message := consumer.poll(1)) is None or message.error() or message.value() != value:
             assert time.monotonic() < deadline, "a consumer did not recover"
 
 
 def reset(quick: bool) -> Iterator[Figure]:
-    """`POST /v1/reset` with a hundred topics and ten connected clients, which recover by themselves."""
+    """Time `POST /v1/reset` with a hundred topics and ten connected clients, which recover by themselves."""
     names = [f"t{number}:1" for number in range(TOPICS)]
     took, asked, recovered = [], [], []
     with understudy.start(topics=names, settings=SETTINGS) as kafka, connected(kafka.bootstrap_servers) as clients:
         for number in range(3 if quick else 12):
-            went_round(*clients, f"{number}".encode())
+            round_trip(*clients, f"{number}".encode())
             asked.append(timed_ms(kafka.health))
             took.append(timed_ms(kafka.reset))
-            recovered.append(timed_ms(partial(went_round, *clients, f"{number}, again".encode())))
+            recovered.append(timed_ms(partial(round_trip, *clients, f"{number}, again".encode())))
             assert len(kafka.topics.list()) >= TOPICS
     yield median_of(f"reset, {TOPICS} topics, {CLIENTS} clients connected", took, 20)
     yield median_of("of that, asking anything at all", asked)
@@ -134,7 +134,7 @@ _TESTS = "import pytest\n\n@pytest.mark.parametrize('number', range({count}))\nd
 
 
 def suite_s(folder: Path, count: int, fixture: str) -> float:
-    """A session of so many tests that do nothing."""
+    """Time a session of `count` empty tests."""
     (folder / "test_nothing.py").write_text(_TESTS.format(count=count, fixture=fixture))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
     begun = time.perf_counter()
@@ -143,7 +143,7 @@ def suite_s(folder: Path, count: int, fixture: str) -> float:
 
 
 def fixture(quick: bool) -> Iterator[Figure]:
-    """What `kafka` adds to each test after the first: a reset, two questions, and pytest's own work for it."""
+    """Time that `kafka` adds to each test after the first: a reset, two requests, and pytest's own work."""
     few, many, costs = 20, 120 if quick else 420, []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -160,7 +160,7 @@ def fixture(quick: bool) -> Iterator[Figure]:
 
 
 def journal(quick: bool) -> Iterator[Figure]:
-    """Throughput of produce with the journal on, off and in files, turn by turn; the cost as a part of that without."""
+    """Measure produce throughput with the journal on, off and in files, in turn, as a loss against off."""
     rates: dict[tuple[str, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
         without = {**SETTINGS, "understudy.journal.max.entries": 0}
@@ -172,7 +172,7 @@ def journal(quick: bool) -> Iterator[Figure]:
         for number in range(1 + (3 if quick else 9)):
             for load, measured in LOADS.items():
                 names = deque(ways)
-                names.rotate(number)  # who comes first after the others' reset meets other memory than who comes last
+                names.rotate(number)  # the first after the others' resets has different memory conditions than the last
                 for way in names:
                     rate = measured(ways[way].bootstrap_servers, 8 if quick else 1)
                     ways[way].reset()
@@ -185,14 +185,14 @@ def journal(quick: bool) -> Iterator[Figure]:
 
 
 def bulk_rate(bootstrap: str, part: int) -> float:
-    """Records of 1 kB a second, in batches as large as librdkafka makes them."""
+    """Return records of 1 kB per second, in librdkafka's default batches."""
     count = 200_000 // part
     with Quick(bootstrap, "t", payloads.lines(1000), linger_ms=5) as producer:
         return count / producer.send(count, 60)
 
 
 def single_rate(bootstrap: str, part: int) -> float:
-    """Requests of one record of 100 bytes a second, many in flight: the journal's worst case."""
+    """Return requests of one 100-byte record per second, many in flight: the journal's worst case."""
     count = 40_000 // part
     with Quick(bootstrap, "t", payloads.lines(100), linger_ms=0, batch_num_messages=1) as producer:
         return count / producer.send(count, 60)
@@ -205,7 +205,7 @@ LOADS = {"batches of 1 kB records": bulk_rate, "one record a request": single_ra
 
 
 def asked(quick: bool) -> Iterator[Figure]:
-    """Latency of produce while the journal, with a million entries in it, is asked without a pause."""
+    """Measure produce latency while the journal, with a million entries, is queried without pauses."""
     for name, samples in queries(100_000 if quick else 1_000_000, 4 if quick else 12):
         p50, *_, p99 = (samples[len(samples) * part // 100] for part in (50, 90, 99))
         yield Figure(f"produce, p50, {name}", p50 * 1e3, "ms")
@@ -222,23 +222,23 @@ PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
 
 
 def main() -> int:
-    """Measure, print, write."""
-    made = argparse.ArgumentParser(prog="python -m benchmarks.steering", description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--quick", action="store_true", help="fewer rounds, a tenth of the journal")
-    made.add_argument("--only", default=",".join(PARTS), help="some of them: %(default)s")
-    made.add_argument("--json", type=Path, default=CACHE / "steering.json", help="write the figures there")
-    said = made.parse_args()
-    wished = said.only.split(",")
-    if unknown := [name for name in wished if name not in PARTS]:
-        made.error(f"there is no {unknown[0]!r}; there are {', '.join(PARTS)}")
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.steering", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, a tenth of the journal")
+    parser.add_argument("--only", default=",".join(PARTS), help="some of them: %(default)s")
+    parser.add_argument("--json", type=Path, default=CACHE / "steering.json", help="write the figures there")
+    options = parser.parse_args()
+    wanted = options.only.split(",")
+    if unknown := [name for name in wanted if name not in PARTS]:
+        parser.error(f"there is no {unknown[0]!r}; there are {', '.join(PARTS)}")
     figures = []
     print("| what | median | worst | goal |\n|---|---|---|---|", flush=True)
-    for name in wished:
-        for figure in PARTS[name](said.quick):
+    for name in wanted:
+        for figure in PARTS[name](options.quick):
             figures.append(figure)
             print(figure.line(), flush=True)
-    said.json.parent.mkdir(parents=True, exist_ok=True)
-    said.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1) + "\n")
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1) + "\n")
     return int(any(figure.missed for figure in figures))
 
 

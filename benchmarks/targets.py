@@ -1,7 +1,7 @@
-"""Those that are measured: each a server process of its own on 127.0.0.1, started, watched and ended here.
+"""Targets of the benchmarks: each is its own server process on 127.0.0.1, started, observed and ended here.
 
-A target is ready when it answers ApiVersions, asked on a raw socket every millisecond; that is also what the row
-"start to first answer" measures. All have one broker, and the settings that a test would give them.
+A target is ready when it responds to ApiVersions, sent on a raw socket every millisecond, as in the row "start to first
+answer". All have one broker, and settings as in tests.
 """
 
 import contextlib
@@ -27,15 +27,15 @@ from benchmarks.librdkafka import QUIET
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "bench"
 KAFKA_VERSION = "4.3.1"
-START_PATIENCE_S = 90.0
-# Kafka's own names; Understudy takes the same. Nobody measures how long a group waits for members that do not come.
+START_TIMEOUT_S = 90.0
+# Kafka's own names, also for Understudy. Without a rebalance delay, groups do not wait for more members.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "auto.create.topics.enable": "false",
 }
-# As kafka-server-start.sh starts it.
+# The options of kafka-server-start.sh.
 _JVM = (
     *(
         "-Xmx1G",
@@ -52,17 +52,17 @@ _ASK_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What can be measured: how it is called in the table, and its command for a port and an empty folder."""
+    """Kind of target: its title in the table, and its command for a port and an empty folder."""
 
     name: str
     title: str
     command: Callable[[int, Path], list[str]]
     prepare: Callable[[], None] = lambda: None
-    finds_port: bool = False  # it listens where it likes, and writes its port into the folder's file "port"
+    finds_port: bool = False  # it chooses its port, and writes it to the folder's file "port"
 
 
 def kafka_libs() -> Path:
-    """The folder with Kafka's jars: KAFKA_LIBS, else where `make interop` keeps them."""
+    """Return the folder with Kafka's jars: KAFKA_LIBS, else that of `make interop`."""
     interop = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
     return Path(os.environ.get("KAFKA_LIBS", interop / "java" / f"kafka-{KAFKA_VERSION}"))
 
@@ -79,7 +79,7 @@ def _build_kfake() -> None:
 
 def _understudy(port: int, _folder: Path) -> list[str]:
     own = shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
-    settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+    settings = [argument for name, value in SETTINGS.items() for argument in ("--set", f"{name}={value}")]
     return [*own, "serve", "--port", str(port), "--control-port", "off", "--log-level", "warning", *settings]
 
 
@@ -129,14 +129,14 @@ KINDS = {
 
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment."""
+    """Return a port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def answers(port: int) -> bool:
-    """Whether somebody on that port answers ApiVersions."""
+    """Whether a server on that port responds to ApiVersions."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as asking:
         asking.sendall(_ASK_VERSIONS)
         return len(asking.recv(8)) == 8
@@ -165,38 +165,38 @@ class Server:
 
     @property
     def name(self) -> str:
-        """The kind's."""
+        """Name of the kind."""
         return self.kind.name
 
     @property
     def stores(self) -> bool:
-        """Whether topics are created, and what is produced can be read back from all of them.
+        """Whether topics are created, and produced records can be read back from all of them.
 
         The limit keeps a few topics, librdkafka's mock the last megabytes; all topics exist there.
         """
         return self.name not in ("limit", "mock")
 
     def rss_bytes(self) -> int:
-        """Of the process, as the system counts it now."""
+        """Return the current resident memory of the process."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise RuntimeError(f"{self.name} has no memory any more")
 
     def cpu_s(self) -> float:
-        """What the process has used of processors so far, in user and system mode."""
+        """Return the processor time of the process so far, in user and system mode."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def create_topic(self, name: str) -> None:
-        """With one partition; returns when it can be written to. The limit has every topic."""
+        """Create a topic with one partition; returns when it can be written to. In the limit every topic exists."""
         if not self.stores:
             return
         admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
         admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=10)[name].result(20)
 
     def delete_topic(self, name: str) -> None:
-        """So that a row does not pay for what the rows before it stored."""
+        """Delete a topic, so that its records do not affect later rows."""
         if not self.stores:
             return
         admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
@@ -204,11 +204,11 @@ class Server:
             admin.delete_topics([name], operation_timeout=10)[name].result(20)
 
     def log(self) -> str:
-        """The end of what the server printed."""
+        """Return the end of the server's output."""
         return (self.folder / "log").read_text(errors="replace")[-1500:]
 
     def close(self) -> None:
-        """End the process and remove its folder."""
+        """Stop the process and remove its folder."""
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(5)
@@ -226,7 +226,7 @@ class Server:
         return answers(self.port)
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_PATIENCE_S
+        deadline = time.monotonic() + START_TIMEOUT_S
         while not self._ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{self.name} did not start (exit code {self.process.poll()}):\n{self.log()}")
@@ -235,7 +235,7 @@ class Server:
 
 @contextlib.contextmanager
 def running(kind: Kind) -> Iterator[Server]:
-    """A server for as long as the block lasts."""
+    """Run a server during the block."""
     server = Server(kind)
     try:
         yield server

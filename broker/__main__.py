@@ -1,13 +1,12 @@
 """Serve: the event loop, signals, the banner, the ready file. One process, one loop, one cluster."""
 
 import asyncio
-import json
+import errno
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 # kio imports hypothesis and structlog imports rich where they happen to be installed: a server starts in half the time
@@ -18,15 +17,16 @@ for _module in ("hypothesis", "rich"):
 import anyio
 import structlog
 
-from broker import descriptors
 from broker.clock import PushedClock
-from broker.cluster import Cluster
-from broker.control.door import open_control
-from broker.endpoints import PortTaken
+from broker.cluster.cluster import Cluster
+from broker.control.server import open_control
+from broker.journal.feed import CannotWrite, Feed
 from broker.logs import configure_logging
+from broker.network import file_limits
+from broker.network.endpoints import PortTaken
 from broker.options import ServeOptions
+from broker.ready_file import NotAReadyFile, ReadyFile
 from broker.settings import BrokerSettings
-from broker.wire_journal.feed import CannotWrite, Feed
 from protocol.errors import KafkaError
 from storage.files import DirectoryLockedError
 from storage.log_dir import WrongDirectoryError
@@ -34,15 +34,16 @@ from storage.log_dir import WrongDirectoryError
 _log = structlog.get_logger(__name__)
 EXIT_CANNOT_START = 1
 _SECOND_SIGNAL_EXIT = 130
+_REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError)
 
 
 def serve(options: ServeOptions) -> int:
-    """Run a cluster until it is told to stop; the process's exit code.
+    """Run a cluster until it is asked to stop; the process's exit code.
 
     0 after an orderly stop; 1, with one sentence on stderr, where it cannot start.
     """
     configure_logging(options.log_format, options.log_level)
-    descriptors.raise_limit()
+    file_limits.raise_limit()
     uvloop = _uvloop()
     try:
         return anyio.run(_serve, options, backend_options={"loop_factory": uvloop} if uvloop else {})
@@ -52,7 +53,7 @@ def serve(options: ServeOptions) -> int:
 
 
 class CannotStart(Exception):
-    """The one sentence that says why not, and what to do."""
+    """The cluster cannot start; the message is one sentence with the reason and the remedy."""
 
 
 def _uvloop() -> Callable[[], Any] | None:
@@ -73,10 +74,12 @@ async def _serve(options: ServeOptions) -> int:
     async with anyio.create_task_group() as tasks:
         cluster = Cluster(options, PushedClock(loop), tasks)
         try:
+            if options.ready_file is not None:
+                ReadyFile(options.ready_file).prepare()
             feed = await _open_journal(cluster, options)
             await cluster.start()
             control_url = await open_control(cluster, options, tasks)
-        except (CannotWrite, PortTaken, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
+        except _REFUSALS as error:
             refusal = CannotStart(_sentence(error, options))
         else:
             announce(cluster, options, control_url)
@@ -88,13 +91,12 @@ async def _serve(options: ServeOptions) -> int:
     if refusal is not None:
         raise refusal
     if options.ready_file is not None:
-        with suppress(OSError):
-            options.ready_file.unlink()
+        ReadyFile(options.ready_file).remove()
     return 0
 
 
 async def _open_journal(cluster: Cluster, options: ServeOptions) -> Feed | None:
-    """What writes the journal's files, where they are asked for."""
+    """The recorder of the journal's files, if they are wanted."""
     if options.journal_dir is None:
         return None
     settings = BrokerSettings(1, options.settings)
@@ -104,9 +106,14 @@ async def _open_journal(cluster: Cluster, options: ServeOptions) -> Feed | None:
 
 
 def _sentence(error: Exception, options: ServeOptions) -> str:
-    """What is wrong and what to do about it, in one sentence."""
+    """The problem and its remedy, in one sentence."""
     if isinstance(error, PortTaken):
         option = options.option_of_port(error.port)
+        if error.errno in (errno.EADDRNOTAVAIL, None) or isinstance(error.__cause__, socket.gaierror):
+            where = options.option_of_host(error.host)
+            return f"{error.host} is no address of this machine; {where} needs one that is, or 0.0.0.0 for all of them"
+        if error.errno == errno.EACCES:
+            return f"port {error.port} needs more rights than this process has; choose one from 1024 on with {option}"
         return f"port {error.port} is taken; choose another one with {option}, or 0 for a free one"
     if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dir is not None):
         return f"the data directory {options.data_dir} cannot be used: {error}"
@@ -114,7 +121,10 @@ def _sentence(error: Exception, options: ServeOptions) -> str:
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
-    """The first SIGTERM or SIGINT stops in order, the second one at once."""
+    """The first SIGTERM, SIGINT or SIGHUP stops in order, the second one at once.
+
+    A SIGHUP that was to be ignored, as under nohup, still is.
+    """
     signals = 0
 
     def received() -> None:
@@ -124,8 +134,9 @@ def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> No
             os._exit(_SECOND_SIGNAL_EXIT)
         stop()
 
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, received)
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
+            loop.add_signal_handler(each, received)
 
 
 def announce(cluster: Cluster, options: ServeOptions, control_url: str | None) -> None:
@@ -133,7 +144,12 @@ def announce(cluster: Cluster, options: ServeOptions, control_url: str | None) -
     servers = [f"{host}:{port}" for host, port in cluster.bootstrap]
     if options.ready_file is not None:
         brokers = [
-            {"id": node.id, "host": host, "port": port}
+            {
+                "id": node.id,
+                "host": host,
+                "port": port,
+                "listeners": [each._asdict() for each in cluster.listeners_of(node)],
+            }
             for node, (host, port) in zip(cluster.nodes.values(), cluster.bootstrap, strict=True)
         ]
         ready = {
@@ -143,18 +159,13 @@ def announce(cluster: Cluster, options: ServeOptions, control_url: str | None) -
             "pid": os.getpid(),
             "brokers": brokers,
         }
-        write_atomically(options.ready_file, json.dumps(ready) + "\n")
+        ReadyFile(options.ready_file).write(ready)
     print(f"understudy is ready: {len(servers)} broker{'s' * (len(servers) > 1)}, cluster {cluster.cluster_id}")
     print(f"bootstrap.servers={','.join(servers)}")
+    if cluster.controller is not None:
+        print(f"bootstrap.controllers={cluster.controller.opened.host}:{cluster.controller.opened.port}")
     if control_url is not None:
         print(f"control={control_url}")
     sys.stdout.flush()
     for note in options.notes:
         _log.info(note)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that is either not there or whole."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.replace(path)

@@ -1,4 +1,4 @@
-"""From words to a running server: the last step of `understudy serve`."""
+"""From parsed options to a running server: the last step of `understudy serve`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from broker.options import OptionError, parse
 
 
 def main(given: Mapping[str, Sequence[str]]) -> int:
-    """Serve as told and return the exit code; 2 and one sentence on stderr if the words make no sense."""
+    """Run the server and return the exit code; 2 and one sentence on stderr if an option is invalid."""
     try:
         options = parse(given)
     except OptionError as error:

@@ -1,19 +1,21 @@
 """The cluster's time. The one module that reads a clock or sleeps.
 
 Everything that waits, expires or is scanned hangs on one :class:`Clock`, so that a test may push time forward and see
-fifteen minutes of timeouts now, with real clients connected. ``ManualClock`` stands still until it is advanced (unit
-tests); ``PushedClock`` is real time plus whatever was pushed, and can be frozen (the running server).
+fifteen minutes of timeouts now, with real clients connected. ``ManualClock`` is frozen until it is advanced (unit
+tests); ``PushedClock`` is real time plus what was pushed, and can be frozen (the running server).
 """
 
 import asyncio
 import heapq
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
+T = TypeVar("T")
 _CANCELLED_AT_LEAST = 64
+_FIRED_BETWEEN = 64  # timers of a push, between two looks whether its caller is still there
 
 
 stopwatch_ns = time.perf_counter_ns
@@ -21,7 +23,7 @@ stopwatch_ns = time.perf_counter_ns
 
 
 def since_1970_ns() -> int:
-    """What to add to the stopwatch to have the machine's time, in nanoseconds since 1970."""
+    """The offset of the stopwatch to the machine's time, in nanoseconds since 1970."""
     return time.time_ns() - stopwatch_ns()
 
 
@@ -37,7 +39,7 @@ def soon(delay_ms: int, call: Callable[[], None]) -> asyncio.TimerHandle:
 
 
 class Slices:
-    """Long work on the loop in slices, so that nobody else waits for longer than one of them."""
+    """Long work on the loop in slices, so that other work waits for one slice at most."""
 
     def __init__(self, slice_us: int = 250) -> None:
         self._slice_ns = slice_us * 1000
@@ -48,6 +50,17 @@ class Slices:
         if stopwatch_ns() >= self._until_ns:
             await asyncio.sleep(0)
             self._until_ns = stopwatch_ns() + self._slice_ns
+
+
+async def in_slices(steps: Generator[None, None, T]) -> T:
+    """Run work that is written in steps; others run between two slices of it. Returns its result."""
+    slices = Slices()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("T", end.value)
+        await slices.pause()
 
 
 async def turns(count: int) -> None:
@@ -77,7 +90,7 @@ class Timer:
 
 
 class Clock(Protocol):
-    """What the house knows of time."""
+    """The cluster's time, with its timers."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -93,7 +106,7 @@ class Clock(Protocol):
 
 
 class ManualClock:
-    """Time stands still until :meth:`advance`."""
+    """Time that moves only with :meth:`advance`."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms
@@ -152,6 +165,7 @@ class PushedClock(ManualClock):
         self._frozen_at_ms: int | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at_ms = 0
+        self._stops = 0  # how often a push under way had to end
 
     def now_ms(self) -> int:
         """Real or frozen time plus everything that was pushed."""
@@ -165,7 +179,7 @@ class PushedClock(ManualClock):
 
     @property
     def pushed_ms(self) -> int:
-        """How far the clock runs ahead of the machine's."""
+        """The lead of the clock over the machine's."""
         return self._pushed_ms if self._frozen_at_ms is None else self._frozen_at_ms - self.machine_ms()
 
     @property
@@ -180,19 +194,30 @@ class PushedClock(ManualClock):
             self._set_alarm()
         return timer
 
-    async def push(self, ms: int) -> None:
-        """Move on by ``ms``: each timer fires at its own time, and what it wakes runs before the next one does."""
-        target_ms = self.now_ms() + ms
+    async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
+        """Move on by ``ms``: each timer fires at its own time, and what it wakes runs before the next one does.
+
+        Ends early where the clock is reset, put elsewhere or frozen meanwhile, or when ``given_up`` answers true; it is
+        asked now and then.
+        """
+        target_ms, stops = self.now_ms() + ms, self._stops
+        fired = 0
         while (timer := self._due(target_ms)) is not None:
             self._move_to(timer.at_ms)
             self._fire(timer)
             await self._settle()
-        self._move_to(target_ms)
+            fired += 1
+            gone = given_up is not None and not fired % _FIRED_BETWEEN and await given_up()
+            if gone or self._stops != stops:
+                break
+        else:
+            self._move_to(target_ms)
         self._set_alarm()
         await self._settle()
 
     def freeze(self) -> None:
-        """Stop; timers then fire by pushing only."""
+        """Stop; timers then fire by pushing only. A push under way ends."""
+        self._stops += 1
         if self._frozen_at_ms is None:
             self._frozen_at_ms = self.now_ms()
             self._set_alarm()
@@ -206,11 +231,13 @@ class PushedClock(ManualClock):
 
     def reset(self) -> None:
         """Back to the machine's time, without firing anything; timers in between stay for their time."""
+        self._stops += 1
         self._frozen_at_ms, self._pushed_ms = None, 0
         self._set_alarm()
 
     def put(self, ahead_ms: int, frozen_at_ms: int | None) -> None:
         """To where it was once, without firing anything: ahead of the machine's, or standing still at a time."""
+        self._stops += 1
         self._pushed_ms, self._frozen_at_ms = ahead_ms, frozen_at_ms
         self._set_alarm()
 
@@ -240,7 +267,7 @@ class PushedClock(ManualClock):
         try:
             while (timer := self._due(self.now_ms())) is not None:
                 self._fire(timer)
-        finally:  # a timer that fails is told by the loop, and stops no other one
+        finally:  # the loop logs a timer that fails; the others go on
             self._set_alarm()
 
     def _set_alarm(self) -> None:

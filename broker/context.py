@@ -1,32 +1,38 @@
-"""What a handler knows of the request it handles, and the few things of the cluster it may touch."""
+"""The context of a request for its handler, and the parts of the cluster that handlers may use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from broker.authorizer import ANONYMOUS, speaks_as
-from broker.chain import Api
-from broker.chance import Random
-from broker.clock import Clock, Waiter
-from broker.releases import NEWEST, Release
+from broker.api import AnyApi, Sending
+from broker.clock import Clock, Waiter, stopwatch_ns
+from broker.releases import DEFAULT, Release
 from broker.releases import release as release_named
+from broker.rng import Random
+from broker.security.authorizer import ANONYMOUS, speaks_as
 from protocol.acls import AclOperation, ResourceType
+from protocol.types import Message
+from protocol.writers import Parts
 
 if TYPE_CHECKING:
-    from broker.authentication.gate import Gate
+    from broker.coordination.coordinators import MetadataController
     from broker.coordination.metadata.image import ClusterImage
-    from broker.coordination.metadata.machine import MetadataMachine
-    from broker.coordination.runtime import Runtime
+    from broker.coordination.metadata.quorum import Quorum
+    from broker.coordination.share.persister import Persister
     from broker.node import Node
-    from broker.partition import ReplicatedPartition
+    from broker.produce.results import Produced
+    from broker.replication.partition import ReplicatedPartition
+    from broker.security.sasl_gate import Gate
 
 __all__ = [
     "AS_EVER",
     "AclOperation",
     "ClusterView",
     "Connection",
+    "Exchange",
     "RequestContext",
+    "RequestNotes",
     "ResourceType",
     "Versions",
 ]
@@ -37,15 +43,19 @@ AS_EVER: Versions = {}
 
 
 class ClusterView(Protocol):
-    """What handlers use of the cluster. ``broker.cluster.Cluster`` is the only implementation outside tests."""
+    """The cluster as handlers use it. ``broker.cluster.cluster.Cluster`` is the only implementation outside tests."""
 
     random: Random
     cluster_id: str
+    controller_id: int
     nodes: "dict[int, Node]"
-    metadata: "Runtime[MetadataMachine]"
+    metadata: "MetadataController"
+    quorum: "Quorum"
     partitions: "dict[tuple[str, int], ReplicatedPartition]"
     versions: "Versions"
     release: Release
+    persister: "Persister"
+    lazy_coordinators: bool
 
     @property
     def clock(self) -> Clock:
@@ -62,13 +72,13 @@ class ClusterView(Protocol):
         ...
 
     def allocate_producer_ids(self) -> range:
-        """A block of producer ids that nobody else gets (KIP-730)."""
+        """Allocate a block of producer ids, unique in the cluster (KIP-730)."""
         ...
 
 
 @dataclass(slots=True)
 class Connection:
-    """What is remembered of a connection between its requests."""
+    """The state of a connection between its requests."""
 
     id: str
     listener: str
@@ -76,22 +86,28 @@ class Connection:
     client_port: int
     principal: str = ANONYMOUS
     gate: "Gate | None" = None
-    """Who has to say who it is: on listeners with SASL."""
+    """Its authentication; ``None`` on listeners without SASL."""
     software_name: str = "unknown"
     software_version: str = "unknown"
     throttled_until_ms: int = 0
     lost: bool = False
     number: int = 0
-    """Of this connection among all of the cluster's, from its first request on."""
+    """Of this connection in the journal, which gives it one with the first request."""
+    begun: bool = False
+    """Whether it has sent a request: :meth:`begin` was called."""
     versions: Versions = field(default_factory=lambda: AS_EVER)
     """As of the connection's first request."""
-    release: Release = field(default_factory=lambda: release_named(NEWEST))
-    """The release that the broker plays on this connection: likewise."""
+    release: Release = field(default_factory=lambda: release_named(DEFAULT))
+    """The release that the broker emulates on this connection, as of its first request."""
     _watchers: set[Callable[[], None]] | None = None
     _muted: Waiter | None = None
 
+    def begin(self, versions: Versions, release: Release, gate: "Gate | None") -> None:
+        """The first request has come: what is fixed for the connection's life from then on."""
+        self.begun, self.versions, self.release, self.gate = True, versions, release, gate
+
     def watch(self, call: Callable[[], None]) -> None:
-        """Call when the peer is gone: nobody needs to wait on its behalf any more."""
+        """Call when the peer is gone, and there is nothing to wait for any more."""
         if self._watchers is None:  # most connections never wait, and the journal keeps many
             self._watchers = set()
         self._watchers.add(call)
@@ -107,8 +123,8 @@ class Connection:
         for call in tuple(self._watchers or ()):
             call()
 
-    async def sit_out(self, clock: Clock) -> None:
-        """Return when the throttle time is over, the peer is gone, or it is forgiven."""
+    async def wait_throttled(self, clock: Clock) -> None:
+        """Return when the throttle time is over, the peer is gone, or throttling is lifted."""
         self._muted = waiter = Waiter()
         self.watch(waiter.wake)
         try:
@@ -118,24 +134,75 @@ class Connection:
             self.unwatch(waiter.wake)
             self._muted, self.throttled_until_ms = None, 0
 
-    def forgive(self) -> None:
-        """Nobody has to wait any more: the cluster begins anew."""
+    def end_throttling(self) -> None:
+        """Stop waiting out the throttle time (reset)."""
         if self._muted is not None:
             self._muted.wake()
 
 
+class ByteFault(Protocol):
+    """Spoils the bytes of an answer on purpose (``broker.faults.byte_faults``)."""
+
+    def spoil(self, answer: bytes) -> Sending:
+        """The bytes that go out instead."""
+        ...
+
+
+class RequestNotes:
+    """Notes of handlers and middleware on one request, beside its response.
+
+    The defaults are the class's: most requests leave all of them alone, and every request has them.
+
+    Attributes:
+        faults: the ids of the faults that it met, joined by commas; ``None`` for none.
+        byte_fault: spoils the answer's bytes.
+        closes: whether the connection is closed behind the answer.
+        charged: whether the handler has charged the client's quotas itself.
+        produced: the partitions of a Produce request and what became of them, once they are known.
+    """
+
+    faults: str | None = None
+    byte_fault: ByteFault | None = None
+    closes: bool = False
+    charged: bool = False
+    produced: "Sequence[Produced] | None" = None
+
+    def note_fault(self, fault_id: str) -> None:
+        """A fault has met the request."""
+        self.faults = f"{self.faults},{fault_id}" if self.faults else fault_id
+
+
+class Exchange(RequestNotes):
+    """A request that is being served, and what becomes of it; the notes of its handler are part of it.
+
+    ``outcome`` describes how it ended; ``parts`` is the answer as it was encoded, before a byte fault spoils it.
+    ``id`` and ``era`` are the journal's.
+    """
+
+    outcome = "answered"
+    request: Message | None = None
+    parts: Parts | None = None
+    id = era = 0
+
+    def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:
+        self.frame, self.connection, self.broker, self.at_ms = frame, connection, broker, at_ms
+        self.began_ns = stopwatch_ns()
+
+
 @dataclass(slots=True)
 class RequestContext:
-    """One request's surroundings. ``notes`` is free room for middleware (fault that met it, timings)."""
+    """One request's surroundings. ``apis`` are those that this broker serves; ``request_bytes`` is the frame's size."""
 
-    api: Api
+    api: AnyApi
     version: int
     correlation_id: int
     client_id: str
     connection: Connection
     node: "Node"
     cluster: ClusterView
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: RequestNotes = field(default_factory=RequestNotes)
+    apis: Sequence[AnyApi] = ()
+    request_bytes: int = 0
 
     @property
     def client_host(self) -> str:
@@ -148,10 +215,15 @@ class RequestContext:
         return self.connection.listener
 
     @property
-    def principal(self) -> str:
-        """Who asks, such as ``User:ANONYMOUS``: what authentication found, or else what the setting says of the client.
+    def at_controller(self) -> bool:
+        """Whether the request came in on the controller's listener."""
+        return self.node.is_controller
 
-        The one place that says so: whoever authenticates a connection sets the connection's.
+    @property
+    def principal(self) -> str:
+        """The principal, such as ``User:ANONYMOUS``: authenticated, else from the setting for the client.
+
+        The single source of a request's principal: authentication sets the connection's.
         """
         own, rules = self.connection.principal, self.node.settings.string("understudy.principals")
         return speaks_as(rules, self.client_id) or own if rules and own == ANONYMOUS else own
@@ -167,7 +239,7 @@ class RequestContext:
         return self.cluster.clock.now_ms()
 
     def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """Whether the requester may do that; without an authorizer everybody may do everything."""
+        """Whether the requester may do that; without an authorizer all operations are allowed."""
         authorizer = self.node.authorizer
         if authorizer is None:
             return True

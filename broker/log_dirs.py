@@ -1,4 +1,4 @@
-"""The log directory of a broker, as clients are told of it (core B.12). A broker has one."""
+"""The log directory of a broker, as DescribeLogDirs reports it (core B.12). A broker has one."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from broker.node import Node
 from storage.files import DiskFiles
-from storage.overlay_files import OverlayFiles
+from storage.files.overlay import OverlayFiles
 
 
 def _root(node: Node) -> Path | None:
@@ -26,11 +26,11 @@ def path_of(node: Node) -> str:
 
 def is_offline(node: Node) -> bool:
     """Whether the directory failed."""
-    return node.logs is None or bool(node.logs.environment.offline)
+    return node.logs is None or bool(node.logs.context.offline)
 
 
 def space_of(node: Node) -> tuple[int, int]:
-    """Total and usable bytes of the file system; in memory, of the one for temporary files. -1 if nobody knows."""
+    """Total and usable bytes of the file system; in memory, of the one for temporary files. -1 if unknown."""
     try:
         usage = shutil.disk_usage(_root(node) or tempfile.gettempdir())
     except OSError:

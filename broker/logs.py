@@ -5,6 +5,9 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
+
+from understudy.control_api.times import local_time
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
@@ -13,16 +16,18 @@ def configure_logging(log_format: str, level: str) -> None:
     """Set up once per process. ``log_format`` is ``console`` or ``json``."""
     if log_format == "json":
         renderer: Any = structlog.processors.JSONRenderer()
-        traces: list[Any] = [structlog.processors.dict_tracebacks]
+        stamps: list[Any] = [
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),  # they hold secrets
+        ]
     else:
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain_traceback)
-        traces = []
+        stamps = [structlog.processors.TimeStamper(fmt=None), _for_people]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            *traces,
+            *stamps,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
@@ -30,6 +35,12 @@ def configure_logging(log_format: str, level: str) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(stream=sys.stderr, level=LEVELS[level])
+
+
+def _for_people(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """The time as it is shown to people everywhere; it was in seconds."""
+    event["timestamp"] = local_time(int(event["timestamp"] * 1000))
+    return event
 
 
 plain_traceback = structlog.dev.plain_traceback

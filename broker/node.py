@@ -1,30 +1,32 @@
 """One broker: its identity, its logs, the coordinators it leads, its connections."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from broker.authorizer import authorizer_of
-from broker.coordination.outcome import Machine
+from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
-from broker.endpoints import Endpoint
-from broker.partition import ReplicatedPartition
-from broker.producer_ids import ProducerIds
-from broker.quotas import BrokerQuotas
+from broker.quotas.quotas import BrokerQuotas
+from broker.replication.partition import ReplicatedPartition
+from broker.sasl.key_set import KeySet
+from broker.security.authorizer import authorizer_of
 from broker.settings import BrokerSettings
 from broker.telemetry import Telemetry
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import absolute_hash
 from storage.files import Files
 from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
-    from broker.coordination.group.machine import GroupMachine
-    from broker.coordination.transaction.machine import TransactionMachine
-    from broker.fetching.sessions import SessionCache
-    from broker.server import BrokerServer
+    from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator, TransactionCoordinator
+    from broker.fetch.sessions import SessionCache
+    from broker.network.endpoints import Endpoint
+    from broker.network.server import BrokerServer
+    from broker.requests.streams_topics import CreationFailure
+    from broker.share.partitions import SharePartitions
 
-M = TypeVar("M", bound=Machine)
+R = TypeVar("R", bound=Runtime[Any, Any])
 GROUP_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 SHARE_TOPIC = "__share_group_state"
@@ -33,65 +35,99 @@ _COUNTS = {
     TRANSACTION_TOPIC: "transaction.state.log.num.partitions",
     SHARE_TOPIC: "share.coordinator.state.topic.num.partitions",
 }
-"""The setting that says how many partitions an internal topic will have."""
-
-
-def java_hash(text: str) -> int:
-    """Java's ``String.hashCode``: signed, over UTF-16 code units (transactions F.9)."""
-    value = 0
-    raw = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(raw), 2):
-        value = (31 * value + (raw[at] << 8) + raw[at + 1]) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
+"""Internal topic -> the setting with its number of partitions."""
 
 
 @lru_cache(maxsize=4096)
 def partition_for(key: str, partitions: int) -> int:
     """The partition of an internal topic that coordinates a group or transactional id (transactions F.9)."""
-    value = java_hash(key)
-    return (0 if value == -(1 << 31) else abs(value)) % partitions
+    return absolute_hash(key) % partitions
 
 
 class Node:
-    """One broker of the cluster.
+    """One broker of the cluster, which may be up or down.
 
     ``partitions`` is the cluster's table of all partitions, shared by the nodes; a partition refuses what its leader
-    alone may do. ``group_shards`` and ``transaction_shards`` hold the coordinators that this broker leads, by
-    partition.
+    alone may do. ``new_sessions`` makes an empty cache of fetch sessions, ``new_shares`` one of share partitions.
     """
 
+    server: "BrokerServer"
+    """The listeners and their connections; set when the broker joins the cluster, closed while the broker is down."""
+
     def __init__(
-        self, broker_id: int, settings: BrokerSettings, partitions: Mapping[tuple[str, int], ReplicatedPartition]
+        self,
+        broker_id: int,
+        settings: BrokerSettings,
+        partitions: Mapping[tuple[str, int], ReplicatedPartition],
+        new_sessions: "Callable[[], SessionCache]",
+        new_shares: "Callable[[Node], SharePartitions]",
     ) -> None:
+        # What it is, as long as it is known.
         self.id, self.settings, self.partitions = broker_id, settings, partitions
         self.rack: str | None = settings.optional_string("broker.rack")
         self.authorizer = authorizer_of(settings)
+        self.telemetry = Telemetry()
+        self.key_sets: dict[tuple[str, int], KeySet] = {}
+        """Of the issuers whose tokens this broker verifies, by URL and interval."""
+        self.is_controller = False
+        """Whether it is the controller, as seen on its own listener, and no broker."""
+
+        # Its listeners: those that it is to open, and by name each that is bound with the port that it got.
+        self.endpoints: tuple[Endpoint, ...] = ()
+        self.bound: dict[str, tuple[Endpoint, int]] = {}
+
+        # Its data directory.
+        self.files: Files | None = None
+        self.owns_directory: bool | None = None
+        """Whether Understudy formatted the data directory and nothing else has served it; None: not known yet."""
+
+        # Its registration with the controller.
+        self.epoch = -1
+        self.incarnation_id: UUID | None = None
+        self.internal_counts: dict[str, int] = {}
+        """Internal topic -> its partitions when the broker started; a later change is not followed, as in Kafka."""
         self.meters = BrokerQuotas(settings)
         self.quotas: BrokerQuotas | None = None
         """:attr:`meters`, where the metadata has any quota."""
-        self.epoch = -1
+
+        # What it has in memory while it is up.
         self.up = False
-        self.incarnation_id: UUID | None = None
         self.logs: LogDir | None = None
-        self.server: BrokerServer | None = None
-        self.sessions: SessionCache | None = None
-        self.group_shards: dict[int, Runtime[GroupMachine]] = {}
-        self.transaction_shards: dict[int, Runtime[TransactionMachine]] = {}
+        self._new_sessions = new_sessions
+        self.sessions = new_sessions()
+        self._new_shares = new_shares
+        self.shares = new_shares(self)
         self.producer_ids = ProducerIds()
-        self.telemetry = Telemetry()
-        self.internal_counts: dict[str, int] = {}
-        """Internal topic -> its partitions when the broker started; a later change is not followed, as in Kafka."""
-        self.endpoints: tuple[Endpoint, ...] = ()
-        """The listeners that it is to open."""
-        self.bound: dict[str, tuple[Endpoint, int]] = {}
-        """Listener name -> the listener and the port that it got."""
-        self.files: Files | None = None
-        self.producer_ids = ProducerIds()
+        self.group_shards: dict[int, GroupCoordinator] = {}
+        """The coordinators of groups that this broker leads, by partition."""
+        self.transaction_shards: dict[int, TransactionCoordinator] = {}
+        self.share_shards: dict[int, ShareCoordinator] = {}
+        """The share coordinators: the state of share partitions (KIP-932)."""
+        self.streams_topic_failures: dict[str, CreationFailure] = {}
+        """Internal topics of streams groups that could not be created lately (groups E.5)."""
 
     @property
     def silent(self) -> bool:
-        """Whether other brokers hear nothing from it: it is down, or paused."""
-        return not self.up or (self.server is not None and self.server.paused)
+        """Whether other brokers get no answer from it: it is down, or paused."""
+        return not self.up or self.server.paused
+
+    @property
+    def open_logs(self) -> LogDir:
+        """The logs of a broker whose data directory is open."""
+        assert self.logs is not None
+        return self.logs
+
+    def power_off(self, *, clean: bool) -> None:
+        """Lose what is in memory: the process ends, or is reset. Coordinators have resigned before.
+
+        ``clean``: everything is written first. What is in the files stays.
+        """
+        if self.logs is not None:
+            self.logs.close(clean=clean, broker_epoch=self.epoch)
+            self.logs = None
+        self.up, self.sessions, self.producer_ids = False, self._new_sessions(), ProducerIds()
+        self.shares.close()
+        self.shares = self._new_shares(self)
 
     def partition(self, topic: str, index: int) -> ReplicatedPartition:
         """A partition that the cluster knows.
@@ -104,7 +140,7 @@ class Node:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return found
 
-    def groups_for(self, group_id: str) -> "Runtime[GroupMachine]":
+    def groups_for(self, group_id: str) -> "GroupCoordinator":
         """The coordinator of a group, if this broker has it.
 
         Raises:
@@ -112,9 +148,13 @@ class Node:
         """
         return _shard(self.group_shards, self.coordinating_partition(GROUP_TOPIC, group_id))
 
-    def transactions_for(self, transactional_id: str) -> "Runtime[TransactionMachine]":
+    def transactions_for(self, transactional_id: str) -> "TransactionCoordinator":
         """The coordinator of a transactional id, if this broker has it; see :meth:`groups_for`."""
         return _shard(self.transaction_shards, self.coordinating_partition(TRANSACTION_TOPIC, transactional_id))
+
+    def share_coordinator_for(self, key: str) -> "ShareCoordinator":
+        """The coordinator of a share partition's state, by ``SharePartitionKey.coordinator_key``."""
+        return _shard(self.share_shards, self.coordinating_partition(SHARE_TOPIC, key))
 
     def coordinating_partition(self, topic: str, key: str) -> int:
         """The partition of an internal topic whose leader coordinates the key (transactions F.9, groups F.1).
@@ -124,16 +164,19 @@ class Node:
         return partition_for(key, self.internal_counts.get(topic) or self.settings.int(_COUNTS[topic]))
 
     def resign(self) -> None:
-        """Give up every coordinator; parked requests hear NOT_COORDINATOR."""
+        """Give up every coordinator; parked requests are answered NOT_COORDINATOR."""
         for group in list(self.group_shards.values()):
             group.close()
         for transactions in list(self.transaction_shards.values()):
             transactions.close()
+        for share in list(self.share_shards.values()):
+            share.close()
         self.group_shards.clear()
         self.transaction_shards.clear()
+        self.share_shards.clear()
 
 
-def _shard(shards: "dict[int, Runtime[M]]", partition: int) -> "Runtime[M]":
+def _shard(shards: "dict[int, R]", partition: int) -> R:
     shard = shards.get(partition)
     if shard is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)

@@ -1,7 +1,7 @@
-"""What a broker remembers of clients that report their metrics (KIP-714, core H.1).
+"""State of the clients that report their metrics (KIP-714, core H.1).
 
-A client asks for a subscription and then pushes. Nobody here collects metrics: pushes are checked and dropped. State is
-kept per client instance and broker, and ends with the connection or after a while without a word.
+A client asks for a subscription and then pushes. Metrics are not collected: pushes are checked and dropped. State is
+kept per client instance and broker, and ends with the connection or after a while without a request.
 """
 
 import zlib
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from broker.settings import ResourceType, client_metrics
+from broker.settings import ConfigResourceType, client_metrics
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.push_telemetry import PushTelemetryRequest
 from protocol.types import uuid_text
@@ -30,7 +30,7 @@ Configs = Mapping[tuple[int, str], Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What subscriptions choose clients by."""
+    """The attributes of a client that subscriptions match."""
 
     instance_id: UUID
     connection: str
@@ -69,7 +69,7 @@ class Instance:
 
     @property
     def spoke_ms(self) -> int:
-        """When it last asked or pushed."""
+        """The time of the client's last subscription request or push."""
         return max(self.asked_ms, self.pushed_ms)
 
 
@@ -83,7 +83,7 @@ class Telemetry:
         """GetTelemetrySubscriptions.
 
         Raises:
-            KafkaError: THROTTLING_QUOTA_EXCEEDED before the interval has passed, unless there is something new to hear.
+            KafkaError: THROTTLING_QUOTA_EXCEEDED before the interval has passed, unless there is reason to ask again.
         """
         before = self._known(client, now_ms)
         instance = _subscription(client, configs)
@@ -133,7 +133,7 @@ class Telemetry:
             raise KafkaError(instance.last_error)
 
     def _known(self, client: Client, now_ms: int) -> Instance | None:
-        """What is remembered of the client; nothing over another connection, or after a long silence."""
+        """The state of the client; none over another connection, or after a long silence."""
         found = self._instances.get(client.instance_id)
         if found is None or found.connection != client.connection:
             return None
@@ -170,6 +170,6 @@ def _subscription(client: Client, configs: Configs) -> Instance:
 def _subscriptions(configs: Configs) -> Iterable[tuple[int, tuple[str, ...], tuple[str, ...]]]:
     """Interval, patterns and metrics of each CLIENT_METRICS resource."""
     for (resource_type, _name), stored in configs.items():
-        if resource_type == ResourceType.CLIENT_METRICS:
+        if resource_type == ConfigResourceType.CLIENT_METRICS:
             values: dict[str, Any] = dict(client_metrics.effective(stored))
             yield values["interval.ms"], values["match"] or (), values["metrics"] or ()

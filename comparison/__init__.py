@@ -1,6 +1,6 @@
-"""Two clusters asked the same, and their answers held side by side: one is a real Apache Kafka, the other this one.
+"""Compares the responses of two clusters to the same requests: a real Apache Kafka and Understudy.
 
-It speaks to both by their address and knows nothing of either's inside: imports `protocol` only. `exchange` asks both,
-`plain` and `rules` make their answers comparable, `known` lists the differences that have a reason, `histories` makes
-up what to ask.
+Connects to both by their addresses and imports `protocol` only. `exchange` sends the requests, `values` and `rules`
+make the responses comparable, `known_differences` lists the differences that have a reason, and `histories` generates
+the requests.
 """

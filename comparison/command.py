@@ -1,4 +1,4 @@
-"""What `understudy compare` does: histories on a Kafka that runs somewhere and on ours, and a report of both."""
+"""`understudy compare`: plays histories on a running Kafka and on ours, and reports the differences."""
 
 import json
 import sys
@@ -10,9 +10,9 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from comparison.connection import Closed
 from comparison.exchange import Pair
+from comparison.histories.quiescence import PROBE_TOPIC, Restless
 from comparison.histories.run import Histories, Report, line
-from comparison.histories.settle import BELL, Restless
-from comparison.side import Side
+from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_cluster import DescribeClusterRequest
@@ -20,7 +20,7 @@ from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeC
 
 BROKER = 4
 STATIC = 4
-"""The source of a setting that stands in the broker's own file."""
+"""Source of a config that is set in the broker's own file."""
 MIRRORED = (
     "auto.create.topics.enable",
     "compression.type",
@@ -48,12 +48,12 @@ MIRRORED = (
     "transaction.state.log.num.partitions",
     "transaction.state.log.replication.factor",
 )
-"""Settings that a client can notice: ours is started with the values that the Kafka has."""
+"""Configs with effects that a client can see: ours is started with Kafka's values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line said. Files that are not wanted are None."""
+class Options:
+    """Options of the command line; None for files that are not written."""
 
     kafka: str
     understudy: str | None = None
@@ -65,19 +65,19 @@ class Wishes:
 
 
 class Unfit(Exception):
-    """A cluster that cannot be compared with; the sentence says why and what to do."""
+    """Cluster that cannot be compared; the message names the reason and the remedy."""
 
 
-def main(wishes: Wishes, start: Callable[[Mapping[str, str]], str]) -> int:
-    """Compare and report; 0: nothing unexplained, 1: something differs, 2: it could not be done.
+def main(options: Options, start: Callable[[Mapping[str, str]], str]) -> int:
+    """Compare and report; return 0: no unexplained difference, 1: differences, 2: the comparison failed.
 
     ``start`` starts a cluster of ours with these settings and returns its address.
     """
-    kafka = Side(wishes.kafka)
+    kafka = Target(options.kafka)
     try:
         settings = fit(kafka)
-        ours = wishes.understudy or start(settings)
-        report = compared(kafka, Side(ours), wishes)
+        ours = options.understudy or start(settings)
+        report = compare(kafka, Target(ours), options)
     except (Unfit, OSError, Closed, Restless) as error:
         print(f"understudy compare: {str(error) or 'the broker hung up'}", file=sys.stderr)
         return 2
@@ -85,50 +85,50 @@ def main(wishes: Wishes, start: Callable[[Mapping[str, str]], str]) -> int:
         kafka.close()
     rows = table(report)
     print("\n".join(rows))
-    if wishes.json_file:
-        Path(wishes.json_file).write_text(json.dumps(as_json(report), indent=1) + "\n", encoding="utf-8")
-    if wishes.junit_file:
-        ElementTree(as_junit(report)).write(wishes.junit_file, encoding="utf-8", xml_declaration=True)
+    if options.json_file:
+        Path(options.json_file).write_text(json.dumps(as_json(report), indent=1) + "\n", encoding="utf-8")
+    if options.junit_file:
+        ElementTree(as_junit(report)).write(options.junit_file, encoding="utf-8", xml_declaration=True)
     return 1 if report.steady else 0
 
 
-def fit(kafka: Side) -> dict[str, str]:
-    """The settings that ours needs to be like that Kafka.
+def fit(kafka: Target) -> dict[str, str]:
+    """Return the configs that ours needs to behave like that Kafka.
 
     Raises:
-        Unfit: it has several brokers: a history talks to one, which must lead everything.
+        Unfit: it has several brokers; a history talks to one, which must lead everything.
     """
     brokers = kafka.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
     if len(brokers) != 1:
         raise Unfit(f"{kafka.address} is a cluster of {len(brokers)} brokers; start one of a single broker for this.")
-    asked = DescribeConfigsResource(BROKER, str(brokers[0].broker_id), list(MIRRORED))
-    (result,) = kafka.call(ApiKey.DESCRIBE_CONFIGS, 1, DescribeConfigsRequest([asked])).results
+    resource = DescribeConfigsResource(BROKER, str(brokers[0].broker_id), list(MIRRORED))
+    (result,) = kafka.call(ApiKey.DESCRIBE_CONFIGS, 1, DescribeConfigsRequest([resource])).results
     return {each.name: each.value for each in result.configs if each.config_source == STATIC and each.value}
 
 
-def compared(kafka: Side, ours: Side, wishes: Wishes) -> Report:
-    """Play the histories, and leave no topic behind."""
-    histories = Histories(Pair(kafka, ours), f"compare-{wishes.seed}-{id(wishes) % 100_000}")
-    seeds = [f"{wishes.seed}.{number}" for number in range(wishes.histories)]
+def compare(kafka: Target, ours: Target, options: Options) -> Report:
+    """Play the histories, and delete their topics."""
+    histories = Histories(Pair(kafka, ours), f"compare-{options.seed}-{id(options) % 100_000}")
+    seeds = [f"{options.seed}.{number}" for number in range(options.histories)]
     try:
-        return histories.run(seeds, wishes.length, most_found=20)
+        return histories.run(seeds, options.length, most_found=20)
     finally:
-        for side in (kafka, ours):
-            bell = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(BELL)])
-            side.call(ApiKey.DELETE_TOPICS, 6, bell)
-            side.close()
+        for target in (kafka, ours):
+            request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(PROBE_TOPIC)])
+            target.call(ApiKey.DELETE_TOPICS, 6, request)
+            target.close()
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
 def by_api(report: Report) -> dict[str, tuple[int, Counter[str], list[str]]]:
-    """API -> how many answers, their error codes, and what differs."""
+    """Return API -> number of responses, their error codes, and the histories that differ."""
     rows: dict[str, tuple[int, Counter[str], list[str]]] = {}
     for (api, _, code), times in sorted(report.pair.coverage.seen.items()):
-        asked, codes, told = rows.get(api, (0, Counter(), []))
+        count, codes, texts = rows.get(api, (0, Counter(), []))
         codes[code] += times
-        rows[api] = (asked + times, codes, told)
+        rows[api] = (count + times, codes, texts)
     for found in report.steady:
         first = found.differences[0]
         rows.setdefault(first.api, (0, Counter(), []))[2].append(str(found))
@@ -136,20 +136,21 @@ def by_api(report: Report) -> dict[str, tuple[int, Counter[str], list[str]]]:
 
 
 def table(report: Report) -> list[str]:
-    """For people."""
+    """Render the report as a text table."""
     rows = by_api(report)
     width = max((len(api) for api in rows), default=3)
     lines = [f"{'API':{width}}  answers  differ  error codes"]
-    for api, (asked, codes, told) in rows.items():
+    for api, (count, codes, texts) in rows.items():
         names = ", ".join(code for code, _ in codes.most_common(4)) + (", ..." if len(codes) > 4 else "")
-        lines.append(f"{api:{width}}  {asked:7}  {len(told):6}  {names}")
+        lines.append(f"{api:{width}}  {count:7}  {len(texts):6}  {names}")
     lines += ["", *(str(found) for found in report.found), report.lines()[0]]
     return lines
 
 
 def as_json(report: Report) -> dict[str, object]:
-    """Everything, for programs."""
+    """Return the complete report as JSON."""
     return {
+        "generator": "understudy compare",
         "histories": report.histories,
         "steps": report.steps,
         "answers": [
@@ -173,20 +174,20 @@ def as_json(report: Report) -> dict[str, object]:
 
 
 def as_junit(report: Report) -> Element:
-    """One test case for each API, which fails with the histories that differ in it."""
+    """Return one test case per API, which fails with the histories that differ in it."""
     rows = by_api(report)
     suite = Element("testsuite", name="understudy compare", tests=str(len(rows)))
-    suite.set("failures", str(sum(bool(told) for _, _, told in rows.values())))
-    for api, (asked, _, told) in rows.items():
+    suite.set("failures", str(sum(bool(texts) for _, _, texts in rows.values())))
+    for api, (count, _, texts) in rows.items():
         case = SubElement(suite, "testcase", classname="understudy.compare", name=api)
-        if told:
-            SubElement(case, "failure", message=f"{len(told)} histories differ").text = "\n\n".join(told)
+        if texts:
+            SubElement(case, "failure", message=f"{len(texts)} histories differ").text = "\n\n".join(texts)
         else:
-            SubElement(case, "system-out").text = f"{asked} answers alike"
+            SubElement(case, "system-out").text = f"{count} answers alike"
     return suite
 
 
 def ledger(rows: Sequence[tuple[str, ...]]) -> str:
-    """A table in Markdown, the first row its head."""
+    """Render a Markdown table; the first row is the header."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])

@@ -1,4 +1,4 @@
-"""A blocking connection to a broker: requests out, answers in, in the order of the requests."""
+"""A blocking connection to a broker, with pipelined requests."""
 
 import select
 import socket
@@ -9,60 +9,64 @@ from typing import Any
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request
 
-PATIENCE_S = 8.0
+TIMEOUT_S = 8.0
 
 
 class Closed(Exception):
-    """The peer closed the connection, orderly or with a reset."""
+    """The peer has closed or reset the connection."""
 
 
 class Connection:
-    """One connection to ``HOST:PORT``. A request may be sent before the answer to the one before it is read."""
+    """One connection to ``HOST:PORT``. A request may be sent before the response to the previous one is read."""
 
-    def __init__(self, address: str, client_id: str = "compare", patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, address: str, client_id: str = "compare", timeout_s: float = TIMEOUT_S) -> None:
+        """Connect. Raises ConnectionError: no broker answers at the address."""
         host, _, port = address.rpartition(":")
         self._client_id = client_id
-        self._socket = socket.create_connection((host.strip("[]"), int(port)), timeout=patience_s)
+        try:
+            self._socket = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s)
+        except OSError as error:
+            raise ConnectionError(f"no broker answers at {address}: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._asked: deque[tuple[int, ApiKey, int]] = deque()
+        self._pending: deque[tuple[int, ApiKey, int]] = deque()
         self._count = 0
 
     def send(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> None:
-        """Send a request; its answer, if there is to be one, is for :meth:`answer`. Raises Closed."""
+        """Send a request, whose response, if any, is read by :meth:`answer`. Raises Closed."""
         self._count += 1
         if answered:
-            self._asked.append((self._count, key, version))
+            self._pending.append((self._count, key, version))
         try:
             self._socket.sendall(encode_request(key, version, self._count, self._client_id, request))
         except ConnectionError as error:
             raise Closed from error
 
     def answer(self) -> Any:
-        """The answer to the oldest request that has none, in the API's newest shape. Raises Closed, TimeoutError."""
+        """Read the response to the oldest pending request, in the API's newest shape. Raises Closed, TimeoutError."""
         (size,) = struct.unpack(">i", self._receive(4))
         frame = self._receive(size)
-        expected, key, version = self._asked.popleft()
+        expected, key, version = self._pending.popleft()
         correlation_id, response = decode_response(key, version, frame)
         if correlation_id != expected:
             raise Closed(f"the answer to request {correlation_id} came where {expected} was due")
         return response
 
     def call(self, key: ApiKey, version: int, request: Any) -> Any:
-        """Send and wait."""
+        """Send a request and read its response."""
         self.send(key, version, request)
         return self.answer()
 
     @property
     def waits(self) -> bool:
-        """Whether a request has no answer yet."""
-        return bool(self._asked)
+        """Whether a request is pending."""
+        return bool(self._pending)
 
     def has_answer(self, within_s: float = 0.0) -> bool:
-        """Whether bytes have arrived (or the peer has closed) in that time."""
+        """Whether bytes arrive (or the peer closes) within that time."""
         return bool(select.select([self._socket], [], [], within_s)[0])
 
     def close(self) -> None:
-        """Hang up; twice is harmless."""
+        """Close the connection; a second call does nothing."""
         self._socket.close()
 
     def _receive(self, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Where two comparable values differ, field by field."""
+"""Differences between two comparable values, field by field."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that one cluster fills otherwise than the other; ``path`` says where it lies in the answer."""
+    """Field with different values on the two clusters; ``path`` is its place in the response."""
 
     api: str
     path: str
@@ -30,7 +30,7 @@ MISSING = "(absent)"
 
 
 def differences(api: str, kafka: Any, understudy: Any, path: str = "") -> Iterator[Difference]:
-    """All differences between two comparable values."""
+    """Yield all differences between two comparable values."""
     if isinstance(kafka, dict) and isinstance(understudy, dict):
         for key in dict.fromkeys([*kafka, *understudy]):
             inner = f"{path}.{key}" if path else key

@@ -1,4 +1,4 @@
-"""Both clusters asked the same thing, and their answers held against each other."""
+"""Sends the same requests to both clusters and compares their responses."""
 
 import copy
 import time
@@ -8,35 +8,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from comparison.difference import Difference, differences
-from comparison.known import explained
-from comparison.plain import plain
+from comparison.known_differences import explained
 from comparison.rules import comparable
-from comparison.side import Side
+from comparison.target import Target
+from comparison.values import plain
 
 READS_AGREE_WITHIN_S = 3.0
 
 
 @dataclass
 class Coverage:
-    """What was asked and answered: (API, version, error) -> how often. An answer counts for each code it holds."""
+    """Counts responses: (API, version, error) -> how often. A response counts for each error code in it."""
 
     seen: Counter[tuple[str, int, str]] = field(default_factory=Counter)
 
     def note(self, api: str, version: int, answer: Any) -> None:
-        """Count an answer."""
+        """Count a response."""
         self.seen.update((api, version, code) for code in set(_codes(answer)) or {"-"})
 
     def rows(self) -> list[str]:
-        """One line for each API: versions seen, and how often each code."""
+        """Return one line per API: versions seen, and the count of each error code."""
         rows = []
         for api in sorted({key[0] for key in self.seen}):
-            mine = {key: times for key, times in self.seen.items() if key[0] == api}
-            versions = ",".join(map(str, sorted({version for _, version, _ in mine})))
+            of_api = {key: times for key, times in self.seen.items() if key[0] == api}
+            versions = ",".join(map(str, sorted({version for _, version, _ in of_api})))
             codes: Counter[str] = Counter()
-            for (_, _, code), times in mine.items():
+            for (_, _, code), times in of_api.items():
                 codes[code] += times
-            told = ", ".join(f"{code} {times}" for code, times in codes.most_common())
-            rows.append(f"{api} v{versions}: {told}")
+            counts = ", ".join(f"{code} {times}" for code, times in codes.most_common())
+            rows.append(f"{api} v{versions}: {counts}")
         return rows
 
 
@@ -53,85 +53,87 @@ def _codes(value: Any) -> Iterator[str]:
 
 
 class Exchange:
-    """Clusters that are asked the same, and what is made of their answers.
+    """Clusters that get the same requests, and the comparison of their responses.
 
-    The first of `sides` is asked what is remembered of it: `coverage`, and `answers` of the history that runs, by what
-    was asked. `met` counts the known differences.
+    `coverage`, and `answers` of the current history by step, are those of the first target. `met` counts the known
+    differences.
     """
 
-    def __init__(self, *sides: Side) -> None:
-        self.sides = sides
+    def __init__(self, *targets: Target) -> None:
+        self.targets = targets
         self.coverage = Coverage()
         self.met: Counter[str] = Counter()
         self.answers: dict[str, Any] = {}
 
-    def judged(self, what: str, api: str, answers: Sequence[Any]) -> list[Difference]:
-        """The differences between the sides' answers that no entry of the ledger explains."""
-        made = [comparable(side.names, api, plain(each)) for side, each in zip(self.sides, answers, strict=True)]
-        self.answers[what] = made[0]
-        kafka, understudy = self.pair_of(what, made)
-        found = []
+    def compare(self, what: str, api: str, answers: Sequence[Any]) -> list[Difference]:
+        """Return the differences between the responses that no known difference explains."""
+        values = [
+            comparable(target.names, api, plain(each)) for target, each in zip(self.targets, answers, strict=True)
+        ]
+        self.answers[what] = values[0]
+        kafka, understudy = self.pair_of(what, values)
+        unexplained = []
         for difference in differences(api, kafka, understudy):
             known = explained(difference)
             if known is None:
-                found.append(difference)
+                unexplained.append(difference)
             else:
                 self.met[known.id] += 1
-        return found
+        return unexplained
 
-    def pair_of(self, what: str, made: Sequence[Any]) -> tuple[Any, Any]:
-        """Kafka's answer and ours."""
+    def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:
+        """Return Kafka's response and ours."""
         raise NotImplementedError
 
-    def agree(self, what: str, api: str, ask: Callable[[Side], Any]) -> list[Difference]:
-        """Ask for something that asking does not change, again until the answers agree or time is up."""
+    def agree(self, what: str, api: str, ask: Callable[[Target], Any]) -> list[Difference]:
+        """Repeat a read-only request until the responses agree or the time is up."""
         deadline = time.monotonic() + READS_AGREE_WITHIN_S
         while True:
-            before = [copy.deepcopy(side.names.given) for side in self.sides]
-            found = self.judged(what, api, [ask(side) for side in self.sides])
-            if not found or time.monotonic() > deadline:
-                return found
-            for side, given in zip(self.sides, before, strict=True):
-                side.names.given = given
+            before = [copy.deepcopy(target.names.given) for target in self.targets]
+            unexplained = self.compare(what, api, [ask(target) for target in self.targets])
+            if not unexplained or time.monotonic() > deadline:
+                return unexplained
+            for target, given in zip(self.targets, before, strict=True):
+                target.names.given = given
             time.sleep(0.02)
 
 
 class Pair(Exchange):
     """A real Kafka and ours."""
 
-    def __init__(self, kafka: Side, understudy: Side) -> None:
+    def __init__(self, kafka: Target, understudy: Target) -> None:
         super().__init__(kafka, understudy)
 
-    def pair_of(self, what: str, made: Sequence[Any]) -> tuple[Any, Any]:  # noqa: ARG002
-        """As they come."""
-        return made[0], made[1]
+    def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:  # noqa: ARG002
+        """Return the two responses."""
+        return values[0], values[1]
 
 
 class Recording(Exchange):
-    """One cluster alone: what it answers is kept, and nothing is judged."""
+    """A single cluster whose responses are recorded, without comparison."""
 
-    def pair_of(self, what: str, made: Sequence[Any]) -> tuple[Any, Any]:  # noqa: ARG002
-        """The answer, twice."""
-        return made[0], made[0]
+    def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:  # noqa: ARG002
+        """Return the response twice."""
+        return values[0], values[0]
 
 
 class Recorded(Exchange):
-    """Ours alone, held against what a Kafka answered when the history was recorded."""
+    """Our cluster, compared with the recorded responses of a Kafka."""
 
-    def __init__(self, understudy: Side, answers: Mapping[str, Any]) -> None:
+    def __init__(self, understudy: Target, answers: Mapping[str, Any]) -> None:
         super().__init__(understudy)
         self._recorded = answers
 
-    def pair_of(self, what: str, made: Sequence[Any]) -> tuple[Any, Any]:
-        """The recorded answer comes first."""
+    def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the recorded response and ours."""
         recorded = self._recorded.get(what, "(not recorded)")
-        return recorded, as_recorded(recorded, made[0])
+        return recorded, as_recorded(recorded, values[0])
 
 
-def as_recorded(recorded: Any, made: Any) -> Any:
-    """An answer without the fields that our message classes have got since the recording."""
-    if isinstance(recorded, dict) and isinstance(made, dict):
-        return {name: as_recorded(recorded[name], inner) for name, inner in made.items() if name in recorded}
-    if isinstance(recorded, list) and isinstance(made, list) and len(recorded) == len(made):
-        return [as_recorded(*pair) for pair in zip(recorded, made, strict=True)]
-    return made
+def as_recorded(recorded: Any, response: Any) -> Any:
+    """Remove fields that were added to our message classes after the recording."""
+    if isinstance(recorded, dict) and isinstance(response, dict):
+        return {name: as_recorded(recorded[name], inner) for name, inner in response.items() if name in recorded}
+    if isinstance(recorded, list) and isinstance(response, list) and len(recorded) == len(response):
+        return [as_recorded(*pair) for pair in zip(recorded, response, strict=True)]
+    return response

@@ -1,7 +1,7 @@
-"""What may differ between two clusters by its nature: ids that each draws, its address, and the time of day.
+"""Rules for fields that differ between any two clusters: ids that each draws, addresses, and times.
 
-A rule is declared for a field's name (or an API's field), and says how its value is made comparable. Whatever has no
-rule is compared as it is: numbers, texts, order.
+A rule is declared for a field name (or an API's field) and makes its value comparable. Fields without a rule are
+compared as they are: numbers, texts, order.
 """
 
 import re
@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-NOBODY = {-1, "", "AAAAAAAAAAAAAAAAAAAAAA", None}
-"""Values that say "none": they are compared as they are."""
+NULL_IDS = {-1, "", "AAAAAAAAAAAAAAAAAAAAAA", None}
+"""Values that mean "none", which are compared as they are."""
 
 
 @dataclass
 class Names:
-    """What one cluster's own ids are called: `producer-1` is the first producer id that it gave in this history.
+    """Names for one cluster's own ids: `producer-1` is the first producer id that it allocated in this history.
 
-    `prefix` stands before every name that the history made up; `base_ms` is the time that its records count from.
+    `prefix` begins every name of the history; `base_ms` is the base of its record timestamps.
     """
 
     prefix: str = ""
@@ -25,23 +25,23 @@ class Names:
     given: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def name(self, kind: str, value: Any) -> Any:
-        """The name of an id, the next free one if it is new."""
-        if value in NOBODY:
+        """Return the name of an id, the next free one if it is new."""
+        if value in NULL_IDS:
             return value
         known = self.given.setdefault(kind, {})
         return known.setdefault(value, f"{kind}-{len(known) + 1}")
 
     def text(self, value: str) -> str:
-        """A text with the history's prefix and the cluster's own ids taken out."""
+        """Replace the history's prefix and the cluster's own ids in a text."""
         value = value.replace(self.prefix, "") if self.prefix else value
         for known in ("member", "topic", "cluster", "directory"):
             for own, name in self.given.get(known, {}).items():
                 value = value.replace(str(own), name)
-        value = TIME_IN_TEXT.sub(lambda found: str(self.moment(int(found[0]))), value)
-        return PRODUCER_IN_TEXT.sub(lambda found: found[1] + str(self.name("producer", int(found[2]))), value)
+        value = TIME_IN_TEXT.sub(lambda match: str(self.moment(int(match[0]))), value)
+        return PRODUCER_IN_TEXT.sub(lambda match: match[1] + str(self.name("producer", int(match[2]))), value)
 
     def moment(self, value: Any) -> Any:
-        """A time: a client's is told from the history's beginning, one that a broker read off its clock is `now`."""
+        """Make a time comparable: relative to the history's start if set by a client, `now` if by a broker's clock."""
         if not isinstance(value, int) or value < 0:
             return value
         since = value - self.base_ms
@@ -51,7 +51,7 @@ class Names:
 PRODUCER_IN_TEXT = re.compile(r"((?:producerId|producer id|producer|Producer)[ =:]+(?:id )?)(\d+)\b")
 TIME_IN_TEXT = re.compile(r"\b[12]\d{12}\b")
 CLIENT_SPAN_MS = 600_000
-"""Records of a history bear times of ten minutes, an hour before it began."""
+"""Record timestamps of a history cover ten minutes, an hour before it began."""
 
 Rule = Callable[[Names, Any], Any]
 
@@ -65,7 +65,7 @@ def _moment(names: Names, value: Any) -> Any:
 
 
 def _of_its_own(_names: Names, value: Any) -> Any:
-    return value if value in NOBODY else "its own"
+    return value if value in NULL_IDS else "its own"
 
 
 RULES: dict[str, Rule] = {
@@ -79,12 +79,12 @@ RULES: dict[str, Rule] = {
     "cluster_id": _named("cluster"),
     "session_id": lambda names, value: value if value == 0 else names.name("session", value),
     "replica_directory_id": _named("directory"),
-    # Where it lives.
+    # Addresses and disks.
     "port": _of_its_own,
     "log_dir": _of_its_own,
     "total_bytes": _of_its_own,
     "usable_bytes": _of_its_own,
-    # When it happened.
+    # Times.
     "log_append_time_ms": _moment,
     "timestamp": _moment,
     "timestamp_ms": _moment,
@@ -101,7 +101,7 @@ RULES: dict[str, Rule] = {
 }
 
 UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
-    # Kafka answers these out of a hash map; a client cannot rely on their order.
+    # Kafka returns these in the order of a hash map; clients cannot rely on it.
     ("DescribeConfigs", "configs"): ("name",),
     ("CreateTopics", "configs"): ("name",),
     ("DescribeProducers", "active_producers"): ("producer_id",),
@@ -129,7 +129,7 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("DescribeGroups", "members"): ("member_id",),
     ("__consumer_offsets", "members"): ("member_id",),
 }
-"""(API, field) of lists without an order, and the fields that sort them; none where they hold plain values."""
+"""(API, field) of unordered lists -> the fields that sort them; empty for plain values."""
 
 
 def _without_ids(item: Any) -> str:
@@ -137,14 +137,14 @@ def _without_ids(item: Any) -> str:
 
 
 def comparable(names: Names, api: str, value: Any, name: str = "") -> Any:
-    """Plain values after the rules."""
+    """Apply the rules to plain values."""
     if isinstance(value, dict):
         return {key: comparable(names, api, inner, key) for key, inner in value.items()}
     if isinstance(value, list):
         order = UNORDERED.get((api, name))
         if order is None:
             return [comparable(names, api, inner, name) for inner in value]
-        # By what has no rule first, so that ids which are new here get their names in the same order on both sides.
+        # Fields without a rule first, so that new ids get their names in the same order on both clusters.
         items = [comparable(names, api, inner, name) for inner in sorted(value, key=_without_ids)]
         return sorted(items, key=lambda item: [str(item.get(key)) for key in order] if order else item)
     if rule := RULES.get(name):

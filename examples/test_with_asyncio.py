@@ -5,9 +5,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 import understudy
 
-# Kafka lets the first member of a new group wait 3 s for others; a test has no use for that.
-AT_ONCE = {"group.initial.rebalance.delay.ms": 0}
-pytestmark = [pytest.mark.asyncio, pytest.mark.kafka(topics=["payments:2"], settings=AT_ONCE)]
+pytestmark = [pytest.mark.asyncio, pytest.mark.kafka(topics=["payments:2"])]
 
 
 async def test_a_group_reads_what_was_sent(kafka: understudy.Cluster) -> None:

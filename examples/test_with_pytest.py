@@ -1,4 +1,4 @@
-"""The fixture `kafka`, with librdkafka's Python client. Needs understudy[pytest] and confluent-kafka."""
+"""The fixture `kafka`, with librdkafka's Python client. Needs understudy-kafka[pytest] and confluent-kafka."""
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, Producer
 import understudy
 
 
-@pytest.mark.kafka(brokers=3, topics={"orders": 3}, settings={"group.initial.rebalance.delay.ms": 0})
+@pytest.mark.kafka(brokers=3, topics={"orders": 3})
 def test_what_was_sent_is_read(kafka: understudy.Cluster) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     producer.produce("orders", key="k", value="one order")

@@ -1,4 +1,4 @@
-"""Framed batches -> rows of `schemas.BATCHES`: headers as columns, markers opened, damage told."""
+"""Framed batches -> rows of `schemas.BATCHES`: headers as columns, markers opened, damage reported."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline.decoding import columns
+from pipeline.decoding.batch_scan import Framed, Messages
 from pipeline.decoding.damage import Damage
-from pipeline.decoding.framing import Framed, Messages
 from pipeline.decoding.legacy import messages
 from pipeline.decoding.varints import Bytes
 from pipeline.schemas import BATCHES
@@ -79,7 +79,7 @@ class BatchTable:
                 yield self._framed(chunk.data, framed, chunk.origin)
 
     def damage(self, found: Damage) -> pa.RecordBatch:
-        """The row that tells of damage."""
+        """The row that reports damage."""
         known = {"position": found.position, "size": found.size, "base_offset": found.base_offset}
         return self._table(1, {**known, "damage": found.reason})
 
@@ -123,6 +123,8 @@ class BatchTable:
             "last_offset": lambda: pa.array(base + delta),
             "record_count": lambda: pa.array(heads["count"].astype(np.int32)),
             "magic": lambda: MAGIC_V2,
+            "attributes": lambda: pa.array(bits.astype(np.int32) & 0xFFFF),
+            "crc": lambda: pa.array(heads["crc"].astype(np.int64)),
             "leader_epoch": lambda: pa.array(heads["leader_epoch"].astype(np.int32)),
             "codec": lambda: pa.array(CODECS[bits & CODEC_MASK], pa.string()),
             "timestampType": lambda: pa.array((bits & TIMESTAMP_TYPE_BIT != 0).astype(np.int32)),
@@ -157,6 +159,7 @@ class BatchTable:
                 "last_offset": records[-1].offset,
                 "record_count": len(records),
                 "magic": magic,
+                "attributes": attributes,
                 "codec": CODECS[attributes & CODEC_MASK],
                 "timestampType": int(attributes & TIMESTAMP_TYPE_BIT > 0) if magic else -1,
                 "base_timestamp_ms": records[0].timestamp_ms,

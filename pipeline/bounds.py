@@ -61,7 +61,7 @@ def limits(conditions: Iterable[Condition]) -> Limits:
 
 
 def both(first: Bounds, second: Bounds) -> Bounds:
-    """What lies within both."""
+    """Intersection of two bounds."""
     starts = [each[0] for each in (first, second) if each[0] is not None]
     stops = [each[1] for each in (first, second) if each[1] is not None]
     return max(starts, default=None), min(stops, default=None)

@@ -1,6 +1,6 @@
-"""What lies in a data directory: partitions, their segments, and what the checkpoints say of them (core F.1).
+"""Contents of a data directory: partitions, their segments, and their checkpoints (core F.1).
 
-One listing tells it all; nothing is locked and nothing is written, so a broker may own the directory meanwhile.
+One listing is enough; nothing is locked and nothing is written, so a broker may own the directory meanwhile.
 """
 
 import re
@@ -50,7 +50,7 @@ class Partition:
     broker: int | None = None
     """Number of the folder `broker-N` that it lies in."""
     high_watermark: int | None = None
-    """As `replication-offset-checkpoint` says; a running broker writes it every few seconds."""
+    """From `replication-offset-checkpoint`; a running broker writes it every few seconds."""
     log_start_offset: int = 0
 
     @property

@@ -18,7 +18,7 @@ from protocol.records.records import frame_batch
 
 LOG_APPEND_TIME: Final = 1
 BATCH_BYTES: Final = 500_000
-"""Of the records of a batch that is made anew, before compression: below every default limit."""
+"""Of the records of a new batch, before compression: below every default limit."""
 _FARTHEST: Final = 1000
 """Offsets that are missing between two records of a batch: a record's delta is 32 bits."""
 _EMPTY: Final = pa.scalar(b"", pa.large_binary())
@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 class Batching(NamedTuple):
     """How batches are made: `codec` as a number; `producers`: as they were, by `batch_base_offset`.
 
-    `span_ms`: batches made anew end at multiples of so many milliseconds as well.
+    `span_ms`: new batches end at multiples of so many milliseconds as well.
     """
 
     codec: int = Codec.NONE
@@ -78,9 +78,7 @@ def _headers(column: pa.Array) -> pa.Array:
     value_size, value = _field(pc.struct_field(flat, "value"))
     joined = pc.binary_join_element_wise(key_size, key, value_size, value, _EMPTY)
     bounds = _bounds(joined)[np.concatenate(([0], np.cumsum(_ints(counts))))]
-    each = pa.Array.from_buffers(
-        pa.large_binary(), len(column), [None, pa.py_buffer(bounds), joined.buffers()[2]]
-    )
+    each = pa.Array.from_buffers(pa.large_binary(), len(column), [None, pa.py_buffer(bounds), joined.buffers()[2]])
     return pc.binary_join_element_wise(varints(_ints(counts)), each, _EMPTY)
 
 
@@ -105,7 +103,7 @@ def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
     kinds = _ints(columns["timestampType"])
     sizes = _ints(pc.fill_null(pc.binary_length(columns["key"]), 0)) + 40
     sizes += _ints(pc.fill_null(pc.binary_length(columns["value"]), 0))
-    starts = _as_they_were(columns) if how.producers else _anew(offsets, times, kinds, sizes, how.span_ms)
+    starts = _as_they_were(columns) if how.producers else _new_batches(offsets, times, kinds, sizes, how.span_ms)
     stops = np.append(starts[1:], len(offsets))
     bases = np.repeat(offsets[starts], stops - starts)
     if how.producers:
@@ -113,11 +111,11 @@ def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
     first_times = np.repeat(times[starts], stops - starts)
     data, bounds = _records(columns, times - first_times, offsets - bases)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        told = {name: columns[name][start].as_py() for name in _PRODUCER} if how.producers else {}
+        producer = {name: columns[name][start].as_py() for name in _PRODUCER} if how.producers else {}
         latest = int(times[start:stop].max())
         attributes = TIMESTAMP_TYPE_BIT if kinds[start] == LOG_APPEND_TIME else 0
-        attributes |= (TRANSACTIONAL_BIT if told.get("is_transactional") else 0) | (
-            CONTROL_BIT if told.get("is_control") else 0
+        attributes |= (TRANSACTIONAL_BIT if producer.get("is_transactional") else 0) | (
+            CONTROL_BIT if producer.get("is_control") else 0
         )
         base = int(bases[start])
         yield frame_batch(
@@ -128,11 +126,11 @@ def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
             base_timestamp_ms=int(times[start]),
             max_timestamp_ms=latest,
             attributes=attributes,
-            codec=Codec.NONE if told.get("is_control") else how.codec,
+            codec=Codec.NONE if producer.get("is_control") else how.codec,
             level=how.level,
-            producer_id=told.get("producer_id", -1),
-            producer_epoch=told.get("producer_epoch", -1),
-            base_sequence=_base_sequence(told, int(offsets[start]) - base),
+            producer_id=producer.get("producer_id", -1),
+            producer_epoch=producer.get("producer_epoch", -1),
+            base_sequence=_base_sequence(producer, int(offsets[start]) - base),
             partition_leader_epoch=how.leader_epoch,
         )
 
@@ -140,9 +138,9 @@ def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
 _PRODUCER: Final = ("producer_id", "producer_epoch", "sequence", "is_transactional", "is_control")
 
 
-def _base_sequence(told: dict[str, Any], skipped: int) -> int:
+def _base_sequence(producer: dict[str, Any], skipped: int) -> int:
     """The batch's first sequence, also where compaction has taken its first records; markers have none."""
-    sequence: int = told.get("sequence", -1)
+    sequence: int = producer.get("sequence", -1)
     return sequence if sequence < 0 else (sequence - skipped) & 0x7FFFFFFF
 
 
@@ -163,8 +161,8 @@ def _as_they_were(columns: dict[str, pa.Array]) -> Ints:
     return np.flatnonzero(np.concatenate(([True], bases[1:] != bases[:-1])))
 
 
-def _anew(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints, span_ms: int | None) -> Ints:
-    """Where a batch begins: after so many bytes, where the kind of time changes, where offsets are too far apart.
+def _new_batches(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints, span_ms: int | None) -> Ints:
+    """Starts of batches: after a number of bytes, where the kind of time changes, where offsets are too far apart.
 
     A batch has one log append time: another one begins another batch.
     """

@@ -125,7 +125,7 @@ def _chunks(span: JournalRange) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _line_after(file: Any, at: int, size: int) -> int:
-    """Where the line after the one that holds byte `at` begins."""
+    """Start of the line after the one that contains byte `at`."""
     while at < size:
         file.seek(at)
         data = file.read(65536)
@@ -210,7 +210,7 @@ def _body(text: str) -> str | None:
 
 
 def _slowly(text: str) -> tuple[str, str | None, str | None]:
-    """The same for a line whose fields stand in another order."""
+    """The same for a line whose fields are in another order."""
     fields = json.loads(text)
     if not isinstance(fields, dict) or "request" not in fields:
         raise ValueError("no request in it")

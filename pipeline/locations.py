@@ -1,4 +1,4 @@
-"""Where files lie: on this machine, or behind a URI that `pyarrow.fs` knows. Read only.
+"""Locations of files: on this machine, or a URI that `pyarrow.fs` supports. Read only.
 
 A location is plain text, so that it travels to workers, and each process opens it for itself.
 """
@@ -15,12 +15,12 @@ class Location(NamedTuple):
     """A file or a folder."""
 
     root: str
-    """The URI or path that was given; it says which file system, and how to reach it."""
+    """The URI or path that was given; it determines the file system."""
     path: str
     """In that file system."""
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Name in messages."""
         scheme = self.root.partition("://")[0] if "://" in self.root else ""
         return f"{scheme}://{self.path}" if scheme and scheme != "file" else self.path
 
@@ -50,7 +50,7 @@ def _file_system(root: str) -> tuple[Any, str]:
 
 
 def locate(path: str | PathLike[str]) -> Location:
-    """The location of a path or URI. Raises ValueError for a URI that nobody knows."""
+    """The location of a path or URI. Raises ValueError for an unknown URI."""
     root = fspath(path)
     if "://" not in root:
         root = str(Path(root).absolute())

@@ -1,10 +1,9 @@
-"""The options of the data sources: words -> values. A word that nobody knows is refused, since it would do nothing."""
+"""The options of the data sources: texts -> values. An unknown option is refused, since it would have no effect."""
 
 import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow as pa
 from pipeline import schemas
 from pipeline.query import Bounds, Query, pick
 from pipeline.splits import SPLIT_BYTES
+from understudy.control_api.spelling import closest
 
 
 def _boolean(text: str) -> bool:
@@ -30,10 +30,10 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
+def _one_of(*choices: str) -> Callable[[str], str]:
     def read(text: str) -> str:
-        if text not in words:
-            raise ValueError(" or ".join(words))
+        if text not in choices:
+            raise ValueError(" or ".join(choices))
         return text
 
     return read
@@ -126,25 +126,25 @@ class Options:
         given: as Spark hands them over, in any case.
 
     Raises:
-        ValueError: an option that is not known, or a value that says nothing; one sentence.
+        ValueError: an option that is not known, or an invalid value; one sentence.
     """
 
     def __init__(self, source: str, given: Mapping[str, str]) -> None:
         self.source = source
         known = {name.lower(): (name, read) for name, read in OPTIONS[source].items()}
         self._values: dict[str, Any] = {}
-        for word, text in given.items():
-            if word.lower() not in known:
-                near = get_close_matches(word.lower(), known, 1)
-                hint = f"; did you mean {known[near[0]][0]}?" if near else f"; there are {', '.join(OPTIONS[source])}"
-                raise ValueError(f"{source}: no option {word!r}{hint}")
-            name, read = known[word.lower()]
+        for option, text in given.items():
+            if option.lower() not in known:
+                near = closest(option, OPTIONS[source])
+                hint = f"; did you mean {near}?" if near else f"; there are {', '.join(OPTIONS[source])}"
+                raise ValueError(f"{source}: no option {option!r}{hint}")
+            name, read = known[option.lower()]
             try:
                 self._values[name] = read(text)
             except (ValueError, re.error) as error:
                 raise ValueError(f"{source}: option {name}={text!r}: {error}") from None
         if "path" not in self._values and "paths" not in self._values:
-            raise ValueError(f"{source}: where? Say .load(PATH) or .option('path', PATH)")
+            raise ValueError(f"{source}: no path; use .load(PATH) or .option('path', PATH)")
 
     def __getitem__(self, name: str) -> Any:
         """The value of an option; None where it was not given."""
@@ -156,30 +156,34 @@ class Options:
 
     @property
     def paths(self) -> list[str]:
-        """What to read."""
+        """Selection of records."""
         return self["paths"] or [self["path"]]
 
     @property
     def split_bytes(self) -> int:
-        """How much a task reads."""
+        """Amount that a task reads."""
         return self["splitBytes"] or SPLIT_BYTES
 
     @property
     def mode(self) -> str:
-        """What becomes of damage."""
+        """Handling of damage."""
         return self["mode"] or ("report" if self.source == "kafka_batches" else "fail")
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether `topicPattern` and `partitions` say so."""
+        """Whether `topicPattern` and `partitions` match."""
         pattern, partitions = self["topicPattern"], self["partitions"]
         is_named = pattern is None or pattern.fullmatch(topic) is not None
         return is_named and (partitions is None or partition in partitions)
 
     def offset(self, name: str, topic: str, partition: int, default: int) -> int:
-        """What `startingOffsets` or `endingOffsets` says of a partition; `EARLIEST` and `LATEST` as they are."""
-        said = self[name]
+        """Offset of a partition in `startingOffsets` or `endingOffsets`; `EARLIEST` and `LATEST` as they are."""
+        offsets = self[name]
         return int(
-            said.get((topic, partition), default) if isinstance(said, dict) else default if said is None else said
+            offsets.get((topic, partition), default)
+            if isinstance(offsets, dict)
+            else default
+            if offsets is None
+            else offsets
         )
 
     def bounds(self, topic: str, partition: int) -> Bounds:
@@ -223,7 +227,7 @@ class Options:
         return found
 
     def query(self, names: tuple[str, ...]) -> Query:
-        """What these columns need to be read."""
+        """Parts of the log that these columns need."""
         return Query(
             pick(self.available(), names),
             self.topics,

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from pipeline.batches import BatchTable
 from pipeline.decoding import columns
+from pipeline.decoding.batch_scan import Framed, Messages
 from pipeline.decoding.damage import Damage, DamagedError
-from pipeline.decoding.framing import Framed, Messages
 from pipeline.decoding.legacy import decode_messages
 from pipeline.decoding.records import Wanted, decode
 from pipeline.directory import Partition
@@ -19,7 +19,7 @@ from pipeline.transactions import aborted_ranges, last_stable_offset
 
 
 def plan_records(partitions: Sequence[Partition], query: Query, split_bytes: int | None = None) -> list[Split]:
-    """The splits that hold the records that are asked for, with what the other files say of their transactions.
+    """The splits that hold the records that are asked for, with their transactions from the other files.
 
     Records before the log's start offset are gone for everyone, so they are left out.
     """

@@ -1,4 +1,4 @@
-"""What is asked of logs, held against what there is: the words that every reading function and data source takes."""
+"""Query of logs: the arguments that every reading function and data source takes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 from pipeline import schemas
 
 Mode = Literal["fail", "report", "skip"]
-"""What becomes of damaged bytes: an error that names file, position and reason; a row that does; or nothing at all."""
+"""Handling of damaged bytes: an error that names file, position and reason; a row with these; or skipping them."""
 Isolation = Literal["read_uncommitted", "read_committed"]
 Bounds = tuple[int | None, int | None]
 """From (included) and to (not included); None: open. Offsets or milliseconds."""
@@ -18,10 +18,10 @@ OPEN: Bounds = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is wanted of logs. `pipeline.reading.read_segments` tells what each means.
+    """Selection of records. `pipeline.reading.read_segments` describes each field.
 
     Raises:
-        ValueError: a word that says nothing, with those that do.
+        ValueError: an invalid value; the message lists the valid ones.
     """
 
     schema: pa.Schema

@@ -6,11 +6,14 @@ while a broker writes them: a last batch that is not whole yet is not there yet.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from pipeline import journal, plan
 from pipeline.directory import Paths, find_partitions
+from pipeline.metadata_log import snapshot_rows
+from pipeline.metadata_snapshots import snapshot_end
 from pipeline.query import OPEN, Bounds, Isolation, Mode, Query, pick, record_schema
 from pipeline.schemas import BATCHES, JOURNAL, STATE_RECORDS, STATE_TOPICS, state_schema
 from pipeline.state import decode_state
@@ -47,7 +50,7 @@ def read_segments(
     Raises:
         DamagedError: mode `fail`, and something is wrong.
         FileNotFoundError: no log lies there.
-        ValueError: an argument that says nothing.
+        ValueError: an invalid argument.
     """
     names = None if topics is None else tuple(topics)
     schema = record_schema(columns, mode)
@@ -92,14 +95,22 @@ def read_state(
 ) -> Iterator[pa.RecordBatch]:
     """The coordinators' records of one kind, a key of `schemas.STATE`, in the order of the logs.
 
-    Offsets that a transaction committed are there with the transaction's first word; `aborted` tells which never
+    The records of the newest metadata snapshot precede those of a metadata log that does not begin at 0.
+
+    Offsets that a transaction committed are there with the transaction's first record; `aborted` marks which never
     counted. Other arguments and errors as of `read_segments`.
     """
     schema = state_schema(kind, mode)
     schema = schema if columns is None else pick(schema, columns)
     topics = STATE_TOPICS[kind]
     query = Query(record_schema(STATE_RECORDS, mode), topics, offsets, times, mode=mode, crc=crc, broker=broker)
-    for split in plan.plan_records(find_partitions(paths, topics=topics, broker=broker), query):
+    partitions = find_partitions(paths, topics=topics, broker=broker)
+    for log in partitions if kind == "metadata" and offsets[0] is None else ():
+        if (end := snapshot_end(log)) is not None:
+            if rows := snapshot_rows(log.directory):
+                yield pa.RecordBatch.from_pylist(rows, schema=schema)
+            query = replace(query, offsets=(end, offsets[1]))
+    for split in plan.plan_records(partitions, query):
         for records in plan.read_records(split, query):
             if (found := decode_state(records, kind, schema)) is not None:
                 yield found

@@ -2,7 +2,7 @@
 
 `kafka_segments` begins with the columns of Spark's own Kafka source, in its order and types; what else is known of a
 record can be asked for by name. Timestamps are Kafka's milliseconds; where a column holds an instant (`timestamp`), it
-is null for times that a microsecond clock of 64 bits cannot say, and `timestamp_ms` has them as they are.
+is null for times that a microsecond clock of 64 bits cannot hold, and `timestamp_ms` has them as they are.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ KAFKA: Final = pa.schema(
         pa.field("timestampType", pa.int32()),
     ]
 )
-"""What `format("kafka")` gives; `headers` comes after them where it is asked for."""
+"""Columns of `format("kafka")`; `headers` follows them if requested."""
 
 EXTRA: Final = pa.schema(
     [
@@ -43,7 +43,7 @@ EXTRA: Final = pa.schema(
         pa.field("damage", pa.string()),  # why there is no record; null for a sound one
     ]
 )
-"""What else `kafka_segments` can tell of a record."""
+"""Optional columns of `kafka_segments`."""
 
 BATCHES: Final = pa.schema(
     [
@@ -56,6 +56,8 @@ BATCHES: Final = pa.schema(
         pa.field("last_offset", pa.int64()),
         pa.field("record_count", pa.int32()),
         pa.field("magic", pa.int8()),
+        pa.field("attributes", pa.int32()),  # the header's bits, as an unsigned number
+        pa.field("crc", pa.int64()),  # from the header; null for magic 0 and 1
         pa.field("leader_epoch", pa.int32()),
         pa.field("codec", pa.string()),  # none, gzip, snappy, lz4, zstd
         pa.field("timestampType", pa.int32()),  # 0 CreateTime, 1 LogAppendTime, -1 magic 0 has no time
@@ -142,6 +144,25 @@ STATE: Final = {
             pa.field("client_transaction_version", pa.int16()),
         ]
     ),
+    "group_records": pa.schema(
+        [
+            *_PLACE,
+            pa.field("group_id", pa.string()),
+            pa.field("type", pa.string()),  # of consumer, share and streams groups: GROUP_METADATA, CURRENT_MEMBER, ...
+            pa.field("name", pa.string()),  # a member id, or a regular expression
+            pa.field("record", pa.string()),  # its fields as JSON; null in a tombstone
+        ]
+    ),
+    "share": pa.schema(
+        [
+            *_PLACE,
+            pa.field("group_id", pa.string()),
+            pa.field("topic_id", pa.string()),
+            pa.field("shared_partition", pa.int32()),
+            pa.field("type", pa.string()),  # ShareSnapshot, ShareUpdate
+            pa.field("record", pa.string()),  # its fields as JSON; null in a tombstone
+        ]
+    ),
     "metadata": pa.schema(
         [
             *_PLACE,
@@ -152,21 +173,25 @@ STATE: Final = {
     "unknown": pa.schema(
         [
             *_PLACE,
-            pa.field("kind", pa.int32()),  # as the key says; null where it says none
+            pa.field("kind", pa.int32()),  # from the key; null if there is none
+            pa.field("reason", pa.string()),  # why a record of a known kind cannot be read; null for an unknown kind
             pa.field("key", pa.binary()),
             pa.field("value", pa.binary()),
         ]
     ),
 }
-"""`kafka_state` by its option `kind`: `__consumer_offsets` (offsets, groups), `__transaction_state`,
-`__cluster_metadata`, and `unknown`, what none of those can read, so that nothing is lost."""
+"""`kafka_state` by its option `kind`: `__consumer_offsets` (offsets, groups, group_records), `__transaction_state`,
+`__share_group_state` (share), `__cluster_metadata`, and `unknown`, what none of those can read, so that nothing is
+lost."""
 
 STATE_TOPICS: Final = {
     "offsets": ("__consumer_offsets",),
     "groups": ("__consumer_offsets",),
     "transactions": ("__transaction_state",),
+    "group_records": ("__consumer_offsets",),
+    "share": ("__share_group_state",),
     "metadata": ("__cluster_metadata",),
-    "unknown": ("__consumer_offsets", "__transaction_state", "__cluster_metadata"),
+    "unknown": ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"),
 }
 
 STATE_RECORDS: Final = (
@@ -201,7 +226,7 @@ JOURNAL: Final = pa.schema(
         pa.field("damage", pa.string()),  # null for a line that can be read
     ]
 )
-"""`wire_journal`: one row per request and its answer; what the columns mean is told in docs/journal.md."""
+"""`wire_journal`: one row per request and its answer; docs/journal.md describes the columns."""
 
 
 def state_schema(kind: str, mode: str) -> pa.Schema:
@@ -219,7 +244,7 @@ def segments(
 
     Args:
         headers: whether `headers` follows Spark's columns (`includeHeaders`).
-        extra: names of `EXTRA`, in the order in which they shall come; "*" is all of them.
+        extra: names of `EXTRA`, in the order in which they are returned; "*" is all of them.
         values: False leaves out key, value and headers: then nothing is decompressed that need not be.
         damage: whether `damage` comes last (`mode=report`).
 
@@ -238,7 +263,7 @@ def segments(
     return pa.schema([field for field in fields if values or field.name not in {"key", "value", "headers"}])
 
 
-_WORDS: Final[dict[Any, str]] = {
+_SPARK_TYPES: Final[dict[Any, str]] = {
     pa.binary(): "binary",
     pa.string(): "string",
     pa.bool_(): "boolean",
@@ -252,7 +277,7 @@ _WORDS: Final[dict[Any, str]] = {
 
 
 def ddl(schema: pa.Schema) -> str:
-    """The schema in Spark's own words, as a data source's `schema()` may answer."""
+    """The schema as Spark's DDL, as a data source's `schema()` may answer."""
     return ", ".join(f"`{field.name}` {_spark_type(field.type)}" for field in schema)
 
 
@@ -261,4 +286,4 @@ def _spark_type(kind: Any) -> str:
         return f"array<{_spark_type(kind.value_type)}>"
     if pa.types.is_struct(kind):
         return f"struct<{', '.join(f'`{field.name}`: {_spark_type(field.type)}' for field in kind)}>"
-    return _WORDS[kind]
+    return _SPARK_TYPES[kind]

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from pipeline.decoding.framing import Framer, Piece
+from pipeline.decoding.batch_scan import Framer, Piece
 from pipeline.decoding.varints import PADDING, Bytes
 from pipeline.directory import Segment
 from pipeline.locations import Location, open_file
@@ -32,7 +32,7 @@ class Chunk(NamedTuple):
     data: Bytes
     """With `PADDING` zeros at the end."""
     origin: int
-    """Where in the file they begin."""
+    """Their positions in the file."""
     piece: Piece
 
 

@@ -1,4 +1,4 @@
-"""The Spark session of the commands: local unless told otherwise, with the pipeline's data sources in it."""
+"""The Spark session of the commands: local by default, with the pipeline's data sources in it."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.log.level": "ERROR",
 }
-"""What every session of ours has."""
+"""Settings of every session."""
 LOCAL_SETTINGS: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -31,14 +31,14 @@ LOCAL_SETTINGS: Final = {
 """What a session on this machine has besides: a quick start, and no open port to the outside."""
 CLUSTER_SETTINGS: Final = {"spark.executorEnv.PYTHONPATH": "understudy/_server:understudy/_shipped"}
 """What a session on a cluster has besides. `register` sends the code along, and Spark unpacks it in each executor's
-working folder as `understudy`. There the executors find the rooms by their own names, for tasks that are functions.
+working folder as `understudy`. There the executors find the packages by their own names, for tasks that are functions.
 """
 
 
 def session(register: Callable[[SparkSession], None], master: str = LOCAL, name: str = "understudy") -> SparkSession:
     """A session on this machine or at a master; `register` makes the data sources known to it.
 
-    Workers use this very Python: the `python3` that stands first on a machine's path may not have what is needed.
+    Workers use this very Python: the `python3` that is first on a machine's path may not have what is needed.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
@@ -64,19 +64,19 @@ def reachable(path: str, master: str) -> str:
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """What the virtual machine says of itself goes to a file, which is told only if it does not start.
+    """Output of the virtual machine goes to a file, which is shown only if it does not start.
 
     It keeps this file as its stderr; errors of queries come back as exceptions.
     """
     sys.stderr.flush()
     own = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
+    with tempfile.TemporaryFile() as output:
+        os.dup2(output.fileno(), 2)
         try:
             yield
         except BaseException:
-            said.seek(0)
-            os.write(own, said.read())
+            output.seek(0)
+            os.write(own, output.read())
             raise
         finally:
             os.dup2(own, 2)

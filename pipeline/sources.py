@@ -6,29 +6,34 @@ What goes to a worker is bytes: only this code, wherever it runs, knows the clas
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from pipeline import journal, plan
 from pipeline.bounds import Condition, both, limits
 from pipeline.directory import Partition, find_partitions
+from pipeline.locations import Location
+from pipeline.metadata_snapshots import snapshot_end
 from pipeline.options import Options
 from pipeline.query import Query, pick, record_schema
 from pipeline.schemas import JOURNAL, STATE_RECORDS, ddl, state_schema
 from pipeline.splits import Split, join, pack
 from pipeline.workers import settle
 
+_SNAPSHOT: Final = "metadata snapshot"
+"""Source of a task that reads the newest snapshot of the metadata."""
+
 
 def columns(source: str, given: Mapping[str, str]) -> str:
-    """The columns of a source with these options, in Spark's words. Raises ValueError."""
+    """The columns of a source with these options, as Spark's DDL. Raises ValueError."""
     return ddl(Options(source, given).schema())
 
 
 def tasks(
     source: str, given: Mapping[str, str], names: Sequence[str], conditions: Sequence[tuple[str, str, Any]] = ()
 ) -> list[bytes]:
-    """What workers have to read, each a task of its own.
+    """Tasks of the workers.
 
     Args:
         source: name of the data source.
@@ -50,11 +55,16 @@ def tasks(
     query = log_query(options, wanted)
     query = replace(query, times=both(query.times, limit.times))
     splits = []
+    older: list[bytes] = []
     for each in partitions_of(options):
         if limit.wants(*each.key):
+            has_older = source == "kafka_state" and options.kind == "metadata" and options.bounds(*each.key)[0] is None
+            if has_older and (end := snapshot_end(each)) is not None:
+                older.append(pickle.dumps((_SNAPSHOT, wanted, options.mode, each.directory)))
+                limit.offsets = both(limit.offsets, (end, None))
             offsets = both(options.bounds(*each.key), limit.offsets)
             splits += plan_logs(options, [each], replace(query, offsets=offsets))
-    return log_tasks(options, wanted, query, splits)
+    return older + log_tasks(options, wanted, query, splits)
 
 
 def partitions_of(options: Options) -> list[Partition]:
@@ -64,7 +74,7 @@ def partitions_of(options: Options) -> list[Partition]:
 
 
 def log_query(options: Options, names: tuple[str, ...]) -> Query:
-    """What has to be read of the log for these columns."""
+    """Parts of the log that these columns need."""
     query = options.query(names)
     if options.source == "kafka_state":
         return replace(query, schema=record_schema(STATE_RECORDS, query.mode))
@@ -97,6 +107,8 @@ def read(task: bytes) -> Iterator[pa.RecordBatch]:
         OSError: a file cannot be read.
     """
     source, names, how, what = pickle.loads(task)  # noqa: S301 - it comes from `tasks`, over Spark's own channel
+    if source == _SNAPSHOT:
+        return _read_snapshot(what, state_schema("metadata", how), list(names))
     if source == "kafka_state":
         return _read_state(how[0], how[1], list(names), what)
     return _read(source, list(names), how, what)
@@ -113,8 +125,15 @@ def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.Rec
         yield from read_split(split, query)
 
 
+def _read_snapshot(folder: Location, schema: pa.Schema, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    from pipeline.metadata_log import snapshot_rows  # as in `_read_state`
+
+    rows = snapshot_rows(folder)
+    return iter([pa.RecordBatch.from_pylist(rows, schema=pick(schema, names))] if rows else [])
+
+
 def _read_state(query: Query, kind: str, names: list[str], splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """As `_read`; imports at once, as the rooms are closed again when the rows are asked for (`understudy.rooms`)."""
+    """As `_read`; imports at once: when the rows are asked for, the path is gone again (`understudy.server_path`)."""
     from pipeline.state import decode_state  # its decoders take long to import, and no other source needs them
 
     schema = pick(state_schema(kind, query.mode), names)

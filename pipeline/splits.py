@@ -1,6 +1,6 @@
-"""Which bytes have to be read, and how they are shared out: by segments, their indexes, and the bounds asked for.
+"""Byte ranges to read, and their distribution to tasks: by segments, their indexes, and the requested bounds.
 
-An index is a hint here. A place that it names is used only if a batch header stands there that agrees with it.
+An index is a hint here. A place that it names is used only if there is a batch header that agrees with it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decoding.aborted import AbortedRanges
-from pipeline.decoding.framing import HEADER
+from pipeline.decoding.batch_scan import HEADER
 from pipeline.directory import Partition, Segment
 from pipeline.locations import open_file, read_file
 from pipeline.segment_reader import Range
@@ -55,7 +55,7 @@ def split_partition(
         start_offset: the first that is wanted.
         stop_offset: after the last that is wanted.
         start_ms: the earliest time that is wanted.
-        split_bytes: None: one split, whatever its size.
+        split_bytes: None: one split of any size.
     """
     splits: list[Split] = []
     for segment in partition.segments:
@@ -75,13 +75,13 @@ def split_partition(
 def pack(splits: Sequence[Split], split_bytes: int = SPLIT_BYTES) -> list[list[Split]]:
     """Small splits put together, in their order, until they are worth a task."""
     packed: list[list[Split]] = []
-    room = 0
+    left = 0
     for each in splits:
-        if not packed or each.size > room:
+        if not packed or each.size > left:
             packed.append([])
-            room = split_bytes
+            left = split_bytes
         packed[-1].append(each)
-        room -= each.size
+        left -= each.size
     return packed
 
 
@@ -106,12 +106,12 @@ class _Index:
         self.positions = entries["position"].astype(np.int64)
 
     def before(self, offset: int) -> int:
-        """Where a batch begins that holds no later offset; 0 without a hint."""
+        """Position of a batch that holds no later offset; 0 without a hint."""
         index = int(np.searchsorted(self.offsets, offset, "right")) - 1
         return int(self.positions[index]) if index >= 0 else 0
 
     def behind(self, offset: int) -> int | None:
-        """Where a batch begins that holds only later offsets; None without a hint."""
+        """Position of a batch that holds only later offsets; None without a hint."""
         index = int(np.searchsorted(self.offsets, offset, "left")) + 1
         return int(self.positions[index]) if index < len(self.positions) else None
 

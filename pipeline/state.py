@@ -14,14 +14,25 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from pipeline.schemas import STATE_RECORDS
-from protocol.log_records import group, metadata, transaction
+from pipeline.schemas import STATE, STATE_RECORDS
+from protocol.log_records import group, metadata, share_state, transaction
+from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
+from protocol.log_records.share_group import ShareGroupKind, ShareGroupRecord
+from protocol.log_records.share_state import ShareKind, ShareRecord
+from protocol.log_records.streams_group import StreamsKind, StreamsRecord
 from protocol.records.errors import RecordsError
 from protocol.types import uuid_text
 
 _PLACE: Final = STATE_RECORDS[:-2]
 _SECRETS: Final = frozenset({"salt", "stored_key", "server_key", "hmac"})
 _INT16: Final = struct.Struct(">h")
+_KINDS: Final[Mapping[str, frozenset[int]]] = {
+    "__consumer_offsets": frozenset({0, 1, 2, *ConsumerKind, *ShareGroupKind, *StreamsKind}),
+    "__transaction_state": frozenset({0}),
+    "__share_group_state": frozenset(ShareKind),
+}
+_LATER_KINDS: Final = 64
+"""Above every kind of key that Kafka has, or will have soon."""
 
 
 def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -37,28 +48,64 @@ def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.Re
         if record.get("damage") is not None:
             rows.append({**{name: record[name] for name in _PLACE}, "damage": record["damage"]})
             continue
-        found, fields = read_record(record["topic"], record["key"], record["value"])
+        found, row = _row(record)
         if found == kind:
-            place = {name: record[name] for name in _PLACE}
-            rows.append({**place, "is_tombstone": record["value"] is None, **fields})
+            rows.append(row)
     return pa.RecordBatch.from_pylist(rows, schema=schema) if rows else None
+
+
+def decode_all_state(records: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
+    """The rows among sound records, by kind, each with the columns of `schemas.STATE`."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for record in records.to_pylist():
+        kind, row = _row(record)
+        rows.setdefault(kind, []).append(row)
+    return {kind: pa.RecordBatch.from_pylist(each, schema=STATE[kind]) for kind, each in rows.items()}
+
+
+def _row(record: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    kind, fields = read_record(record["topic"], record["key"], record["value"])
+    return kind, {**{name: record[name] for name in _PLACE}, "is_tombstone": record["value"] is None, **fields}
 
 
 def read_record(topic: str, key: bytes | None, value: bytes | None) -> tuple[str, Mapping[str, Any]]:
     """The kind of a record of an internal topic, and its fields; `unknown` with what there is to see."""
+    reason: str | None = None
+    record: Any = None
     try:
         if topic == "__consumer_offsets":
-            found = _of_a_group(group.decode(key, value))
+            record = group.decode(key, value)
+            found = _of_a_group(record)
         elif topic == "__transaction_state":
-            found = _of_a_transaction(transaction.decode(key, value))
+            record = transaction.decode(key, value)
+            found = _of_a_transaction(record)
+        elif topic == "__share_group_state":
+            record = share_state.decode(key, value)
+            found = _of_a_share_group(record)
         else:
-            found = _of_the_metadata(metadata.decode(key, value))
-    except (RecordsError, struct.error, IndexError, ValueError, OverflowError):
-        found = None
+            record = metadata.decode(key, value)
+            found = _of_the_metadata(record)
+    except (RecordsError, struct.error, IndexError, ValueError, OverflowError) as error:
+        found, reason = None, str(error) or type(error).__name__
     if found is not None:
         return found
     kind = _INT16.unpack_from(key)[0] if key is not None and len(key) >= _INT16.size else None
-    return "unknown", {"kind": kind, "key": key, "value": value}
+    if record is None and reason is None:
+        reason = _unreadable(topic, kind, value)
+    return "unknown", {"kind": kind, "reason": reason, "key": key, "value": value}
+
+
+def _unreadable(topic: str, kind: int | None, value: bytes | None) -> str | None:
+    """Why a record without a decoded form is damaged; None where it may be of a kind that a later Kafka knows."""
+    if topic == "__cluster_metadata":
+        return None
+    if kind is None:
+        return "a key without a kind"
+    known = _KINDS[topic]
+    if kind in known:
+        version = None if value is None or len(value) < _INT16.size else _INT16.unpack_from(value)[0]
+        return f"a key of kind {kind}, a value of version {version}, and bytes that do not fit them"
+    return f"a key of kind {kind}" if not 0 <= kind <= _LATER_KINDS or topic == "__transaction_state" else None
 
 
 def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
@@ -84,7 +131,26 @@ def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
         return "groups", dataclasses.asdict(record)
     if isinstance(record, group.GroupMetadataTombstone):
         return "groups", {"group_id": record.group_id}
+    if isinstance(record, ConsumerRecord | ShareGroupRecord | StreamsRecord):
+        return "group_records", {
+            "group_id": record.group_id,
+            "type": record.kind.name,
+            "name": record.name or None,
+            "record": None if record.value is None else json.dumps(_plain(record.value), separators=(",", ":")),
+        }
     return None
+
+
+def _of_a_share_group(record: ShareRecord | None) -> tuple[str, Mapping[str, Any]] | None:
+    if record is None:
+        return None
+    return "share", {
+        "group_id": record.group_id,
+        "topic_id": uuid_text(record.topic_id),
+        "shared_partition": record.partition,
+        "type": None if record.value is None else type(record.value).__name__,
+        "record": None if record.value is None else json.dumps(_plain(record.value), separators=(",", ":")),
+    }
 
 
 def _of_a_transaction(record: Any) -> tuple[str, Mapping[str, Any]] | None:
@@ -115,7 +181,7 @@ def _of_the_metadata(record: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A record as JSON can say it; of what authenticates, the size alone."""
+    """A record as JSON; of credentials, only the size."""
     if dataclasses.is_dataclass(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {

@@ -1,28 +1,35 @@
 """Logs and journals as streams: where they begin, how far they may be read now, and the tasks between two such places.
 
 A log is read up to its high watermark, as its broker last wrote it down; where none is known, up to its last whole
-batch. A place in a log is {"topic-partition": offset}, in a journal {"run": [file, byte]}: plain JSON, for checkpoints.
+batch. A place in a log is {"topic-partition": offset}, with the topics' ids as {"topic ids": {"topic": id}} where they
+are known; in a journal it is {"run": [file, byte]}: plain JSON, for checkpoints.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pipeline import journal
-from pipeline.decoding.framing import Framed
+from pipeline.decoding.batch_scan import Framed
 from pipeline.directory import Partition
+from pipeline.locations import read_file
 from pipeline.options import EARLIEST, LATEST, Options
 from pipeline.query import pick
 from pipeline.segment_reader import read_pieces
 from pipeline.sources import journal_tasks, log_query, log_tasks, partitions_of, plan_logs
 from pipeline.splits import split_partition
 from pipeline.transactions import last_stable_offset
+from protocol.types import uuid_text
+from storage.checkpoints import PARTITION_METADATA, CheckpointError, decode_partition_metadata
 
 Place = dict[str, Any]
+IDS: Final = "topic ids"
+"""No partition has this name: it has no number at its end."""
 
 
 class Limit(NamedTuple):
-    """How much may be read at once."""
+    """Limit on the amount of one batch."""
 
     kind: Literal["all", "rows", "bytes", "files"]
     most: int = 0
@@ -41,19 +48,21 @@ class LogStream:
         self._options = options
 
     def first(self) -> Place:
-        """Where the stream begins, by the option `startingOffsets`."""
-        place: Place = {}
-        for each in partitions_of(self._options):
+        """Start position of the stream, by the option `startingOffsets`."""
+        partitions = partitions_of(self._options)
+        place: Place = _ids(partitions)
+        for each in partitions:
             at = self._options.offset("startingOffsets", *each.key, EARLIEST)
             place[_name(each)] = _begin(each) if at == EARLIEST else self._end(each) if at == LATEST else at
         return place
 
     def last(self) -> Place:
-        """How far all logs can be read now."""
-        return {_name(each): self._end(each) for each in partitions_of(self._options)}
+        """Current end positions of all logs."""
+        partitions = partitions_of(self._options)
+        return {_name(each): self._end(each) for each in partitions} | _ids(partitions)
 
     def next(self, start: Place, limit: Limit, target: Place | None = None) -> Place:
-        """How far the next batch goes from `start`.
+        """End position of the next batch from `start`.
 
         Args:
             start: where the one before ended.
@@ -62,7 +71,8 @@ class LogStream:
         """
         partitions = {_name(each): each for each in partitions_of(self._options)}
         ends = {name: self._end(each) for name, each in partitions.items()} if target is None else target
-        begins = {name: start.get(name, _begin(each)) for name, each in partitions.items()}
+        ids = _ids(partitions.values())
+        begins = {name: self._start(start, ids, each) for name, each in partitions.items()}
         ends = {name: max(ends.get(name, begin), begin) for name, begin in begins.items()}
         ahead = sum(ends[name] - begin for name, begin in begins.items())
         allowed = ahead
@@ -74,23 +84,40 @@ class LogStream:
                 sum(size for _, size in sizes.values()) if limit.kind == "bytes" else sum(n for n, _ in sizes.values())
             )
             allowed = min(ahead, max(1, ahead * limit.most // max(total, 1)))
-        return {**start, **_shared(begins, ends, ahead, allowed)}
+        known = {IDS: start.get(IDS, {}) | ids[IDS]} if ids else {}
+        return {**start, **_shared(begins, ends, ahead, allowed), **known}
 
     def tasks(self, start: Place, end: Place, names: Sequence[str]) -> list[bytes]:
-        """What workers have to read between two places.
+        """Tasks of the workers between two positions.
 
         Raises:
-            ValueError: offsets are gone that `start` names, unless `failOnDataLoss` is false.
+            ValueError: offsets are gone that `start` names, or a topic was created again, unless `failOnDataLoss` is
+                false.
         """
         options, wanted = self._options, tuple(names)
         query = replace(log_query(options, wanted), by_base=True)
         splits = []
-        for each in partitions_of(options):
-            begin = self._checked(each, start.get(_name(each), _begin(each)))
+        partitions = partitions_of(options)
+        ids = _ids(partitions)
+        for each in partitions:
+            begin = self._checked(each, self._start(start, ids, each))
             stop = end.get(_name(each), begin)
             if stop > begin:
                 splits += plan_logs(options, [each], replace(query, offsets=(begin, stop)))
         return log_tasks(options, wanted, query, splits)
+
+    def _start(self, start: Place, ids: Place, partition: Partition) -> int:
+        """Where a partition goes on: at the beginning of its log if its topic was deleted and created again."""
+        known, now = (place.get(IDS, {}).get(partition.topic) for place in (start, ids))
+        if known is None or now is None or known == now:
+            return int(start.get(_name(partition), _begin(partition)))
+        if self._options.on("failOnDataLoss", default=True):
+            raise ValueError(
+                f"{_name(partition)}: the topic was deleted and created again (its id was {known} and is {now}), so "
+                "the stream's offsets are those of another log. A new checkpoint begins again; failOnDataLoss=false "
+                "goes on."
+            )
+        return _begin(partition)
 
     def _checked(self, partition: Partition, start: int) -> int:
         begin, end = _begin(partition), self._end(partition)
@@ -98,8 +125,8 @@ class LogStream:
             return start
         if self._options.on("failOnDataLoss", default=True):
             raise ValueError(
-                f"{_name(partition)}: the stream stands at offset {start}, the log goes from {begin} to {end}: records "
-                "are gone, or the topic was made anew. A new checkpoint begins again; failOnDataLoss=false goes on."
+                f"{_name(partition)}: the stream is at offset {start}, the log goes from {begin} to {end}: records "
+                "are gone, or the topic was created again. A new checkpoint begins again; failOnDataLoss=false goes on."
             )
         return min(max(start, begin), end)
 
@@ -111,6 +138,17 @@ class LogStream:
         if self._options["isolation"] == "read_committed" and (stable := last_stable_offset(partition)) is not None:
             end = min(end, stable)
         return end
+
+
+def _ids(partitions: Iterable[Partition]) -> Place:
+    """The ids of the topics, as a part of a place; empty where none is known."""
+    found: dict[str, str] = {}
+    for each in partitions:
+        if each.topic not in found:
+            with suppress(OSError, CheckpointError):
+                raw = read_file(each.directory.child(PARTITION_METADATA))
+                found[each.topic] = uuid_text(decode_partition_metadata(raw))
+    return {IDS: found} if found else {}
 
 
 def _name(partition: Partition) -> str:
@@ -163,7 +201,7 @@ class JournalStream:
         self._options = options
 
     def first(self) -> Place:
-        """Where the stream begins: with the first line, or behind the last."""
+        """Start position of the stream: the first line, or the end."""
         return self.last() if self._options["startingOffsets"] == LATEST else {}
 
     def last(self) -> Place:
@@ -171,9 +209,9 @@ class JournalStream:
         return {file.run: [file.number, journal.whole_lines(file)] for file in self._files()}
 
     def next(self, start: Place, limit: Limit, target: Place | None = None) -> Place:
-        """How far the next batch goes from `start`. Arguments as of `LogStream.next`; rows are lines."""
+        """End position of the next batch from `start`. Arguments as of `LogStream.next`; rows are lines."""
         place = dict(start)
-        room = {"all": 2**62, "files": limit.most}.get(limit.kind, limit.most)
+        left = {"all": 2**62, "files": limit.most}.get(limit.kind, limit.most)
         for file in self._files():
             number, done = start.get(file.run, [0, 0])
             last = None if target is None else target.get(file.run)
@@ -184,18 +222,18 @@ class JournalStream:
             end = last[1] if last is not None and file.number == last[0] else journal.whole_lines(file)
             if end <= begin:
                 continue
-            if room <= 0:
+            if left <= 0:
                 break
             if limit.kind in {"rows", "bytes"}:
-                taken, end = journal.some_lines(file, begin, end, room, count=limit.kind == "rows")
-                room -= taken
+                taken, end = journal.some_lines(file, begin, end, left, count=limit.kind == "rows")
+                left -= taken
             else:
-                room -= limit.kind == "files"
+                left -= limit.kind == "files"
             place[file.run] = [file.number, end]
         return place
 
     def tasks(self, start: Place, end: Place, names: Sequence[str]) -> list[bytes]:
-        """What workers have to read between two places."""
+        """Tasks of the workers between two positions."""
         pick(self._options.available(), names)
         ranges = []
         for file in self._files():

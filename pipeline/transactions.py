@@ -1,7 +1,7 @@
-"""Which transactions of a partition were aborted, and which are open, from the files that its broker keeps for that.
+"""Aborted and open transactions of a partition, from the files in which its broker keeps them.
 
-Aborted ones stand in `.txnindex`; what is open, in the newest snapshot of the producers and the batches after it
-(transactions D.10, D.11). Where those files cannot be read, the batches tell everything.
+Aborted ones are in `.txnindex`; what is open, in the newest snapshot of the producers and the batches after it
+(transactions D.10, D.11). Where those files cannot be read, the batches have everything.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from typing import Final
 import numpy as np
 
 from pipeline.decoding.aborted import AbortedRange, AbortedRanges
-from pipeline.decoding.framing import Framed
+from pipeline.decoding.batch_scan import Framed
 from pipeline.directory import Partition, Segment
 from pipeline.locations import read_file
 from pipeline.segment_reader import Chunk, Range, read_pieces
 from protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, RecordBatch
 from protocol.records.control import Marker, parse_marker
-from storage.offset_index import IndexCorruptError
-from storage.producer_snapshot import SnapshotCorruptError, decode_snapshot
-from storage.txn_index import decode_transactions
+from storage.indexes.segment_index import IndexCorruptError
+from storage.indexes.txn_index import decode_transactions
+from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot
 
 _NEITHER: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
@@ -28,8 +28,12 @@ def aborted_ranges(partition: Partition, start_offset: int = 0) -> AbortedRanges
     found: list[AbortedRange] = []
     for segment in partition.segments:
         is_passed = segment.next_base_offset is not None and segment.next_base_offset <= start_offset
-        if is_passed or "txnindex" not in segment.indexes:
+        if is_passed:
             continue
+        if not segment.indexes:
+            return AbortedRanges(_aborted_by_batches(partition))  # a copy without indexes, such as of a fetched log
+        if "txnindex" not in segment.indexes:
+            continue  # Kafka creates it with its first entry
         try:
             entries = decode_transactions(read_file(segment.beside("txnindex")), str(segment.beside("txnindex")))
         except FileNotFoundError:

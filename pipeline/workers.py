@@ -1,4 +1,4 @@
-"""What a task of Spark's does for the worker that it runs in."""
+"""Setup of the Spark worker that runs a task."""
 
 import gc
 from functools import cache

@@ -1,10 +1,10 @@
-"""The codes that ACLs speak in, on the wire and in the metadata log (core G.7; Kafka: common.acl, common.resource)."""
+"""ACL codes, on the wire and in the metadata log (core G.7; Kafka: common.acl, common.resource)."""
 
 from enum import IntEnum
 
 
 class AclOperation(IntEnum):
-    """What may be allowed or denied on a resource. ANY stands in filters alone."""
+    """Operation that an ACL allows or denies on a resource. ANY is valid only in filters."""
 
     ANY = 1
     ALL = 2
@@ -24,7 +24,7 @@ class AclOperation(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """The kinds of resources that ACLs speak of. ANY stands in filters alone."""
+    """Resource type of an ACL. ANY is valid only in filters."""
 
     ANY = 1
     TOPIC = 2
@@ -36,7 +36,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How an ACL's name is meant; ANY and MATCH stand in filters alone (KIP-290)."""
+    """Pattern type: how an ACL's resource name is matched. ANY and MATCH are valid only in filters (KIP-290)."""
 
     ANY = 1
     MATCH = 2
@@ -45,7 +45,7 @@ class PatternType(IntEnum):
 
 
 class PermissionType(IntEnum):
-    """Whether an ACL allows or denies. ANY stands in filters alone."""
+    """Whether an ACL allows or denies. ANY is valid only in filters."""
 
     ANY = 1
     DENY = 2
@@ -53,13 +53,13 @@ class PermissionType(IntEnum):
 
 
 UNKNOWN = 0
-"""What a code outside its enumeration is read as."""
+"""Replaces a code outside its enumeration."""
 
 WILDCARD = "*"
-"""Any name (of a LITERAL pattern), any host."""
+"""Matches any name (of a LITERAL pattern) and any host."""
 
-ANYBODY = "User:*"
-"""Any principal."""
+ANY_PRINCIPAL = "User:*"
+"""Matches any principal."""
 
 CLUSTER_NAME = "kafka-cluster"
 """The only name of the resource CLUSTER."""

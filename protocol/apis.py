@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """A request's first field: which API is asked for."""
+    """API key, the first field of a request header."""
 
     PRODUCE = 0
     FETCH = 1
@@ -95,8 +95,10 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
+    UNREGISTER_CONTROLLER = 94
 
     @property
     def title(self) -> str:
         """The API's name as Kafka writes it, such as ``EndTxn``."""
-        return "".join(word.capitalize() for word in self.name.split("_"))
+        return "".join(part.capitalize() for part in self.name.split("_"))

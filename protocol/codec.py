@@ -1,25 +1,27 @@
-"""Frames to requests, responses to frames; and, for clients such as our tests, the other way round.
+"""Decode requests from frames and encode responses; for clients such as our tests, the other way round too.
 
 A frame is what follows the int32 size. Headers follow core A.1: header v2 where the request's version is flexible,
 response header v1 likewise, except for ApiVersions, whose response header is always v0.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.index import api_key_map
 
-from protocol import reshape
+from protocol import newer_versions, version_adapters
 from protocol.apis import ApiKey
-from protocol.compiled import Parts, put_string, writer
 from protocol.produce_request import read_produce_request
-from protocol.reading import MOST_ELEMENTS, Unreadable, read_uvarint, reader
-from protocol.removed import request_schema, response_schema, versions_of
+from protocol.readers import MOST_ELEMENTS, reader
+from protocol.removed_versions import request_schema, response_schema, versions_of
+from protocol.sizes import sizer
 from protocol.types import Buffer
+from protocol.uvarint import Unreadable, read_uvarint
+from protocol.writers import Parts, put_string, writer
 
 _HEADER = struct.Struct(">hhi")
 _SIZE = struct.Struct(">i")
@@ -27,12 +29,12 @@ _CLIENT_ID = struct.Struct(">h")
 
 
 class BadFrame(Exception):
-    """Bytes that are no request this side can read; the connection that sent them is of no more use."""
+    """Bytes that cannot be read as a request; the connection that sent them has to be closed."""
 
 
 @dataclass(slots=True)
 class RequestHeader:
-    """The header of a request, either version; a null client id is the empty string (core A.1.4)."""
+    """Request header, version 1 or 2; a null client id is the empty string (core A.1.4)."""
 
     api_key: int
     api_version: int
@@ -41,6 +43,7 @@ class RequestHeader:
     body_at: int = 0
 
 
+@cache
 def known_versions(key: int) -> tuple[int, int] | None:
     """Lowest and highest version that this library can read and write, or ``None`` for an unknown API."""
     versions = versions_of(key)
@@ -49,7 +52,7 @@ def known_versions(key: int) -> tuple[int, int] | None:
 
 @cache
 def is_flexible(key: int, version: int) -> bool:
-    """Whether that version uses compact types and tag sections (KIP-482); versions above the known ones do as those."""
+    """Whether a version uses compact types and tag sections (KIP-482); higher unknown versions count as the newest."""
     known = known_versions(key)
     if known is None:
         return False
@@ -59,12 +62,12 @@ def is_flexible(key: int, version: int) -> bool:
 
 @cache
 def message_class(key: int, suffix: str) -> type[Any]:
-    """Our class for an API's ``Request`` or ``Response``."""
-    name = api_key_map[key]
+    """Return our class for an API's ``Request`` or ``Response``."""
+    name = api_key_map.get(key) or newer_versions.names()[key]
     module = import_module(f"protocol.messages.{name}")
-    title = request_schema(key, max(schema_name_map[name])).__name__.removesuffix("Request")
-    found: type[Any] = getattr(module, title + suffix)
-    return found
+    title = request_schema(key, versions_of(key)[-1]).__name__.removesuffix("Request")
+    cls: type[Any] = getattr(module, title + suffix)
+    return cls
 
 
 @cache
@@ -77,8 +80,21 @@ def _response_writer(key: int, version: int) -> Callable[[Parts, Any], None]:
     return writer(response_schema(key, version))
 
 
+def load_schemas(keys: Iterable[int]) -> None:
+    """Import the schemas and classes of these APIs now: an import needs a file descriptor, which may be missing later.
+
+    Takes about a second for all of them; otherwise each is imported with its first request.
+    """
+    for key in keys:
+        message_class(key, "Request")
+        message_class(key, "Response")
+        for version in versions_of(key):
+            request_schema(key, version)
+            response_schema(key, version)
+
+
 def _skip_tags(frame: Buffer, at: int) -> int:
-    """The position after a tag section."""
+    """Return the position after a tag section."""
     count, at = read_uvarint(frame, at)
     if count > MOST_ELEMENTS:
         raise Unreadable(f"{count} tags")
@@ -92,15 +108,15 @@ def _skip_tags(frame: Buffer, at: int) -> int:
 
 
 def decode_header(frame: bytes | bytearray) -> RequestHeader:
-    """The header of a request frame.
+    """Decode the header of a request frame.
 
     Raises:
-        BadFrame: the header cannot be read (core A.2 #1). An unknown API key raises it too: no header shape is known.
+        BadFrame: the header cannot be read (core A.2.1), or the API key, and so the header version, is unknown.
     """
     if len(frame) < 10:
-        raise BadFrame(f"a frame of {len(frame)} bytes has no room for a request header")
+        raise BadFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _HEADER.unpack_from(frame)
-    if key not in api_key_map:
+    if known_versions(key) is None:
         raise BadFrame(f"unknown api key {key}")
     (size,) = _CLIENT_ID.unpack_from(frame, 8)
     at = 10 + max(size, 0)
@@ -116,23 +132,23 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
 
 
 def decode_request(frame: bytes | bytearray, header: RequestHeader) -> Any:
-    """The body of a request, in the API's newest shape. Bytes after it are ignored (core A.2 #5).
+    """Decode the body of a request into the API's newest shape. Bytes after it are ignored (core A.2.5).
 
     Raises:
-        BadFrame: the body does not follow the schema of its version (core A.2 #4).
+        BadFrame: the body does not follow the schema of its version (core A.2.4).
     """
     try:
         if header.api_key == ApiKey.PRODUCE:
             return read_produce_request(frame, header.body_at, header.api_version)
         request, _ = _request_reader(header.api_key, header.api_version)(frame, header.body_at)
-    except (Unreadable, IndexError, ValueError, struct.error) as error:
+    except (IndexError, ValueError, struct.error) as error:  # of which Unreadable is one
         raise BadFrame(f"{ApiKey(header.api_key).title} v{header.api_version}: {error}") from error
-    return reshape.newest_request(header.api_key, header.api_version, request)
+    return version_adapters.newest_request(header.api_key, header.api_version, request)
 
 
 def encode_response(key: int, version: int, correlation_id: int, response: Any) -> Parts:
-    """A response with its size and header, as parts to be written in order."""
-    response = reshape.older_response(key, version, response)
+    """Encode a response with its size and header, as parts to be written in order."""
+    response = version_adapters.older_response(key, version, response)
     parts: Parts = [b""]
     flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
     head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
@@ -142,12 +158,17 @@ def encode_response(key: int, version: int, correlation_id: int, response: Any) 
     return parts
 
 
+def response_size(key: int, version: int, response: Any) -> int:
+    """Return the size of a response's body in bytes, without encoding it."""
+    return sizer(response_schema(key, version))(version_adapters.older_response(key, version, response))
+
+
 # --- the client's side -----------------------------------------------------------------------------------------------
 
 
 def encode_request(key: int, version: int, correlation_id: int, client_id: str | None, request: Any) -> bytes:
-    """A request with its size and header, from our newest shape."""
-    request = reshape.older_request(key, version, request)
+    """Encode a request with its size and header, from our newest shape."""
+    request = version_adapters.older_request(key, version, request)
     head: Parts = [_HEADER.pack(key, version, correlation_id)]
     if client_id is None:
         head.append(b"\xff\xff")
@@ -161,10 +182,10 @@ def encode_request(key: int, version: int, correlation_id: int, client_id: str |
 
 
 def decode_response(key: int, version: int, frame: bytes) -> tuple[int, Any]:
-    """Correlation id and body of a response frame, in the API's newest shape."""
+    """Decode a response frame: its correlation id, and its body in the API's newest shape."""
     (correlation_id,) = _SIZE.unpack_from(frame)
     at = 4
     if is_flexible(key, version) and key != ApiKey.API_VERSIONS:
         at = _skip_tags(frame, at)
     response, _ = reader(response_schema(key, version), message_class(key, "Response"))(frame, at)
-    return correlation_id, reshape.newest_response(key, version, response)
+    return correlation_id, version_adapters.newest_response(key, version, response)

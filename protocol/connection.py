@@ -1,9 +1,9 @@
-"""Frames out of a byte stream, sans I/O: the transport asks where to put bytes and says how many came.
+"""Split a byte stream into frames, sans I/O: the transport asks for a buffer and reports how many bytes it wrote.
 
 Small frames are cut out of a scratch buffer, so that many pipelined requests cost one read; all connections of a loop
 share it, because a transport fills it and reports in one step. A large frame gets a buffer of its own into which the
 transport reads directly: joining small reads would cost a megabyte batch three copies. The size that a peer announces
-is not believed: a frame's buffer grows with what has really arrived.
+is not trusted: a frame's buffer grows with the bytes that have really arrived.
 """
 
 import struct
@@ -16,20 +16,28 @@ _HTTP = frozenset((b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC"
 _TLS_HANDSHAKE = b"\x16\x03"
 
 
+class BadFrameSize(Exception):
+    """Frame size that is negative or above the limit (core A.1.2).
+
+    The reader cannot be used any more. ``frames`` are the complete frames that the same read brought before it.
+    """
+
+    def __init__(self, size: int, limit: int, frames: list[bytearray]) -> None:
+        super().__init__(_reason(size, limit))
+        self.frames = frames
+
+
 class FrameReader:
     """Cuts a stream into frames.
 
     ``limit`` may be changed at any time (SASL listeners start with a smaller one), and so may ``first_bytes``, the most
     that a large frame gets before it has arrived. ``scratch`` may be shared by readers whose transports call
-    :meth:`buffer` and :meth:`received` in one step. ``complaint`` is empty until the peer announces a size that is
-    negative or above the limit (core A.1.2): then it says what is wrong, the frames before it still count, and the
-    reader is of no more use.
+    :meth:`buffer` and :meth:`received` in one step.
     """
 
     def __init__(self, limit: int, scratch: bytearray | None = None) -> None:
         self.limit = limit
         self.first_bytes = _FIRST_BYTES
-        self.complaint = ""
         self._scratch = bytearray(SCRATCH_BYTES) if scratch is None else scratch
         self._rest = bytearray()  # the beginning of a small frame, or of a length
         self._frame: bytearray | None = None  # a large frame under way
@@ -37,13 +45,17 @@ class FrameReader:
         self._filled = 0
 
     def buffer(self) -> memoryview:
-        """Where the next bytes belong; never empty."""
+        """Return the buffer for the next bytes; never empty."""
         if self._frame is not None:
             return memoryview(self._frame)[self._filled :]
         return memoryview(self._scratch)
 
     def received(self, count: int) -> list[bytearray]:
-        """Take note of ``count`` bytes put into :meth:`buffer`; the frames that are complete now, in order."""
+        """Accept ``count`` bytes written to :meth:`buffer`; return the frames that are now complete, in order.
+
+        Raises:
+            BadFrameSize: the next frame's size is not allowed.
+        """
         if self._frame is not None:
             self._filled += count
             return self._grow()
@@ -58,7 +70,7 @@ class FrameReader:
         assert frame is not None
         if self._filled < len(frame):
             return []
-        if self._filled < self._frame_size:  # the peer really sends what it announced: twice the room
+        if self._filled < self._frame_size:  # the peer really sends what it announced: double the buffer
             larger = bytearray(min(self._frame_size, 2 * len(frame)))
             larger[: self._filled] = frame
             self._frame = larger
@@ -72,14 +84,13 @@ class FrameReader:
         while end - at >= 4:
             (size,) = _SIZE.unpack_from(source, at)
             if size < 0 or size > self.limit:
-                self.complaint = _complaint(size, self.limit)
-                return frames
+                raise BadFrameSize(size, self.limit, frames)
             start = at + 4
             if end - start < size:
                 if size >= _LARGE_BYTES:
                     self._frame = bytearray(min(size, max(self.first_bytes, 2 * (end - start))))
-                    with memoryview(self._frame) as room, memoryview(source) as read:
-                        room[: end - start] = read[start:end]
+                    with memoryview(self._frame) as target, memoryview(source) as read:
+                        target[: end - start] = read[start:end]
                     self._frame_size, self._filled = size, end - start
                     return frames
                 break
@@ -90,17 +101,17 @@ class FrameReader:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of an incomplete frame, its length among them."""
+        """Bytes received of an incomplete frame, including its length."""
         return self._filled + 4 if self._frame is not None else len(self._rest)
 
     @property
     def held_bytes(self) -> int:
-        """Memory that an incomplete frame takes."""
+        """Memory used by an incomplete frame, in bytes."""
         return len(self._rest) if self._frame is None else len(self._frame)
 
 
-def _complaint(size: int, limit: int) -> str:
-    """What is wrong with an announced size, and which other protocol it looks like."""
+def _reason(size: int, limit: int) -> str:
+    """Explain a bad frame size; name the protocol that the bytes look like, if any."""
     first = _SIZE.pack(size)
     if first in _HTTP:
         return "HTTP on a Kafka port"

@@ -1,13 +1,14 @@
-"""Kafka's error codes, and the one exception by which our code refuses something.
+"""Kafka's error codes, and the exception that carries one.
 
-Names, numbers and retriability are those of Kafka's ``Errors`` (4.3). A test holds this table equal to kio's.
+Names, numbers and retriability are those of Kafka's ``Errors`` (4.4). A test holds this table equal to kio's,
+which ends with 133.
 """
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """An error code as it stands on the wire (int16)."""
+    """Error code, an int16 on the wire."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -144,10 +145,13 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
     @property
     def retriable(self) -> bool:
-        """Whether a client may send the same request again and hope."""
+        """Whether a client may retry the request (``RetriableException``)."""
         return self in _RETRIABLE
 
 
@@ -189,10 +193,17 @@ _RETRIABLE = frozenset(
 )
 
 
-class KafkaError(Exception):
-    """A request, or a part of it, is refused with an error code.
+MALFORMED_REQUEST = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+    "an incompatible broker. See the broker logs for more details."
+)
+"""Kafka's general text of INVALID_REQUEST."""
 
-    ``message`` is what the response's ErrorMessage carries, where it has that field; ``None`` leaves it null.
+
+class KafkaError(Exception):
+    """Refusal of a request, or of a part of it, with an error code.
+
+    ``message`` becomes the response's ErrorMessage, where the API has that field; ``None`` leaves it null.
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:

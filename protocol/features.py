@@ -1,6 +1,6 @@
-"""What a version of an API means, by name. Handlers ask these; nobody else compares a version with a number.
+"""Features by API version. Handlers call these predicates; no other module compares a version with a number.
 
-Each predicate takes the version of its API and names the proposal that drew the line.
+Each predicate takes the version of its API and names the KIP that introduced the feature.
 """
 
 
@@ -12,8 +12,8 @@ def produce_uses_topic_ids(version: int) -> bool:
     return version >= 13
 
 
-def produce_tells_leader(version: int) -> bool:
-    """The current leader stands in NOT_LEADER_OR_FOLLOWER answers (KIP-951)."""
+def produce_has_current_leader(version: int) -> bool:
+    """NOT_LEADER_OR_FOLLOWER comes with the current leader (KIP-951)."""
     return version >= 10
 
 
@@ -35,8 +35,8 @@ def fetch_uses_topic_ids(version: int) -> bool:
     return version >= 13
 
 
-def fetch_tells_leader(version: int) -> bool:
-    """The current leader stands in errors about leadership (KIP-951)."""
+def fetch_has_current_leader(version: int) -> bool:
+    """Errors about leadership come with the current leader (KIP-951)."""
     return version >= 16
 
 
@@ -51,7 +51,7 @@ def fetch_knows_storage_errors(version: int) -> bool:
 
 
 def fetch_magic(version: int) -> int:
-    """The newest format that the fetcher reads: messages without and with timestamps (KIP-32), batches (KIP-98)."""
+    """The newest magic that the fetcher reads: messages, messages with timestamps (KIP-32), batches (KIP-98)."""
     return 2 if version >= 4 else 1 if version >= 2 else 0
 
 
@@ -80,7 +80,7 @@ def list_offsets_knows_not_available(version: int) -> bool:
 
 
 def init_producer_id_knows_fencing(version: int) -> bool:
-    """PRODUCER_FENCED is understood; before, a fenced producer hears INVALID_PRODUCER_EPOCH (KIP-588)."""
+    """PRODUCER_FENCED is understood; before, a fenced producer gets INVALID_PRODUCER_EPOCH (KIP-588)."""
     return version >= 4
 
 
@@ -90,7 +90,7 @@ def add_partitions_knows_fencing(version: int) -> bool:
 
 
 def add_partitions_is_for_brokers(version: int) -> bool:
-    """Many transactions in one request, to add or only to verify: brokers alone may ask so (KIP-890)."""
+    """Batched transactions, to add partitions or only to verify them: allowed for brokers only (KIP-890)."""
     return version >= 4
 
 
@@ -105,7 +105,7 @@ def end_txn_knows_fencing(version: int) -> bool:
 
 
 def end_txn_bumps_epoch(version: int) -> bool:
-    """Each transaction ends with a new epoch, which the answer carries (KIP-890)."""
+    """Each transaction ends with a new producer epoch, which the response carries (KIP-890)."""
     return version >= 5
 
 
@@ -115,13 +115,23 @@ def produce_adds_partitions(version: int) -> bool:
 
 
 def produce_knows_abortable(version: int) -> bool:
-    """TRANSACTION_ABORTABLE is understood; before, it reads INVALID_TXN_STATE (KIP-890)."""
+    """TRANSACTION_ABORTABLE is understood; before, INVALID_TXN_STATE is sent (KIP-890)."""
     return version >= 11
 
 
 def txn_offset_commit_adds_partitions(version: int) -> bool:
     """As :func:`produce_adds_partitions`, for the group's offsets partition (KIP-890)."""
     return version >= 5
+
+
+def txn_offset_commit_uses_topic_ids(version: int) -> bool:
+    """Topics by id instead of by name (KIP-1319)."""
+    return version >= 6
+
+
+def txn_offset_commit_knows_stale_epochs(version: int) -> bool:
+    """STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND are understood (KIP-1319)."""
+    return version >= 6
 
 
 def txn_offset_commit_knows_abortable(version: int) -> bool:
@@ -133,7 +143,7 @@ def txn_offset_commit_knows_abortable(version: int) -> bool:
 
 
 def list_config_resources_chooses_types(version: int) -> bool:
-    """Kinds of resources can be asked for; before, there were only client metrics subscriptions (KIP-1142)."""
+    """Resource types can be selected; before, only client metrics subscriptions are listed (KIP-1142)."""
     return version >= 1
 
 
@@ -141,17 +151,17 @@ def list_config_resources_chooses_types(version: int) -> bool:
 
 
 def join_group_needs_member_id(version: int) -> bool:
-    """A dynamic member that joins first is told its id, and joins again with it (KIP-394)."""
+    """A new dynamic member first gets MEMBER_ID_REQUIRED with its id, and joins again with it (KIP-394)."""
     return version >= 4
 
 
 def join_group_skips_assignment(version: int) -> bool:
-    """A static leader that returns may be told to lead without assigning (KIP-814)."""
+    """A static leader that rejoins may be asked to skip the assignment (KIP-814)."""
     return version >= 9
 
 
 def sync_group_names_protocol(version: int) -> bool:
-    """Members say which protocol type and name they believe in (KIP-559)."""
+    """Members send the protocol type and name that they expect (KIP-559)."""
     return version >= 5
 
 
@@ -166,7 +176,7 @@ def offset_commit_uses_topic_ids(version: int) -> bool:
 
 
 def offset_commit_knows_stale_epochs(version: int) -> bool:
-    """Member epochs may stand for generations; their error codes are understood, and GROUP_ID_NOT_FOUND (KIP-848)."""
+    """Member epochs in place of generations; their errors and GROUP_ID_NOT_FOUND are understood (KIP-848)."""
     return version >= 9
 
 
@@ -176,12 +186,12 @@ def offset_fetch_uses_topic_ids(version: int) -> bool:
 
 
 def offset_fetch_has_group_error(version: int) -> bool:
-    """A group's error stands beside its topics; before, on each partition (KIP-88)."""
+    """A group's error has its own field; before, it is set on each partition (KIP-88)."""
     return version >= 2
 
 
 def txn_offset_commit_knows_loading(version: int) -> bool:
-    """COORDINATOR_LOAD_IN_PROGRESS is understood; before, it reads COORDINATOR_NOT_AVAILABLE."""
+    """COORDINATOR_LOAD_IN_PROGRESS is understood; before, COORDINATOR_NOT_AVAILABLE is sent."""
     return version >= 2
 
 
@@ -189,47 +199,57 @@ def txn_offset_commit_knows_loading(version: int) -> bool:
 
 
 def api_versions_names_software(version: int) -> bool:
-    """The client tells its name and version (KIP-511)."""
+    """The client sends its software name and version (KIP-511)."""
     return version >= 3
 
 
-def api_versions_tells_zero_minimums(version: int) -> bool:
-    """Supported features whose minimum is 0 are told; older readers refuse them (KIP-1022)."""
+def api_versions_names_target(version: int) -> bool:
+    """The client names the cluster and the node that it means to be connected to (KIP-1242)."""
+    return version >= 5
+
+
+def api_versions_allows_zero_minimum(version: int) -> bool:
+    """Supported features with a minimum of 0 are listed; older clients reject them (KIP-1022)."""
     return version >= 4
 
 
 def metadata_finds_by_id(version: int) -> bool:
-    """Topics may be asked for by id (KIP-516); versions 10 and 11 have the field and refuse it."""
+    """Topics may be requested by id (KIP-516); versions 10 and 11 have the field and refuse it."""
     return version >= 12
 
 
-def metadata_tells_all_replicas(version: int) -> bool:
-    """Replicas are told whether they are alive or not (KIP-4)."""
+def metadata_lists_offline_replicas(version: int) -> bool:
+    """Replicas are listed whether they are alive or not (KIP-4)."""
     return version >= 1
 
 
 def metadata_knows_missing_listener(version: int) -> bool:
-    """LISTENER_NOT_FOUND is understood; before, it reads LEADER_NOT_AVAILABLE (KIP-112)."""
+    """LISTENER_NOT_FOUND is understood; before, LEADER_NOT_AVAILABLE is sent (KIP-112)."""
     return version >= 6
 
 
-def find_coordinator_tells_errors(version: int) -> bool:
-    """An error comes with the text of its code; since many keys are asked at once it is empty (KIP-699)."""
+def find_coordinator_has_error_message(version: int) -> bool:
+    """An error comes with the text of its code; empty since requests have several keys (KIP-699)."""
     return version < 4
 
 
 def find_coordinator_knows_share_groups(version: int) -> bool:
-    """Share coordinators may be looked for (KIP-932)."""
+    """Share coordinators can be requested (KIP-932)."""
     return version >= 6
 
 
 def consumer_group_heartbeat_makes_own_id(version: int) -> bool:
-    """Members make their ids themselves (KIP-1082)."""
+    """Members generate their own ids (KIP-1082)."""
     return version >= 1
 
 
+def share_groups_renew_locks(version: int) -> bool:
+    """Acquisition locks can be renewed, in ShareFetch and ShareAcknowledge (KIP-1222)."""
+    return version >= 2
+
+
 def create_topics_refuses_above_quota(version: int) -> bool:
-    """THROTTLING_QUOTA_EXCEEDED is understood; before, what is above the quota is done (KIP-599)."""
+    """THROTTLING_QUOTA_EXCEEDED is understood; before, requests above the quota are carried out (KIP-599)."""
     return version >= 6
 
 
@@ -248,16 +268,26 @@ def delete_topics_knows_disabled(version: int) -> bool:
     return version >= 3
 
 
-def update_features_has_upgrade_types(version: int) -> bool:
-    """Downgrades are safe or unsafe, not just allowed (KIP-778)."""
+def describe_cluster_has_endpoint_types(version: int) -> bool:
+    """The request names brokers or controllers, and the error of the other endpoint is known (KIP-919)."""
     return version >= 1
 
 
-def update_features_tells_each(version: int) -> bool:
-    """A result per feature; later all succeed or fail together (KIP-1022)."""
+def update_features_has_upgrade_types(version: int) -> bool:
+    """Upgrade types: downgrades are safe or unsafe, not just allowed (KIP-778)."""
+    return version >= 1
+
+
+def update_features_has_results(version: int) -> bool:
+    """One result per feature; later versions succeed or fail as a whole (KIP-1022)."""
     return version < 2
 
 
 def describe_log_dirs_has_error(version: int) -> bool:
-    """An error at the top (KIP-599); before, no permission reads as no directories."""
+    """A top-level error (KIP-599); before, missing permission gives an empty list."""
     return version >= 3
+
+
+def streams_group_heartbeat_has_recovery_lag(version: int) -> bool:
+    """Members of streams groups know an acceptable recovery lag, and the status of missing tags (KAFKA-20744)."""
+    return version >= 1

@@ -8,15 +8,8 @@ result equal to what kio reads.
 import struct
 
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.reading import (
-    Unreadable,
-    begin_message,
-    read_count,
-    read_string,
-    read_uvarint,
-    skip_tags,
-    uuid_or_none,
-)
+from protocol.readers import Budget, Take, read_count, read_string, skip_tags, uuid_or_none
+from protocol.uvarint import Unreadable, read_uvarint
 
 _ACKS_AND_TIMEOUT = struct.Struct(">hi").unpack_from
 _INT32 = struct.Struct(">i").unpack_from
@@ -33,13 +26,13 @@ def read_produce_request(frame: bytes | bytearray, at: int, version: int) -> Pro
     Raises:
         Unreadable, struct.error, IndexError: the body does not follow its schema.
     """
-    begin_message()
+    take = Budget().take
     flexible, by_id, view = version >= _FIRST_FLEXIBLE, version >= _FIRST_WITH_TOPIC_ID, memoryview(frame)
     transactional_id = None
     if version >= _FIRST_WITH_TRANSACTIONS:
         transactional_id, at = read_string(frame, at, flexible, nullable=True)
     acks, timeout_ms = _ACKS_AND_TIMEOUT(frame, at)
-    count, at = read_count(frame, at + 6, flexible, nullable=False)
+    count, at = read_count(frame, at + 6, flexible, nullable=False, take=take)
     topics = []
     for _ in range(count):
         name, topic_id = "", None
@@ -49,18 +42,18 @@ def read_produce_request(frame: bytes | bytearray, at: int, version: int) -> Pro
         else:
             text, at = read_string(frame, at, flexible, nullable=False)
             name = text or ""
-        partitions, at = _partitions(frame, view, at, flexible)
+        partitions, at = _partitions(frame, view, at, flexible, take)
         topics.append(TopicProduceData(name, partitions, topic_id))
-        at = skip_tags(frame, at) if flexible else at
+        at = skip_tags(frame, at, take) if flexible else at
     if flexible:
-        skip_tags(frame, at)
+        skip_tags(frame, at, take)
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
 
 
 def _partitions(
-    frame: bytes | bytearray, view: memoryview, at: int, flexible: bool
+    frame: bytes | bytearray, view: memoryview, at: int, flexible: bool, take: Take
 ) -> tuple[list[PartitionProduceData], int]:
-    count, at = read_count(frame, at, flexible, nullable=False)
+    count, at = read_count(frame, at, flexible, nullable=False, take=take)
     partitions = []
     for _ in range(count):
         if flexible:
@@ -75,7 +68,7 @@ def _partitions(
             records = _slice(view, at, size)
             at += size
         partitions.append(PartitionProduceData(index, records))
-        at = skip_tags(frame, at) if flexible else at
+        at = skip_tags(frame, at, take) if flexible else at
     return partitions, at
 
 

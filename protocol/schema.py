@@ -1,4 +1,4 @@
-"""What kio's schema classes say of a field, in the words of our message classes."""
+"""Properties of fields in kio's schema classes, by the names of our message classes."""
 
 from functools import cache
 from typing import Any, get_type_hints

@@ -15,7 +15,7 @@ ZERO_UUID = UUID(int=0)
 
 
 class Message:
-    """What all message classes share: they compare and print by field.
+    """Base of all message classes, which compare and print by field.
 
     The classes are written out by the generator rather than made by ``dataclasses``, which builds each one at import:
     three hundred of them took a third of the server's start.
@@ -45,7 +45,7 @@ def uuid_text(value: UUID) -> str:
 
 
 def uuid_from_text(text: str) -> UUID:
-    """The UUID of such a text.
+    """Parse a UUID in Kafka's text form.
 
     Raises:
         ValueError: the text is not 22 characters of base64url.

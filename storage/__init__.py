@@ -1,4 +1,4 @@
-"""What is remembered: partition logs in Kafka's own file formats, in memory or on disk.
+"""Partition logs in Kafka's own file formats, in memory or on disk.
 
-No sockets, no tasks, no clock, no chance: time and randomness are arguments.
+No sockets, no tasks, no clock, no random numbers: time and randomness are arguments.
 """

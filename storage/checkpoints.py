@@ -1,6 +1,6 @@
 """The small text files of a data directory and its partitions (transactions F.7, F.8).
 
-Each function turns contents into bytes or bytes into contents; where the bytes lie is the caller's business.
+Each function encodes or decodes file contents; the caller reads and writes the files.
 """
 
 import json
@@ -23,11 +23,11 @@ _VERSION = 0
 
 
 class CheckpointError(ValueError):
-    """A checkpoint file that does not keep to its format; whoever reads it may take it as missing."""
+    """Malformed checkpoint file; readers may treat it as missing."""
 
 
 def _lines(contents: bytes) -> list[list[str]]:
-    """The entries of a checkpoint: version line, count line, then `count` lines of words."""
+    """Split a checkpoint into its entries: version line, count line, then `count` lines of fields."""
     try:
         lines = contents.decode().splitlines()
         version, count = int(lines[0]), int(lines[1])
@@ -40,16 +40,16 @@ def _lines(contents: bytes) -> list[list[str]]:
 
 
 def encode_offsets(offsets: Mapping[tuple[str, int], int]) -> bytes:
-    """An offset checkpoint of a data directory: (topic, partition) -> offset."""
+    """Encode an offset checkpoint of a data directory: (topic, partition) -> offset."""
     lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
 
 
 def decode_offsets(contents: bytes) -> dict[tuple[str, int], int]:
-    """The offsets of a checkpoint.
+    """Decode an offset checkpoint.
 
     Raises:
-        CheckpointError: malformed, or a partition stands there twice.
+        CheckpointError: malformed, or a partition is listed twice.
     """
     entries = _lines(contents)
     try:
@@ -57,18 +57,18 @@ def decode_offsets(contents: bytes) -> dict[tuple[str, int], int]:
     except ValueError:
         raise CheckpointError("an entry is not `topic partition offset`") from None
     if len(offsets) != len(entries):
-        raise CheckpointError("a partition stands there twice")
+        raise CheckpointError("a partition is listed twice")
     return offsets
 
 
 def encode_epochs(entries: Sequence[EpochEntry]) -> bytes:
-    """`leader-epoch-checkpoint`."""
+    """Encode `leader-epoch-checkpoint`."""
     lines = [f"{entry.epoch} {entry.start_offset}\n" for entry in entries]
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
 
 
 def decode_epochs(contents: bytes) -> list[EpochEntry]:
-    """The entries of `leader-epoch-checkpoint`.
+    """Decode the entries of `leader-epoch-checkpoint`.
 
     Raises:
         CheckpointError: malformed.
@@ -80,12 +80,12 @@ def decode_epochs(contents: bytes) -> list[EpochEntry]:
 
 
 def encode_partition_metadata(topic_id: UUID) -> bytes:
-    """`partition.metadata`."""
+    """Encode `partition.metadata`."""
     return f"version: {_VERSION}\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
 def decode_partition_metadata(contents: bytes) -> UUID:
-    """The topic id in `partition.metadata`.
+    """Decode the topic id in `partition.metadata`.
 
     Raises:
         CheckpointError: malformed.
@@ -98,12 +98,12 @@ def decode_partition_metadata(contents: bytes) -> UUID:
 
 
 def encode_properties(values: Mapping[str, str]) -> bytes:
-    """A Java properties file with plain keys and values, such as `meta.properties`."""
+    """Encode a Java properties file with plain keys and values, such as `meta.properties`."""
     return "".join(f"{key}={value}\n" for key, value in values.items()).encode()
 
 
 def decode_properties(contents: bytes) -> dict[str, str]:
-    """The values of a Java properties file, comments left out."""
+    """Decode the values of a Java properties file, without comments."""
     pairs = {}
     for line in contents.decode(errors="replace").splitlines():
         text = line.strip()
@@ -114,12 +114,12 @@ def decode_properties(contents: bytes) -> dict[str, str]:
 
 
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
-    """`.kafka_cleanshutdown`: everything was flushed by the broker of this epoch."""
+    """Encode `.kafka_cleanshutdown`: everything was flushed by the broker of this epoch."""
     return json.dumps({"version": _VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
 
 
 def decode_clean_shutdown(contents: bytes) -> int:
-    """The broker epoch in `.kafka_cleanshutdown`; -1 if it says none (older releases wrote an empty file)."""
+    """Decode the broker epoch in `.kafka_cleanshutdown`; -1 if it has none (older releases wrote an empty file)."""
     try:
         return int(json.loads(contents)["brokerEpoch"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Which leader epoch wrote which offsets: `leader-epoch-checkpoint` (core F.8, E.9; Kafka: LeaderEpochFileCache)."""
+"""Leader epochs of a log and their start offsets: `leader-epoch-checkpoint` (core F.8, E.9; LeaderEpochFileCache)."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class LeaderEpochs:
     """The epochs of one log, strictly increasing in epoch and in start offset.
 
     Args:
-        entries: as the checkpoint had them.
+        entries: of the checkpoint.
         write: called with all entries after each change.
     """
 
@@ -40,7 +40,7 @@ class LeaderEpochs:
         return self._entries[-1].epoch if self._entries else NO_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """A leader of `epoch` writes from `start_offset` on; entries that contradict this go. Same epoch: no-op."""
+        """Add an epoch that starts at `start_offset`; conflicting entries are dropped. The same epoch is a no-op."""
         entries = self._entries
         if entries:
             last = entries[-1]
@@ -51,13 +51,13 @@ class LeaderEpochs:
         self._entries = kept
         self._write(kept)
 
-    def epoch_for(self, offset: int) -> int:
-        """The epoch that wrote `offset`; -1 if none is known."""
-        index = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset) - 1
-        return self._entries[index].epoch if index >= 0 else NO_EPOCH
+    def earliest(self, log_start_offset: int) -> int:
+        """The epoch at the log's start, if it is known: what ListOffsets EARLIEST returns (core E.8.7); -1."""
+        entries = self._entries
+        return entries[0].epoch if entries and entries[0].start_offset <= log_start_offset else NO_EPOCH
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """The largest epoch at or below `epoch`, and where it ends: (-1, -1) if that cannot be told (core E.9)."""
+        """Return the largest epoch at or below `epoch` and its end offset; (-1, -1) if unknown (core E.9)."""
         entries = self._entries
         if epoch == NO_EPOCH or not entries or epoch > entries[-1].epoch:
             return NO_EPOCH, NO_OFFSET
@@ -65,19 +65,19 @@ class LeaderEpochs:
             return epoch, log_end_offset
         index = bisect_right(entries, epoch, key=lambda entry: entry.epoch)
         if index == 0:
-            # Older than everything known: it ended where the first known epoch begins.
+            # Older than all known epochs: it ended where the first known one starts.
             return epoch, entries[0].start_offset
         return entries[index - 1].epoch, entries[index].start_offset
 
     def truncate_from_end(self, offset: int) -> None:
-        """The log now ends at `offset`: entries that start there or later go."""
+        """Drop entries that start at or after `offset`, the log's new end."""
         kept = [entry for entry in self._entries if entry.start_offset < offset]
         if len(kept) != len(self._entries):
             self._entries = kept
             self._write(kept)
 
     def truncate_from_start(self, offset: int) -> None:
-        """The log now starts at `offset`: entries wholly below go, the one that covers it starts there."""
+        """Drop entries below `offset`, the log's new start; the entry that covers it starts there."""
         entries = self._entries
         index = bisect_right(entries, offset, key=lambda entry: entry.start_offset) - 1
         if index < 0 or (index == 0 and entries[0].start_offset == offset):
@@ -86,7 +86,7 @@ class LeaderEpochs:
         self._write(self._entries)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         if self._entries:
             self._entries = []
             self._write(())

@@ -1,8 +1,8 @@
-"""The files that a KRaft quorum keeps beside the metadata log (KIP-595, KIP-630, KIP-853).
+"""Files of a KRaft quorum next to the metadata log (KIP-595, KIP-630, KIP-853).
 
-``quorum-state`` says which epoch the node has seen and whom it voted for; ``<end offset>-<epoch>.checkpoint`` is a
-snapshot of everything before that offset; ``bootstrap.checkpoint``, in the data directory itself, is what formatting
-left for the first controller.
+``quorum-state`` has the last epoch and vote of the node; ``<end offset>-<epoch>.checkpoint`` is a snapshot of
+everything before that offset; ``bootstrap.checkpoint``, in the data directory itself, is written by formatting for the
+first controller.
 """
 
 import json
@@ -19,33 +19,39 @@ _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class Snapshot(NamedTuple):
-    """A snapshot's place: everything before ``end_offset``, written in leader epoch ``epoch``."""
+    """Snapshot of everything before ``end_offset``, written in leader epoch ``epoch``."""
 
     end_offset: int
     epoch: int
     path: str
 
 
+def metadata_snapshot(name: str) -> tuple[int, int] | None:
+    """End offset and epoch in the name of a finished snapshot; None: the name of another file."""
+    found = _SNAPSHOT.fullmatch(name)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
 def snapshot_path(end_offset: int, epoch: int) -> str:
-    """Where the snapshot of everything before ``end_offset`` stands."""
+    """Return the path of the snapshot of everything before ``end_offset``."""
     return f"{METADATA_DIRECTORY}/{end_offset:020d}-{epoch:010d}.checkpoint"
 
 
 def snapshots(files: Files) -> list[Snapshot]:
-    """The snapshots of the metadata log, oldest first."""
+    """List the snapshots of the metadata log, oldest first."""
     if not files.is_directory(METADATA_DIRECTORY):
         return []
-    matches = (_SNAPSHOT.fullmatch(name) for name in files.list(METADATA_DIRECTORY))
-    return sorted(Snapshot(int(m[1]), int(m[2]), f"{METADATA_DIRECTORY}/{m[0]}") for m in matches if m is not None)
+    found = ((metadata_snapshot(name), name) for name in files.list(METADATA_DIRECTORY))
+    return sorted(Snapshot(*key, f"{METADATA_DIRECTORY}/{name}") for key, name in found if key is not None)
 
 
 def latest_snapshot(files: Files) -> Snapshot | None:
-    """The newest snapshot of the metadata log, if there is one."""
+    """Return the newest snapshot of the metadata log, if there is one."""
     return max(snapshots(files), default=None)
 
 
 def seen_epoch(files: Files) -> int:
-    """The leader epoch of ``quorum-state``; 0 if nothing, or nothing readable, stands there."""
+    """Return the leader epoch of ``quorum-state``; 0 if the file is missing or unreadable."""
     return max(int(_state(files).get("leaderEpoch", 0)), 0)
 
 
@@ -59,14 +65,15 @@ def _state(files: Files) -> dict[str, Any]:
     return state if isinstance(state, dict) else {}
 
 
-def write_quorum_state(files: Files, leader_id: int, epoch: int) -> None:
-    """Say that ``leader_id`` leads in ``epoch``, in the form that the file has: of static voters unless told otherwise.
+def write_quorum_state(files: Files, leader_id: int, epoch: int, *, recorded: bool = False) -> None:
+    """Write ``quorum-state``: ``leader_id`` leads in ``epoch``. The format is that of static voters by default.
 
-    A file of kraft.version 1 (voters recorded in the log) keeps its form, with no vote given.
+    With voters that are ``recorded`` in the log (kraft.version 1), or where the file has that format already, it is
+    that format, without a vote.
     """
-    if _state(files).get("data_version") == 1:
-        nobody = {"votedId": -1, "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA", "data_version": 1}
-        state: dict[str, Any] = {"leaderId": leader_id, "leaderEpoch": epoch, **nobody}
+    if recorded or _state(files).get("data_version") == 1:
+        no_vote = {"votedId": -1, "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA", "data_version": 1}
+        state: dict[str, Any] = {"leaderId": leader_id, "leaderEpoch": epoch, **no_vote}
     else:
         state = {
             "clusterId": "",

@@ -20,8 +20,37 @@ if find_spec("sniffio") is not None:
     importlib.import_module("sniffio").thread_local.name = "asyncio"
 
 
+STARTERS = {
+    "tools.hostile",
+    "subprocess",
+    "tests.serving",
+    "tests.understudy.serving",
+    "understudy.launcher",
+    "understudy.client.cluster",
+}
+"""Modules with what starts a process."""
+STARTING_FIXTURES = {"servers", "spark", "pytester", "kafka", "kafka_cluster", "kafka_module", "kafka_session"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that start a process, or whose module has the means to: `make quick` leaves them out."""
+    modules: dict[str, bool] = {}
+    for item in items:
+        if isinstance(item, pytest.Function):
+            name = item.module.__name__
+            if name not in modules:
+                modules[name] = any(map(is_starter, vars(item.module).values()))
+            if modules[name] or STARTING_FIXTURES & set(item.fixturenames):
+                item.add_marker("processes")
+
+
+def is_starter(value: object) -> bool:
+    """Whether a name of a module is, or comes from, something that starts processes."""
+    return {getattr(value, "__module__", None), getattr(value, "__name__", None)} & STARTERS != set()
+
+
 class BrokerWith(Protocol):
-    """``broker_with(settings={...}, brokers=3, ...)``: the options of ``understudy.launcher.words``."""
+    """``broker_with(settings={...}, brokers=3, ...)``: the options of ``understudy.launcher.command_line``."""
 
     def __call__(self, **options: Any) -> Server:
         """A server with these options, as just started."""

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from protocol.apis import ApiKey
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from tests.forking import CAN_FORK, ForkedServer
 from tests.wire import PATIENCE_S, Wire
-from understudy.launcher import ServerProcess, words
+from understudy.launcher import ServerProcess, command_line
 
 T = TypeVar("T")
 MOST_PROCESSES = 3
@@ -84,6 +87,13 @@ class Server:
         """As just started."""
         self.control("POST", "/v1/reset")
 
+    def make_coordinators(self) -> None:
+        """Make the coordinators' topics, as on a cluster that is in use: clients try again after a second only."""
+        with Wire(self.addresses[0], "test") as wire:
+            for key_type in (0, 1):
+                request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["any"])
+                wire.call(ApiKey.FIND_COORDINATOR, 4, request)
+
     # --- looking -----------------------------------------------------------------------------------------------------
 
     def log_lines(self, since: int = 0) -> list[dict[str, Any]]:
@@ -121,7 +131,7 @@ class Servers:
         self._running: dict[str, Server] = {}
 
     def fresh(self, **options: Any) -> Server:
-        """A server with these options of ``understudy.launcher.words``, as just started."""
+        """A server with these options of ``understudy.launcher.command_line``, as just started."""
         name = json.dumps(options, sort_keys=True)
         server = self._running.pop(name, None)
         if server is not None and not server.process.alive:
@@ -152,7 +162,7 @@ class Servers:
 def start(**options: Any) -> ServerProcess:
     """A server process of one's own, to be stopped by who asked for it."""
     said = {"port": 0, "control_port": 0, "log_format": "json", "seed": 1, **options}
-    return ServerProcess(words(**said))
+    return (ForkedServer if CAN_FORK else ServerProcess)(command_line(**said))
 
 
 def until(ask: Callable[[], T | None], what: str, patience_s: float = PATIENCE_S) -> T:

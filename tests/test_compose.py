@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,22 +10,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from tests.ports import free_ports
 from tests.understudy.serving import serve
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def free_port() -> str:
-    """A port that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def ports() -> Iterator[dict[str, str]]:
     """A server told what compose.yaml tells it, on ports of this machine that stand for 9092, 29092 and 9099."""
-    found = {port: free_port() for port in ("29092", "9092", "9099")}
-    text = (ROOT / "compose.yaml").read_text(encoding="utf-8").partition("  app:")[0]
+    names = ("29092", "9092", "9099")
+    found = dict(zip(names, map(str, free_ports(len(names))), strict=True))
+    text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8").partition("  app:")[0]
     values = dict(re.findall(r"^ +(UNDERSTUDY_\w+): (?!\|)(.+)$", text, re.MULTILINE))
     topics = re.search(r"UNDERSTUDY_TOPIC: \|\n((?: {8}.*\n)+)", text)
     assert topics is not None
@@ -35,6 +30,7 @@ def ports() -> Iterator[dict[str, str]]:
         moved = re.sub(r"29092|9092|9099", lambda port: found[port[0]], value)
         values[name] = moved.replace("=kafka:", "=127.0.0.1:")  # no network here gives the service its name
     env = {"UNDERSTUDY_HOST": "127.0.0.1", "UNDERSTUDY_PORT": found["9092"], "UNDERSTUDY_CONTROL_PORT": found["9099"]}
+    env["UNDERSTUDY_SET_GROUP_INITIAL_REBALANCE_DELAY_MS"] = "0"
     with serve(env={**env, **values}):
         yield found
 

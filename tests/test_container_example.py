@@ -11,8 +11,8 @@ from pathlib import Path
 
 from confluent_kafka import Message, Producer
 
+from tests.ports import free_ports
 from tests.serving import until
-from tests.test_compose import free_port
 from tools.dockerfile import read, variables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,8 +22,8 @@ EXAMPLE = ROOT / "examples" / "junit" / "src" / "test" / "java" / "OrdersInConta
 def said_by_the_image() -> tuple[list[str], dict[str, str]]:
     """Its command and its variables."""
     steps = read(ROOT / "Dockerfile")
-    words = {step.word: step.argv or [] for step in steps if step.word in ("ENTRYPOINT", "CMD")}
-    told = {name: value for step in steps if step.word == "ENV" for name, value in variables(step.rest).items()}
+    words = {step.keyword: step.argv or [] for step in steps if step.keyword in ("ENTRYPOINT", "CMD")}
+    told = {name: value for step in steps if step.keyword == "ENV" for name, value in variables(step.rest).items()}
     return [*words["ENTRYPOINT"], *words["CMD"]], told
 
 
@@ -53,8 +53,8 @@ def test_the_ports_of_the_example_are_those_of_the_image() -> None:
     """What it binds, exposes and waits for is what the image serves."""
     text, (_, image) = EXAMPLE.read_text(encoding="utf-8"), said_by_the_image()
     assert f'PORT + ":{image["UNDERSTUDY_PORT"]}"' in text
-    assert f'withExposedPorts({image["UNDERSTUDY_CONTROL_PORT"]})' in text
-    assert f'.forPort({image["UNDERSTUDY_CONTROL_PORT"]})' in text
+    assert f"withExposedPorts({image['UNDERSTUDY_CONTROL_PORT']})" in text
+    assert f".forPort({image['UNDERSTUDY_CONTROL_PORT']})" in text
 
 
 def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
@@ -64,9 +64,10 @@ def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
     """
     command, image = said_by_the_image()
     assert command[0] == "understudy"
-    port, control = free_port(), free_port()
+    port, control = map(str, free_ports(2))
     example = said_by_the_example(port)
-    mapped = {"UNDERSTUDY_PORT": port, "UNDERSTUDY_CONTROL_PORT": control}
+    ready = str(tmp_path / "ready.json")  # the image has a folder for it
+    mapped = {"UNDERSTUDY_PORT": port, "UNDERSTUDY_CONTROL_PORT": control, "UNDERSTUDY_READY_FILE": ready}
     known = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
     mine = {name: value for name, value in image.items() if name.startswith("UNDERSTUDY_")}
     with (tmp_path / "log").open("wb") as log:

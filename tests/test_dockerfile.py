@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.understudy.serving import serve
 from tools.dockerfile import Instruction, read, variables
 from understudy.serve import OPTIONS
+from understudy.server_path import SERVER_PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILES = [ROOT / "Dockerfile", ROOT / "examples" / "compose" / "Dockerfile"]
@@ -17,7 +19,7 @@ OPTION_VARIABLES = {option.variable for option in OPTIONS}
 
 def steps(path: Path, word: str) -> list[Instruction]:
     """The instructions with this word."""
-    return [step for step in read(path) if step.word == word]
+    return [step for step in read(path) if step.keyword == word]
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -45,7 +47,8 @@ def test_an_image_runs_one_process_that_is_not_root(path: Path) -> None:
 
 def test_the_image_is_told_by_variables_that_the_server_knows() -> None:
     """Every UNDERSTUDY_* of the Dockerfile and of compose.yaml is an option's twin."""
-    said = set(re.findall(r"\bUNDERSTUDY_[A-Z_]+\b", (ROOT / "compose.yaml").read_text(encoding="utf-8")))
+    text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8")
+    said = set(re.findall(r"\bUNDERSTUDY_[A-Z_]+\b", text))
     for step in steps(ROOT / "Dockerfile", "ENV"):
         said |= {name for name in variables(step.rest) if name.startswith("UNDERSTUDY_")}
     assert said
@@ -58,7 +61,26 @@ def test_the_image_can_be_reached_and_asked_how_it_is() -> None:
     env = {name: value for step in steps(path, "ENV") for name, value in variables(step.rest).items()}
     exposed = steps(path, "EXPOSE")[0].rest.split()
     assert exposed == [env["UNDERSTUDY_PORT"], env["UNDERSTUDY_CONTROL_PORT"]]
-    assert steps(path, "HEALTHCHECK")[0].rest == 'CMD ["understudy", "ctl", "health"]'
+    assert steps(path, "HEALTHCHECK")[0].rest == 'CMD ["understudy-health"]'
+    assert steps(path, "VOLUME")[0].rest == "/data"
+
+
+@pytest.mark.parametrize("control", ["0", "off"])
+def test_the_health_check_finds_a_server_whatever_its_ports(control: str, tmp_path: Path) -> None:
+    """By the ready file: unhealthy before and after, healthy while it serves, with and without a control plane."""
+    check, ready = ROOT / "tools" / "health-check", tmp_path / "ready.json"
+    env = {"PATH": "/usr/bin:/bin", "UNDERSTUDY_READY_FILE": str(ready)}
+
+    def healthy() -> bool:
+        return subprocess.run([check], env=env, capture_output=True, timeout=10, check=False).returncode == 0
+
+    assert not healthy()
+    last = "bootstrap.servers=" if control == "off" else "control="
+    with serve("--port", "0", "--control-port", control, "--ready-file", str(ready), last=last):
+        assert healthy()
+        kept = ready.read_text(encoding="utf-8")
+    ready.write_text(kept, encoding="utf-8")  # as a server that was killed leaves it
+    assert not healthy()
 
 
 def test_what_the_image_copies_is_there_and_is_not_ignored() -> None:
@@ -67,8 +89,7 @@ def test_what_the_image_copies_is_there_and_is_not_ignored() -> None:
     assert [name for name in sorted(copied) if not (ROOT / name).exists()] == []
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert [name for name in sorted(copied) if f"!{name}" not in ignored] == []
-    rooms = re.findall(r'^"(\w+)" = "understudy/_server/', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert set(rooms) <= copied
+    assert {*SERVER_PACKAGES, "understudy", "hatch_build.py"} <= copied
 
 
 def test_hadolint_finds_nothing() -> None:

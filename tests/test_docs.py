@@ -1,5 +1,6 @@
 """What the documentation says is what the code does: code from examples, commands that parse, links that lead on."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -13,12 +14,13 @@ import understudy
 from broker.options import parse
 from broker.settings.names import is_setting
 from understudy import ctl, serve
-from understudy.verbs import VERBS, Verb
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 TASK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)
 """A task of docs/steering.md: what to say over HTTP, in Python and in the shell."""
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
 def commands(word: str) -> Iterator[list[str]]:
@@ -103,11 +105,13 @@ def test_the_tables_are_made_from_the_code() -> None:
 def test_what_the_comparison_says_of_us_is_so() -> None:
     """The verbs that it names are there; what it says we lack stands in GAPS.md."""
     page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
-    gaps = (ROOT / "GAPS.md").read_text(encoding="utf-8")
+    gaps = (ROOT / "docs" / "GAPS.md").read_text(encoding="utf-8")
     named = re.findall(r"`(GET|POST|PUT|DELETE) (/v1/[^`]*)`", page)
     assert named
     assert set(named) - {(verb.method, verb.path) for verb in VERBS} == set()
-    lacks = re.findall(r"\*\*([^*]+)\*\*", page.partition("not there yet.**")[2].partition("* **Being in")[0])
+    lacks = re.findall(
+        r"\*\*([^*]+)\*\*", page.partition("Missing Kafka features.**")[2].partition("* **In-process")[0]
+    )
     lacks += re.findall(r"\*\*([^*]+\(KIP-\d+\))\*\*", page)
     assert lacks
     told = [each for each in lacks if f"* **{each}" not in gaps]
@@ -130,5 +134,35 @@ def test_every_verb_has_its_task_in_steering() -> None:
             for method, way in ways
         )
 
-    missing = [verb.words for verb in VERBS if not is_there(verb)]
-    assert missing == [], "give each a task in docs/steering.md, said at all three doors"
+    missing = [verb.name for verb in VERBS if verb.example is None and not is_there(verb)]
+    assert missing == [], "give each a task in docs/steering.md, said at all three plane, or its row an example"
+
+
+def pasted(page: Path) -> Iterator[tuple[str, str]]:
+    """What of a page's code is JSON: whole blocks, bodies of requests, words of shell lines; with its place."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.finditer(r"```(\w*)\n(.*?)```", text, re.DOTALL):
+        place = f"{page.name}:{text[: block.start()].count(chr(10)) + 1}"
+        if block[1] == "json":
+            yield place, block[2]
+        for line in block[2].splitlines():
+            request = re.match(r"(?:GET|POST|PUT|DELETE) \S+ ([\[{].*)", line)
+            words = shlex.split(line) if "understudy ctl" in line else []
+            for found in ([request[1]] if request else []) + [word for word in words if word[:1] in {"{", "["}]:
+                yield place, found
+
+
+def test_json_in_the_docs_can_be_pasted() -> None:
+    """No dots for what was left out, no names for values; a block may also be JSON lines."""
+
+    def is_json(text: str) -> bool:
+        try:
+            json.loads(text)
+        except ValueError:
+            lines = text.strip().splitlines()
+            return len(lines) > 1 and all(map(is_json, lines))
+        return True
+
+    found = [each for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")] for each in pasted(page)]
+    assert len(found) > 10
+    assert [each for each in found if not is_json(each[1])] == []

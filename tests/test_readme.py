@@ -1,4 +1,4 @@
-"""The README's first minute, as a stranger types it."""
+"""The README's quick start, as a stranger types it."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from tests.serving import start
 from understudy.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-MINUTE = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The first minute")[2].partition("\n## ")[0]
+MINUTE = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Quick start")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", MINUTE, re.MULTILINE | re.DOTALL)
 
 

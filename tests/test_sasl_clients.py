@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from tests.clients.targets import free_ports
+from tests.ports import free_ports
 from tests.serving import Server, start
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -1,4 +1,4 @@
-"""docs/steering.md: each task is done, at each of the three doors, and the doors say the same."""
+"""docs/steering.md, and examples of verbs: each is done at each of the three ways, which send the same request."""
 
 import contextlib
 import io
@@ -18,12 +18,16 @@ from confluent_kafka import Consumer, Producer
 
 import understudy
 from tests.conftest import BrokerWith
+from tests.control import schemas
 from tests.serving import Server, until
 from tests.test_docs import TASK
+from tools.generate_reference import example
 from understudy.cli import main
+from understudy.control_api.verbs import VERBS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "steering.md"
 TASKS = TASK.findall(PAGE.read_text(encoding="utf-8"))
+EXAMPLES = [example(verb) for verb in VERBS if verb.example is not None]
 
 
 class Proxy(ThreadingHTTPServer):
@@ -58,6 +62,8 @@ class Passing(BaseHTTPRequestHandler):
         content = answer.read()
         connection.close()
         said = json.loads(body) if body else {}
+        if answer.status == 200 and content.startswith(b"{"):
+            schemas.check(self.command, self.path, json.loads(content))
         self.server.passed.append((self.command, path.path, dict(parse_qsl(path.query)), said, answer.status))
         self.send_response_only(answer.status)
         self.send_header("Content-Length", str(len(content)))
@@ -97,12 +103,14 @@ def staged(server: Server, task: str) -> Iterator[str]:
     bootstrap, opened = ",".join(server.addresses), contextlib.ExitStack()
     with opened:
         if "payments-1" in task or "producers" in task or "forget" in task:
+            server.make_coordinators()
             producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payments-1"})
             producer.init_transactions(20)
             producer.begin_transaction()
             producer.produce("orders", b"open", partition=0)
             producer.flush(20)
         if "groups" in task and '"match"' not in task:
+            server.make_coordinators()
             consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})
             opened.callback(consumer.close)
             consumer.subscribe(["orders"])
@@ -146,11 +154,11 @@ def by_shell(line: str, url: str) -> None:
     assert code == 0, said.getvalue()
 
 
-@pytest.mark.parametrize("lines", TASKS, ids=lambda lines: lines[2].removeprefix("understudy ctl ")[:40])
+@pytest.mark.parametrize("lines", [*TASKS, *EXAMPLES], ids=lambda lines: lines[2].removeprefix("understudy ctl ")[:40])
 def test_each_task_is_done_by_the_same_request_at_each_door(
     server: Server, proxy: Proxy, lines: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a cluster that is as the page says, and with success."""
+    """On a cluster that is as the page says, and with the answer that the OpenAPI document promises."""
     monkeypatch.chdir(tmp_path)
     told = []
     for door, line in zip((by_http, by_python, by_shell), lines, strict=True):

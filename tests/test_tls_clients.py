@@ -10,10 +10,11 @@ import pytest
 import trustme
 from confluent_kafka import KafkaError, Producer
 
-from broker.endpoints import Endpoint
+from broker.network.endpoints import Endpoint
+from broker.network.principals import distinguished_name
+from broker.network.tls import TlsError, context_of
 from broker.settings import BrokerSettings
-from broker.tls import TlsError, context_of, principal_of
-from tests.clients.targets import free_ports
+from tests.ports import free_ports
 from tests.serving import Server, start
 
 UNREACHABLE = ("_SSL", "_TRANSPORT", "_ALL_BROKERS_DOWN")
@@ -120,14 +121,14 @@ class Transport:
 def test_names_are_written_as_java_writes_them() -> None:
     """The last part first, with what could be mistaken escaped."""
     subject = ((("countryName", "DE"),), (("organizationName", "A, B"),), (("commonName", "x"), ("userId", "#1 ")))
-    assert principal_of(Transport(subject)) == r"User:CN=x+UID=\#1\ ,O=A\, B,C=DE"  # type: ignore[arg-type]
+    assert distinguished_name(Transport(subject)) == r"CN=x+UID=\#1\ ,O=A\, B,C=DE"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("texts", "problem"),
     [
         ({}, "needs a certificate: set ssl.keystore.type=PEM"),
-        ({"ssl.keystore.location": "x.jks"}, "stores of type JKS are not read here"),
+        ({"ssl.keystore.location": "x.jks"}, "No such file"),
         ({**PEM, "ssl.keystore.location": "/nowhere"}, "cannot be read"),
         ({**PEM, "ssl.keystore.certificate.chain": "no", "ssl.keystore.key": "no"}, "cannot be read"),
         ({"ssl.enabled.protocols": "SSLv3"}, "needs ssl.enabled.protocols of TLSv1.2 and TLSv1.3"),

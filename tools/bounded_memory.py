@@ -1,10 +1,10 @@
-"""What memory the commands take on a large directory: generated, audited, exported, and loaded again.
+"""Measures the memory of the commands on a large directory, which is generated, audited, exported and loaded again.
 
     python tools/bounded_memory.py [--gigabytes 10] [--folder DIR] [--master local[2]]
 
-prints the largest resident memory of each kind of process: the command's own, the virtual machine (Spark's driver, in
-local mode with its executor), and one Python worker. Exit code 1: one of them is above its bound, which does not
-depend on the size of the directory. It needs three times the gigabytes on the disk.
+prints the peak resident memory of each kind of process: the command itself, the JVM (Spark's driver, in local mode with
+its executor), and one Python worker. Exit code 1: one of them is above its bound, which does not depend on the size of
+the directory. Needs three times the gigabytes on disk.
 """
 
 import argparse
@@ -28,56 +28,59 @@ _RECORD_BYTES = 205
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What one command took: seconds, and the peak of each kind of process in gigabytes."""
+class Measurement:
+    """Duration of one command in seconds, and peak memory of each kind of process in gigabytes."""
 
     command: str
     seconds: float
     peaks: Mapping[str, float]
 
     def above(self) -> list[str]:
-        """The kinds of processes that took more than they may."""
+        """Return the kinds of processes above their bounds."""
         return [kind for kind, peak in self.peaks.items() if peak > BOUNDS[kind]]
 
 
-def run(*words: str) -> Taken:
+def run(*arguments: str) -> Measurement:
     """Run one command to its end. Raises CalledProcessError."""
     begun = time.monotonic()
-    command = [sys.executable, "-m", "understudy", *words]
+    command = [sys.executable, "-m", "understudy", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, watched(process.pid) as peaks:
         code = process.wait()
     if code:
         raise subprocess.CalledProcessError(code, command)
-    return Taken(words[0], time.monotonic() - begun, {kind: peak / _GB for kind, peak in sorted(peaks.items())})
+    return Measurement(
+        arguments[0], time.monotonic() - begun, {kind: peak / _GB for kind, peak in sorted(peaks.items())}
+    )
 
 
-def measure(folder: Path, gigabytes: float, master: str = "local[2]") -> list[Taken]:
+def measure(folder: Path, gigabytes: float, master: str = "local[2]") -> list[Measurement]:
     """Fill a directory, then audit, export and load it; 8 partitions, transactions, batches of 80 records."""
     data, out = folder / "data", folder / "out"
     size = fill(data, Filling(int(gigabytes * _GB / _RECORD_BYTES), partitions=8, transactions=100))
     print(f"{size / _GB:.2f} GB in {data}", flush=True)
-    found = []
-    for words in (
+    measurements = []
+    for arguments in (
         ("audit", str(data)),
         ("export", str(data), str(out)),
         ("load", str(out), "--to", str(folder / "loaded")),
     ):
-        found.append(run(*words, "--master", master, "--quiet"))
-        told = ", ".join(f"{kind} {peak:.2f} GB" for kind, peak in found[-1].peaks.items())
-        print(f"{found[-1].command}: {found[-1].seconds:.0f} s, {told}", flush=True)
-    return found
+        done = run(*arguments, "--master", master, "--quiet")
+        measurements.append(done)
+        peaks = ", ".join(f"{kind} {peak:.2f} GB" for kind, peak in done.peaks.items())
+        print(f"{done.command}: {done.seconds:.0f} s, {peaks}", flush=True)
+    return measurements
 
 
 def main() -> None:
-    """Measure, print; exits with 1 where something is above its bound."""
-    parser = argparse.ArgumentParser(description="What memory the commands take on a large directory.")
+    """Measure and print; exit with 1 if a process is above its bound."""
+    parser = argparse.ArgumentParser(description="Measures the memory of the commands on a large directory.")
     parser.add_argument("--gigabytes", type=float, default=10)
     parser.add_argument("--folder", type=Path, help="for the files; default: a temporary one, removed in the end")
     parser.add_argument("--master", default="local[2]")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="bounded-", dir=asked.folder) as folder:
-        found = measure(Path(folder), asked.gigabytes, asked.master)
-    sys.exit(any(each.above() for each in found))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bounded-", dir=options.folder) as folder:
+        measurements = measure(Path(folder), options.gigabytes, options.master)
+    sys.exit(any(each.above() for each in measurements))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Runs the Dockerfile's steps where no container engine is: in Debian roots made with debootstrap. Needs root.
+"""Runs the Dockerfile's steps without a container engine: in Debian roots made with debootstrap. Needs root.
 
-Usage: python tools/docker_rehearsal.py [FOLDER]. Then starts what the image would start, as its user, asks its
-health check, speaks Kafka with it, stops it with SIGTERM, and prints the size. Exit code 0 if all of that went well.
+Usage: python tools/docker_rehearsal.py [FOLDER]. Then starts the image's entry point as its user, runs its
+health check, sends it a Kafka request, stops it with SIGTERM, and prints the size. Exit code 0 if all of that succeeds.
 """
 
 import os
@@ -40,48 +40,48 @@ class Stage:
     health: list[str] = field(default_factory=list)
 
     def command(self, argv: Sequence[str], *, user: str = "0") -> list[str]:
-        """A command line that runs inside the root."""
+        """Return a command line that runs inside the root."""
         inside = ["env", "-i", *(f"{name}={value}" for name, value in {**machine_env(), **self.env}.items())]
         enter = ["sh", "-c", 'cd "$0" && exec "$@"', self.workdir, *argv]
         return ["chroot", f"--userspec={user}:{user}", str(self.root), *inside, *enter]
 
 
 def machine_env() -> dict[str, str]:
-    """How this machine reaches its package indexes: proxies and pip's own variables, but no folders of its own."""
+    """Return the environment variables for package indexes: proxies and pip's, but no local folders."""
     kept = re.compile(r"(?i)(https?|no)_proxy|PIP_(?!FIND_LINKS|CONFIG_FILE).*")
     return {name: value for name, value in os.environ.items() if kept.fullmatch(name)}
 
 
 def machine_files() -> list[Path]:
-    """The files behind that: name resolution, pip's configuration, its certificates."""
-    found = [Path("/etc/resolv.conf"), Path("/etc/pip.conf"), Path(os.environ.get("PIP_CERT", "/nowhere"))]
-    return [path for path in found if path.is_file()]
+    """Return the files for package indexes: name resolution, pip's configuration and certificates."""
+    paths = [Path("/etc/resolv.conf"), Path("/etc/pip.conf"), Path(os.environ.get("PIP_CERT", "/nowhere"))]
+    return [path for path in paths if path.is_file()]
 
 
-def say(text: str) -> None:
-    """Progress, on one line."""
+def log(text: str) -> None:
+    """Print a line of progress."""
     print(f"rehearsal: {text}", flush=True)
 
 
 def base(folder: Path, image: str) -> Path:
-    """A fresh copy of the Debian release that the image's name stands for."""
-    found = API_NAME.fullmatch(image)
-    if not found:
+    """Return the root of the Debian release in the image's name, installed on first use."""
+    match = API_NAME.fullmatch(image)
+    if not match:
         raise SystemExit(f"rehearsal: FROM {image} is not a debian:*-slim")
-    made = folder / f"base-{found[1]}"
-    if not made.exists():
-        say(f"debootstrap {found[1]}")
-        command = ["debootstrap", "--variant=minbase", found[1], str(made)]
+    root = folder / f"base-{match[1]}"
+    if not root.exists():
+        log(f"debootstrap {match[1]}")
+        command = ["debootstrap", "--variant=minbase", match[1], str(root)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return made
+    return root
 
 
 def build(folder: Path, steps: Sequence[Instruction], context: Path) -> Stage:
-    """Run all stages; the last one is the image."""
+    """Build all stages; return the last one, which is the image."""
     stages: dict[str, Stage] = {}
     stage: Stage | None = None
     for step in steps:
-        if step.word == "FROM":
+        if step.keyword == "FROM":
             image, _, name = step.rest.partition(" AS ")
             root = folder / f"stage-{len(stages)}"
             subprocess.run(["cp", "-a", str(base(folder, image)), str(root)], check=True)
@@ -89,7 +89,7 @@ def build(folder: Path, steps: Sequence[Instruction], context: Path) -> Stage:
             continue
         if stage is None:
             raise SystemExit("rehearsal: the first instruction is not FROM")
-        say(f"{step.line}: {step.word} {step.rest[:90]}")
+        log(f"{step.line}: {step.keyword} {step.rest[:90]}")
         perform(stage, step, stages, context)
     if stage is None:
         raise SystemExit("rehearsal: there is no FROM")
@@ -97,8 +97,8 @@ def build(folder: Path, steps: Sequence[Instruction], context: Path) -> Stage:
 
 
 def perform(stage: Stage, step: Instruction, stages: Mapping[str, Stage], context: Path) -> None:
-    """One instruction."""
-    match step.word:
+    """Execute one instruction."""
+    match step.keyword:
         case "RUN":
             run(stage, step.argv or ["sh", "-c", step.rest])
         case "COPY":
@@ -117,30 +117,32 @@ def perform(stage: Stage, step: Instruction, stages: Mapping[str, Stage], contex
             stage.cmd = step.argv or []
         case "HEALTHCHECK":
             stage.health = Instruction(step.line, "CMD", (), step.rest.removeprefix("CMD").strip()).argv or []
-        case "EXPOSE":
+        case "EXPOSE" | "LABEL" | "VOLUME":
             pass
         case _:
-            raise SystemExit(f"rehearsal: line {step.line}: {step.word} is not rehearsed")
+            raise SystemExit(f"rehearsal: line {step.line}: {step.keyword} is not rehearsed")
 
 
-def copy(stage: Stage, words: Sequence[str], origin: Path) -> None:
-    """COPY: files into a folder, a folder's contents into a folder."""
-    sources, target = words[:-1], words[-1]
+def copy(stage: Stage, paths: Sequence[str], origin: Path) -> None:
+    """Execute COPY: files into a folder, a folder's contents into a folder."""
+    sources, target = paths[:-1], paths[-1]
     place = stage.root / os.path.normpath(f"{stage.workdir}/{target}").lstrip("/")
     for source in sources:
         path = origin / source.lstrip("/")
         if path.is_dir():
             unwanted = shutil.ignore_patterns("__pycache__")
             shutil.copytree(path, place, symlinks=True, dirs_exist_ok=True, ignore=unwanted)
-        else:
+        elif target.endswith("/"):
             place.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, place / path.name)
+        else:
+            shutil.copy2(path, place)
 
 
 def run(stage: Stage, argv: Sequence[str]) -> None:
-    """RUN, with this machine's way to its package indexes lent for the moment."""
-    lent = [(path, stage.root / str(path).lstrip("/")) for path in machine_files()]
-    fresh = [(path, inside) for path, inside in lent if not inside.exists()]
+    """Execute RUN, with this machine's access to package indexes copied in temporarily."""
+    copies = [(path, stage.root / str(path).lstrip("/")) for path in machine_files()]
+    fresh = [(path, inside) for path, inside in copies if not inside.exists()]
     for path, inside in fresh:
         inside.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, inside)
@@ -151,7 +153,7 @@ def run(stage: Stage, argv: Sequence[str]) -> None:
 
 
 class mounted:  # noqa: N801 - reads as a sentence
-    """The file systems that every container has."""
+    """Mounts the file systems that every container has."""
 
     def __init__(self, root: Path) -> None:
         self.places = [(name, root / name) for name in ("proc", "dev")]
@@ -167,69 +169,80 @@ class mounted:  # noqa: N801 - reads as a sentence
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """Return a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
 
 
-def play(image: Stage) -> None:
-    """Start it as an engine would, and see that it does what the image promises."""
-    port, control = free_port(), free_port()
-    image.env |= {"UNDERSTUDY_PORT": str(port), "UNDERSTUDY_CONTROL_PORT": str(control)}
+def play(image: Stage, *, control_off: bool = False) -> None:
+    """Start the image as an engine would, with its data in the volume, and check its behaviour."""
+    port = free_port()
+    control = "off" if control_off else str(free_port())
+    image.env |= {"UNDERSTUDY_PORT": str(port), "UNDERSTUDY_CONTROL_PORT": control, "UNDERSTUDY_DATA_DIR": "/data"}
     with mounted(image.root):
+        if (
+            subprocess.run(
+                image.command(image.health, user=image.user), stdout=subprocess.DEVNULL, check=False
+            ).returncode
+            == 0
+        ):
+            raise SystemExit("rehearsal: healthy before it was started")
         command = image.command([*image.entrypoint, *image.cmd], user=image.user)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             began = time.monotonic()
             for line in process.stdout or ():
-                say(line.rstrip())
-                if line.startswith("control="):
+                log(line.rstrip())
+                if line.startswith("bootstrap.servers=" if control_off else "control="):
                     break
             else:
                 raise SystemExit(f"rehearsal: it ended with {process.wait()} instead of getting ready")
-            say(f"ready after {time.monotonic() - began:.2f} s")
+            log(f"ready after {time.monotonic() - began:.2f} s")
             check_process(process.pid, image.user)
             check_kafka(port)
+            began = time.monotonic()
             subprocess.run(image.command(image.health, user=image.user), check=True, stdout=subprocess.DEVNULL)
-            say("healthy")
+            log(f"healthy, found out within {1000 * (time.monotonic() - began):.0f} ms")
+            if not (image.root / "data" / "meta.properties").exists():
+                raise SystemExit("rehearsal: nothing was written to /data")
             process.send_signal(signal.SIGTERM)
             if process.wait(5) != 0:
                 raise SystemExit(f"rehearsal: SIGTERM ended it with {process.returncode}")
         finally:
             process.kill()
             process.wait()
-    say("stopped in good order")
+    log("stopped cleanly")
 
 
 def check_process(pid: int, user: str) -> None:
-    """One process, and not root's."""
+    """Check that there is one process, which does not run as root."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     uid = re.search(r"^Uid:\s+(\d+)", status, re.MULTILINE)
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
     if uid is None or uid[1] != user or user == "0" or children:
         raise SystemExit(f"rehearsal: runs as {uid and uid[1]} with children {children}")
-    say(f"one process, user {user}")
+    log(f"one process, user {user}")
 
 
 def check_kafka(port: int) -> None:
-    """It answers ApiVersions."""
+    """Check that the server responds to ApiVersions."""
     with socket.create_connection(("127.0.0.1", port), 5) as wire:
         wire.sendall(API_VERSIONS)
         answer = wire.recv(4096)
     if answer[4:8] != API_VERSIONS[8:12]:
         raise SystemExit(f"rehearsal: no Kafka answers, but {answer[:20]!r}")
-    say("speaks Kafka")
+    log("speaks Kafka")
 
 
 def size(folder: Path) -> int:
-    """Megabytes on disk."""
-    said = subprocess.run(["du", "-sm", str(folder)], check=True, capture_output=True, text=True).stdout
-    return int(said.split()[0])
+    """Return the size of a folder in megabytes."""
+    output = subprocess.run(["du", "-sm", str(folder)], check=True, capture_output=True, text=True).stdout
+    return int(output.split()[0])
 
 
 def main(argv: Sequence[str]) -> int:
-    """Rehearse the Dockerfile of the repository, or of the folder that is named."""
+    """Rehearse the Dockerfile of the repository, or of the given folder."""
     context = Path(argv[0]) if argv else ROOT
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         print("rehearsal: needs root and debootstrap (apt-get install debootstrap)", file=sys.stderr)
@@ -238,11 +251,12 @@ def main(argv: Sequence[str]) -> int:
     try:
         image = build(folder, read(context / "Dockerfile"), context)
         play(image)
+        play(image, control_off=True)
         subprocess.run(["rm", "-rf", str(image.root / "var/cache/apt/archives")], check=True)  # as Debian's images do
         whole, bare = size(image.root), min(map(size, folder.glob("base-*")))
-        say(f"{whole - bare} MB more than its base")
+        log(f"{whole - bare} MB more than its base")
     finally:
-        # Should a mount have stayed: never beyond this file system, /dev is in there.
+        # If a mount is left, do not delete beyond this file system: /dev is in there.
         subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=False)
     return 0
 

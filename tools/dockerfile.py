@@ -9,18 +9,18 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction: its word in capitals, its flags (`--from=build`), the rest as written."""
+    """Instruction: its keyword in capitals, its flags (`--from=build`), the rest as written."""
 
     line: int
-    word: str
+    keyword: str
     flags: tuple[str, ...]
     rest: str
 
     @property
     def argv(self) -> list[str] | None:
-        """The words of the exec form (a JSON array), None for the shell form."""
-        words: list[str] | None = json.loads(self.rest) if self.rest.startswith("[") else None
-        return words
+        """The arguments of the exec form (a JSON array), None for the shell form."""
+        arguments: list[str] | None = json.loads(self.rest) if self.rest.startswith("[") else None
+        return arguments
 
     def flag(self, name: str) -> str | None:
         """The value of a flag."""
@@ -28,8 +28,8 @@ class Instruction:
 
 
 def read(path: Path) -> list[Instruction]:
-    """The instructions of a file."""
-    found: list[Instruction] = []
+    """Read the instructions of a file."""
+    instructions: list[Instruction] = []
     pending, began = "", 0
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -39,22 +39,22 @@ def read(path: Path) -> list[Instruction]:
         if pending.endswith("\\"):
             pending = pending[:-1].rstrip() + " "
             continue
-        found.append(instruction(pending, began))
+        instructions.append(instruction(pending, began))
         pending = ""
-    return found
+    return instructions
 
 
 def instruction(text: str, line: int) -> Instruction:
-    """One instruction out of its joined lines."""
-    word, _, rest = text.partition(" ")
+    """Parse one instruction from its joined lines."""
+    keyword, _, rest = text.partition(" ")
     flags = []
-    while found := re.match(r"(--\S+)\s+", rest):
-        flags.append(found[1])
-        rest = rest[found.end() :]
-    return Instruction(line, word.upper(), tuple(flags), rest.strip())
+    while match := re.match(r"(--\S+)\s+", rest):
+        flags.append(match[1])
+        rest = rest[match.end() :]
+    return Instruction(line, keyword.upper(), tuple(flags), rest.strip())
 
 
 def variables(rest: str) -> dict[str, str]:
-    """What ENV sets."""
+    """Parse the variables of ENV."""
     pairs = (pair.partition("=") for pair in shlex.split(rest))
     return {name: value for name, _, value in pairs}

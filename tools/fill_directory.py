@@ -1,9 +1,9 @@
-"""A data directory of any size within seconds, as a broker leaves it: for figures, and for tests of what is large.
+"""Writes a data directory of any size within seconds, as a broker leaves it, for benchmarks and tests of large data.
 
     python tools/fill_directory.py DIR --records 10000000 [--partitions 4] [--per-batch 80] [--codec zstd] ...
 
-Records have keys of 12 and values of 180 bytes of JSON, every tenth a header. There are some thousand different
-batches, which come again and again under other offsets and times: a large directory costs a checksum for each batch.
+Records have keys of 12 and values of 180 bytes of JSON, every tenth a header. Some thousand different
+batches are repeated with other offsets and times, so each batch costs only a checksum.
 With `--transactions N`, a transactional producer writes them, N batches to a transaction; every tenth one is aborted.
 """
 
@@ -36,9 +36,9 @@ from storage.checkpoints import (
     encode_properties,
 )
 from storage.files import DiskFiles
+from storage.indexes.txn_index import AbortedTransaction
 from storage.leader_epochs import EpochEntry
-from storage.segment import Segment
-from storage.txn_index import AbortedTransaction
+from storage.log.segment import Segment
 
 NOW_MS = 1_700_000_000_000
 TOPIC = "filled"
@@ -46,15 +46,15 @@ ABORTED_OF = 10
 _MIB = 1 << 20
 _INDEX_BYTES, _INDEX_INTERVAL_BYTES = 10 * _MIB, 4096
 _DIFFERENT = 300_000
-"""Records before they come again: some 60 MB, more than any codec looks back."""
+"""Records before they repeat: some 60 MB, more than the window of any codec."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What to write.
+    """Contents of a data directory.
 
     Attributes:
-        records: in all, markers not counted.
+        records: in total, without markers.
         partitions: of the one topic `TOPIC`; each gets the same share.
         per_batch: records in a batch.
         value_bytes: of each value.
@@ -73,14 +73,14 @@ class Filling:
 
     @property
     def batches(self) -> int:
-        """Of records, in one partition."""
+        """Number of record batches in one partition."""
         return -(-self.records // self.partitions // self.per_batch)
 
 
 def parts(filling: Filling) -> list[bytes]:
-    """The records of the different batches, compressed where that was asked for; offsets and times count from 0."""
+    """Encode the records of the different batches, compressed with the codec; offsets and times count from 0."""
     chance = Random(1)  # noqa: S311 - the same directory each time
-    made = []
+    encoded = []
     for number in range(max(1, min(filling.batches, _DIFFERENT // filling.per_batch))):
         data = bytearray()
         for offset in range(filling.per_batch):
@@ -90,16 +90,16 @@ def parts(filling: Filling) -> list[bytes]:
             key = b"key-%08d" % (number * filling.per_batch + offset)
             value_bytes = (value[: filling.value_bytes - 2] + '"}').encode()
             write_record(data, Record(offset, offset // 50, key, value_bytes, headers), 0, 0)
-        made.append(bytes(compress(filling.codec, data, None)) if filling.codec else bytes(data))
-    return made
+        encoded.append(bytes(compress(filling.codec, data, None)) if filling.codec else bytes(data))
+    return encoded
 
 
 def fill(folder: Path, filling: Filling) -> int:
-    """Write the directory; returns its bytes."""
+    """Write the directory; return its size in bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     files = DiskFiles(str(folder))
-    made = parts(filling)
-    ends = {(TOPIC, number): _partition(files, number, filling, made) for number in range(filling.partitions)}
+    encoded = parts(filling)
+    ends = {(TOPIC, number): _partition(files, number, filling, encoded) for number in range(filling.partitions)}
     for name in (HIGH_WATERMARK, RECOVERY_POINT):
         files.replace(name, encode_offsets(ends))
     properties = {"version": "1", "cluster.id": "filled", "node.id": "1", "directory.id": uuid_text(UUID(int=9))}
@@ -109,13 +109,13 @@ def fill(folder: Path, filling: Filling) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def _partition(files: DiskFiles, number: int, filling: Filling, made: list[bytes]) -> int:
-    """Write one partition's folder; its log's end."""
+def _partition(files: DiskFiles, number: int, filling: Filling, encoded: list[bytes]) -> int:
+    """Write one partition's folder; return its log end offset."""
     directory = f"{TOPIC}-{number}"
     (Path(files.root) / directory).mkdir()
     segment = Segment(files, directory, 0, _INDEX_BYTES)
     end = opened = 0
-    for batch, turn in _batches(number, filling, made):
+    for batch, turn in _batches(number, filling, encoded):
         header = RecordBatch(batch)
         if segment.size + len(batch) > filling.segment_bytes:
             segment.close_indexes()
@@ -133,15 +133,15 @@ def _partition(files: DiskFiles, number: int, filling: Filling, made: list[bytes
     return end
 
 
-def _batches(number: int, filling: Filling, made: list[bytes]) -> Iterator[tuple[bytearray, int]]:
-    """Batch after batch, markers too, and which transaction they belong to."""
+def _batches(number: int, filling: Filling, encoded: list[bytes]) -> Iterator[tuple[bytearray, int]]:
+    """Yield batches and markers, with the number of their transaction."""
     offset = sequence = turn = 0
     last = filling.per_batch - 1
     producer, bits = (1000 + number, TRANSACTIONAL_BIT) if filling.transactions else (-1, 0)
     for index in range(filling.batches):
         at_ms = NOW_MS + offset // 50
         batch = frame_batch(
-            made[index % len(made)], filling.per_batch, base_offset=offset, last_offset_delta=last,
+            encoded[index % len(encoded)], filling.per_batch, base_offset=offset, last_offset_delta=last,
             base_timestamp_ms=at_ms, max_timestamp_ms=at_ms + last // 50, attributes=bits | filling.codec,
             producer_id=producer, producer_epoch=0 if bits else -1, base_sequence=sequence if bits else -1,
             partition_leader_epoch=0,
@@ -162,8 +162,8 @@ def _is_aborted(turn: int) -> bool:
 
 
 def main() -> None:
-    """Write a directory, say how large it is."""
-    parser = argparse.ArgumentParser(description="A data directory of any size within seconds.")
+    """Write a directory, and print its size."""
+    parser = argparse.ArgumentParser(description="Writes a data directory of any size within seconds.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--partitions", type=int, default=1)
@@ -171,13 +171,13 @@ def main() -> None:
     parser.add_argument("--value-bytes", type=int, default=180)
     parser.add_argument("--codec", choices=[codec.name.lower() for codec in Codec], default="none")
     parser.add_argument("--transactions", type=int, default=0, help="batches of one transaction; 0: none")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     filling = Filling(
-        asked.records, asked.partitions, asked.per_batch, asked.value_bytes, Codec[asked.codec.upper()],
-        asked.transactions,
+        options.records, options.partitions, options.per_batch, options.value_bytes, Codec[options.codec.upper()],
+        options.transactions,
     )  # fmt: skip
-    size = fill(asked.folder, filling)
-    print(f"{filling.batches * filling.per_batch * filling.partitions} records, {size / 1e9:.2f} GB: {asked.folder}")
+    size = fill(options.folder, filling)
+    print(f"{filling.batches * filling.per_batch * filling.partitions} records, {size / 1e9:.2f} GB: {options.folder}")
 
 
 if __name__ == "__main__":

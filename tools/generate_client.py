@@ -1,65 +1,91 @@
-"""Makes the blocking client (understudy/client) from the asynchronous one (understudy/aio), line by line.
+"""Generates the Python clients from the table of verbs.
 
-Usage: python tools/generate_client.py [--check]. A comment `# sync: code` becomes code in the blocking twin.
+Usage: python tools/generate_client.py [--check]. Methods that only pass on what their row has go to
+understudy/aio/verbs.py; the others are written by hand beside it, in classes that inherit from these. The blocking
+client is understudy/aio without `async` and `await` (unasync), apart from a few files that have their own twin there.
 """
 
+import ast
 import re
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import unasync
+
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.client_methods import module
+
 SOURCE, TARGET = ROOT / "understudy" / "aio", ROOT / "understudy" / "client"
+OWN_TWINS = ("__init__.py", "bridge.py", "waiting.py")
 HEADER = "# Made from understudy/aio/{name} by tools/generate_client.py: change it there.\n"
 
-# In this order; the first column is a regular expression.
-REPLACEMENTS = (
-    (r"^from understudy\.waiting import .*\n", ""),
-    (r"from collections\.abc import Awaitable, ", "from collections.abc import "),
-    (r"Awaitable\[Any\]", "Any"),
-    (r"Pending\[(\w+)\]", r"\1"),
-    (r"return Pending\((.*)\)$", r"return \1"),
-    (r"await in_thread\(([\w.]+), (.*)\)$", r"\1(\2)"),
-    (r"await in_thread\(([\w.]+)\)$", r"\1()"),
-    (r"async def __a(enter|exit)__", r"def __\1__"),
-    (r"async def ", "def "),
-    (r"await ", ""),
-    (r"\bAsync([A-Z])", r"\1"),
-    (r"\ba(start|connect)\b", r"\1"),
-    (r"understudy\.aio", "understudy.client"),
-    (r"steered from Python without blocking, on asyncio or trio", "steered from Python, waiting for each answer"),
-    (r"^`understudy\.client` is made from this package by tools/generate_client\.py\. ", ""),
-)
+
+def by_hand() -> dict[str, set[str]]:
+    """The methods that are written by hand, by the class of understudy/aio/verbs.py that they are added to."""
+    paths = (path for path in SOURCE.glob("*.py") if path.name != "verbs.py")
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    found: dict[str, set[str]] = {}
+    for node in classes.values():
+        methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+        waiting = [ast.unparse(base) for base in node.bases]
+        while waiting:
+            base = waiting.pop()
+            found.setdefault(base, set()).update(methods)
+            waiting += [ast.unparse(each) for each in classes[base].bases] if base in classes else []
+    return found
 
 
-def blocking(text: str) -> str:
-    """The blocking twin of one module."""
-    lines = []
-    for line in text.splitlines(keepends=True):
-        marked = re.match(r"( *)# sync: ?(.*\n)", line)
-        if marked:
-            lines.append((marked[1] + marked[2]) if marked[2].strip() else "\n")
-            continue
-        for pattern, replacement in REPLACEMENTS:
-            line = re.sub(pattern, replacement, line, flags=re.MULTILINE)  # noqa: PLW2901 - one pass after the other
-        lines.append(line)
-    text = "".join(lines)
-    return text.replace("TYPE_CHECKING\nfrom typing import Any", "TYPE_CHECKING, Any")
+def blocking(sources: list[Path]) -> Iterator[tuple[Path, str]]:
+    """The blocking twins of modules. Names lose their Async, and the two functions that begin everything their a."""
+    names = {name for path in sources for name in re.findall(r"\bAsync[A-Z]\w*", path.read_text(encoding="utf-8"))}
+    replaced = {name: name.removeprefix("Async") for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        rule = unasync.Rule(
+            str(SOURCE), folder, {**replaced, "astart": "start", "aconnect": "connect", "aio": "client"}
+        )
+        unasync.unasync_files([str(path) for path in sources], [rule])
+        for path in sources:
+            text = (Path(folder) / path.name).read_text(encoding="utf-8")
+            yield TARGET / path.name, formatted(HEADER.format(name=path.name) + text)
+
+
+def formatted(text: str) -> str:
+    """Format a module with ruff: remove unused imports, sort the others, join lines that fit without await."""
+    ruff = [str(Path(sys.executable).with_name("ruff"))]
+    for options in (["check", "--quiet", "--select", "I,F401", "--fix"], ["format"]):
+        done = subprocess.run(
+            [*ruff, *options, "--stdin-filename", str(TARGET / "made.py"), "-"],
+            input=text, capture_output=True, text=True, check=True, cwd=ROOT,
+        )  # fmt: skip
+        text = done.stdout
+    return text
+
+
+def written(path: Path, text: str, *, check: bool) -> bool:
+    """Whether a file differed; without `check` it does no more."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    if not check:
+        path.write_text(text, encoding="utf-8")
+    return True
 
 
 def main(argv: list[str]) -> int:
-    """Write the twins, or with --check say which are stale (exit code 1)."""
-    stale = []
-    for source in sorted(SOURCE.glob("*.py")):
-        target = TARGET / source.name
-        text = HEADER.format(name=source.name) + blocking(source.read_text(encoding="utf-8"))
-        if target.exists() and target.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(source.name)
-        if "--check" not in argv:
-            TARGET.mkdir(exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-    print("stale:" if stale and "--check" in argv else "written:", ", ".join(stale) or "nothing")
-    return 1 if stale and "--check" in argv else 0
+    """Write the clients, or with --check report which files are stale (exit code 1)."""
+    check = "--check" in argv
+    made = SOURCE / "verbs.py"
+    stale = [made] if written(made, formatted(module(by_hand())), check=check) else []
+    sources = [path for path in sorted(SOURCE.glob("*.py")) if path.name not in OWN_TWINS]
+    stale += [path for path, text in blocking(sources) if written(path, text, check=check)]
+    names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
+    print("stale:" if stale and check else "written:", names or "nothing")
+    return 1 if stale and check else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draws what GAPS.md and docs/states.md take from the code, each part between two marks.
+"""Generates the parts of GAPS.md, docs/states.md and other pages that come from the code, each between two marks.
 
 Usage: python tools/generate_pages.py [--check]. The rows of APIs that are served come from the handlers: their
 versions, and the sentences of their docstrings that begin with "Not done:" or "Differs from Kafka:".
@@ -12,19 +12,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from broker.chain import Api
-from broker.control.verbs import VERBS as SERVED_VERBS
-from broker.coordination.group import states as group_states
+from broker.api import AnyApi
+from broker.coordination.group.classic import states as group_states
 from broker.coordination.transaction import states as transaction_states
 from broker.handlers import APIS
 from comparison.command import ledger
-from comparison.known import KNOWN
+from comparison.known_differences import KNOWN
 from protocol.apis import ApiKey
 from tests.differential import row_tables
 from tools import release_tables
-from understudy.verbs import VERBS
 
-# Of the APIs that Kafka 4.3's broker listener has and we have not: the versions it serves, and what they belong to.
+# APIs of Kafka 4.3's broker listener that are not served here: Kafka's versions, and their subject.
 NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ("0-1", "consumer groups (KIP-848)"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("0-1", "consumer groups (KIP-848)"),
@@ -32,68 +30,59 @@ NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
     ApiKey.SHARE_GROUP_DESCRIBE: ("1", "share groups (KIP-932)"),
     ApiKey.SHARE_FETCH: ("1-2", "share groups (KIP-932)"),
     ApiKey.SHARE_ACKNOWLEDGE: ("1-2", "share groups (KIP-932)"),
-    ApiKey.ADD_RAFT_VOTER: ("0-1", "the quorum: it has one voter, for good"),
-    ApiKey.REMOVE_RAFT_VOTER: ("0", "the quorum: it has one voter, for good"),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
     ApiKey.READ_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
     ApiKey.WRITE_SHARE_GROUP_STATE: ("0-1", "share groups (KIP-932), between brokers"),
     ApiKey.DELETE_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("0-1", "share groups (KIP-932), between brokers"),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: ("0", "streams groups (KIP-1071)"),
-    ApiKey.STREAMS_GROUP_DESCRIBE: ("0", "streams groups (KIP-1071)"),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: ("0-1", "streams groups (KIP-1071)"),
+    ApiKey.STREAMS_GROUP_DESCRIBE: ("0-1", "streams groups (KIP-1071)"),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ("0-1", "share groups (KIP-932)"),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: ("0", "share groups (KIP-932)"),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: ("0", "share groups (KIP-932)"),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: ("0", "streams groups (KIP-1331)"),
 }
 MARK = re.compile(r"(<!-- made from the code: tools/generate_pages\.py (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
 
 
-def versions(api: Api) -> str:
-    """Such as ``3-13``; one version alone is told by its number."""
+def versions(api: AnyApi) -> str:
+    """Such as ``3-13``; one version alone is a number."""
     low, high = api.versions
     return str(low) if low == high else f"{low}-{high}"
 
 
-def differences(api: Api) -> str:
-    """What the handler's docstring says of it."""
+def differences(api: AnyApi) -> str:
+    """The remarks of the handler's docstring."""
     text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
-    found = [sentence for sentence in SENTENCE.findall(text) if sentence != "Not done: nothing."]
-    return " ".join(found).replace("|", "\\|") or "Nothing."
+    sentences = [sentence for sentence in SENTENCE.findall(text) if sentence != "Not done: nothing."]
+    return " ".join(sentences).replace("|", "\\|") or "Nothing."
 
 
 def apis() -> str:
-    """A row for each API of the broker listener, in key order."""
+    """Return a row for each API of the broker listener, in key order."""
     rows = {int(api.key): f"| {api.key:d} | {api.key.title} | {versions(api)} | {differences(api)} |" for api in APIS}
-    for key, (theirs, room) in NOT_SERVED.items():
+    for key, (theirs, feature) in NOT_SERVED.items():
         if key not in rows:
-            rows[int(key)] = f"| {key:d} | {key.title} | - | Not served (Kafka: {theirs}): {room}. |"
+            rows[int(key)] = f"| {key:d} | {key.title} | - | Not served (Kafka: {theirs}): {feature}. |"
     head = ["| key | API | versions | what differs |", "|---|---|---|---|"]
     return "\n".join([*head, *(rows[key] for key in sorted(rows))])
 
 
-def verbs() -> str:
-    """The verbs that have a client and no server yet."""
-    served = {(verb.method, verb.path) for verb in SERVED_VERBS}
-    missing = (verb for verb in VERBS if (verb.method, verb.path) not in served)
-    return "\n".join(f"* `{verb.method} {verb.path}`: {verb.help}" for verb in missing) or "None."
-
-
 def divergences() -> str:
-    """The ledger of differences that have a reason."""
+    """Return the table of known differences."""
     head = ("id", "API", "field", "Kafka", "Understudy", "why", "since")
     rows = [(e.id, e.api, f"`{e.field}`", e.kafka, e.understudy, e.why, e.since) for e in KNOWN]
     return ledger([head, *rows])
 
 
 def mermaid(diagram: Callable[[], str]) -> Callable[[], str]:
-    """A diagram as a code block."""
+    """Wrap a diagram in a code block."""
     return lambda: f"```mermaid\n{diagram()}\n```"
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "apis": apis,
-    "verbs": verbs,
     "divergences": divergences,
     "transaction": mermaid(transaction_states.state_diagram),
     "group": mermaid(group_states.state_diagram),
@@ -105,24 +94,24 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "mistakes": row_tables.mistakes_table,
     "histories": row_tables.histories_table,
 }
-PAGES = ("GAPS.md", "docs/states.md", "docs/divergences.md", "docs/rows.md", "docs/releases.md")
+PAGES = ("docs/GAPS.md", "docs/states.md", "docs/divergences.md", "docs/rows.md", "docs/releases.md")
 
 
 def drawn(text: str) -> str:
-    """A page with its parts as the code is now."""
-    return MARK.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n\n{found[3]}", text)
+    """Return a page with its parts regenerated."""
+    return MARK.sub(lambda mark: f"{mark[1]}\n{PARTS[mark[2]]()}\n\n{mark[3]}", text)
 
 
 def main(argv: list[str]) -> int:
-    """Write the pages, or with --check say which are stale (exit code 1)."""
+    """Write the pages, or with --check report which are stale (exit code 1)."""
     stale = []
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")
-        made = drawn(text)
-        if made != text:
+        generated = drawn(text)
+        if generated != text:
             stale.append(name)
             if "--check" not in argv:
-                (ROOT / name).write_text(made, encoding="utf-8")
+                (ROOT / name).write_text(generated, encoding="utf-8")
     print("stale:" if stale and "--check" in argv else "written:", ", ".join(stale) or "nothing")
     return 1 if stale and "--check" in argv else 0
 

@@ -1,10 +1,10 @@
-"""Send a broker hostile frames by the million, beside a client that means well.
+"""Sends a broker millions of hostile frames, next to a well-behaved client.
 
     python tools/hostile.py --frames 1000000 --seed 1
 
-starts a server, sends what ``hostile_frames`` makes of the seed over many connections, and keeps a well-behaved client
-working all the time. It fails if the server ends, if any request of that client fails or gets a wrong answer, or if the
-server has grown by more than 64 MiB afterwards.
+starts a server, sends the frames of ``hostile_frames`` for the seed over many connections, and keeps a well-behaved
+client working all the time. It fails if the server ends, if any request of that client fails or gets a wrong response,
+or if the server's memory has grown by more than 64 MiB afterwards.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
 from tools.hostile_bystander import Bystander, Client
 from tools.hostile_frames import COMPACTED, TOPIC, Attack, Corpus, Hostility
-from understudy.launcher import ServerProcess, words
+from understudy.launcher import ServerProcess, command_line
 
 MOST_GROWTH = 64 * 1024 * 1024
 PIPELINE = 48
@@ -47,14 +47,14 @@ SETTINGS = {
     "transaction.state.log.min.isr": 1,
     "group.initial.rebalance.delay.ms": 0,
     "auto.create.topics.enable": "false",
-    "understudy.journal.max.entries": 10_000,  # what it remembers has bounds of its own
+    "understudy.journal.max.entries": 10_000,  # the journal has its own bounds
     "understudy.journal.max.bytes": 4 * 1024 * 1024,
 }
 
 
 @dataclass
 class Report:
-    """What was sent, what came of it, and how everybody is."""
+    """Frames sent, their outcomes, and the state of the server and of the well-behaved client."""
 
     frames: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -75,27 +75,27 @@ class Report:
 
     @property
     def grown(self) -> int:
-        """Bytes of memory that the server has gained, once members and groups that nobody needs have expired."""
+        """Bytes of memory that the server has gained, once members and groups without a user have expired."""
         return self.resident_after - self.resident_before
 
     @property
     def complaints(self) -> list[str]:
-        """Why the run is a failure; empty if it is none."""
-        found = [] if self.alive else ["the server has ended"]
-        found += self.bystander_failures[:5]
+        """Reasons why the run failed; empty if it succeeded."""
+        reasons = [] if self.alive else ["the server has ended"]
+        reasons += self.bystander_failures[:5]
         if self.grown > MOST_GROWTH:
-            found.append(f"the server has grown by {self.grown / 2**20:.1f} MiB")
-        return found
+            reasons.append(f"the server has grown by {self.grown / 2**20:.1f} MiB")
+        return reasons
 
     def text(self) -> str:
-        """For people: one figure a line."""
-        told = vars(self) | {"grown_mib": round(self.grown / 2**20, 1)}
-        told["frames_per_second"] = round(self.frames / max(self.seconds, 0.001))
-        return "\n".join(f"{name}: {json.dumps(value)}" for name, value in told.items())
+        """Render the report, one figure per line."""
+        figures = vars(self) | {"grown_mib": round(self.grown / 2**20, 1)}
+        figures["frames_per_second"] = round(self.frames / max(self.seconds, 0.001))
+        return "\n".join(f"{name}: {json.dumps(value)}" for name, value in figures.items())
 
 
 class Attacker:
-    """One worker: pipelines of attacks over connections that seldom live long. Blocking: it runs in a thread."""
+    """Worker that pipelines attacks over short-lived connections. Blocking: runs in a thread."""
 
     def __init__(self, address: str, attacks: Sequence[Attack], report: Report) -> None:
         host, _, port = address.rpartition(":")
@@ -104,7 +104,7 @@ class Attacker:
         self._half_open: list[socket.socket] = []
 
     def run(self) -> None:
-        """Send everything, in order."""
+        """Send all attacks, in order."""
         at = 0
         while at < len(self._attacks):
             self._report.connections += 1
@@ -124,14 +124,14 @@ class Attacker:
             each.close()
 
     def _leave_half_open(self, connection: socket.socket, attack: Attack) -> None:
-        """A peer that begins a request and then has better things to do."""
+        """Begin a request, and leave the connection open."""
         connection.sendall(attack.data)
         self._half_open.append(connection)
         if len(self._half_open) > HALF_OPEN:
             self._half_open.pop(0).close()
 
     def _check_end(self, connection: socket.socket, attack: Attack) -> None:
-        """What is no frame closes the connection."""
+        """Send bytes that are no frame, and wait for the connection to close."""
         try:
             connection.sendall(attack.data)
             while connection.recv(65_536):
@@ -143,7 +143,7 @@ class Attacker:
             self._report.closed += 1
 
     def _pipelines(self, connection: socket.socket, at: int) -> int:
-        """Send on one connection for as long as it lives; the first attack that was not dealt with."""
+        """Send on one connection until it closes; return the first attack that was not processed."""
         while at < len(self._attacks) and self._attacks[at].framed:
             batch = self._attacks[at : at + PIPELINE]
             batch = batch[: next((i for i, each in enumerate(batch) if not each.framed), len(batch))]
@@ -155,9 +155,9 @@ class Attacker:
         return at
 
     def _exchange(self, connection: socket.socket, data: bytes, count: int) -> tuple[int, bool]:
-        """How many of the attacks are dealt with, and whether the connection is good for more.
+        """Return how many attacks were processed, and whether the connection is still usable.
 
-        The one after the last answer is taken for the one that closed the connection, or that is waited for.
+        The attack after the last response is assumed to have closed the connection, or to be delayed.
         """
         last, received = -1, bytearray()
         try:
@@ -182,7 +182,7 @@ class Attacker:
 
 
 def _answered(received: bytearray) -> Iterator[int]:
-    """The correlation ids of the whole frames at the front, which are taken off."""
+    """Yield the correlation ids of the complete frames at the front, and remove these."""
     at = 0
     while len(received) - at >= 8:
         size, number = struct.unpack_from(">ii", received, at)
@@ -194,7 +194,7 @@ def _answered(received: bytearray) -> Iterator[int]:
 
 
 def _numbered(frame: bytes, number: int) -> bytes:
-    """The frame with its place in the pipeline for a correlation id, if it is long enough to have one."""
+    """Set a frame's correlation id to its place in the pipeline, if the frame is long enough."""
     return frame[:8] + struct.pack(">i", number) + frame[12:] if len(frame) >= 12 else frame
 
 
@@ -202,7 +202,7 @@ def _numbered(frame: bytes, number: int) -> bytes:
 
 
 async def prepare(client: Client) -> Corpus:
-    """The topic that is attacked, and each request once as it is: what a broker has by then, it has for good."""
+    """Create the topics to attack, and build the corpus of valid requests."""
     small = CreatableTopicConfig("internal.segment.bytes", "100000")
     compacted = [small, CreatableTopicConfig("cleanup.policy", "compact,delete")]
     topics = [CreatableTopic(TOPIC, 1, 1, configs=[small]), CreatableTopic(COMPACTED, 1, 1, configs=compacted)]
@@ -211,7 +211,7 @@ async def prepare(client: Client) -> Corpus:
 
 
 async def attack(address: str, corpus: Corpus, frames: int, seed: int, workers: int, report: Report) -> None:
-    """All attacks of a seed, spread over the workers; made piece by piece, they take no memory to speak of."""
+    """Send all attacks of a seed, spread over the workers; generated in pieces to save memory."""
     hostility = Hostility(corpus, seed)
     piece = workers * 500
     for start in range(0, frames, piece):
@@ -223,7 +223,7 @@ async def attack(address: str, corpus: Corpus, frames: int, seed: int, workers: 
 
 
 async def run(server: ServerProcess, frames: int, seed: int, workers: int) -> Report:
-    """Attack a running server; its report."""
+    """Attack a running server; return the report."""
     report, address = Report(), server.ready.bootstrap_servers[0]
     client = await Client.connect(address)
     corpus = await prepare(client)
@@ -257,7 +257,7 @@ async def run(server: ServerProcess, frames: int, seed: int, workers: int) -> Re
 
 
 async def read_everything(address: str) -> None:
-    """What was accepted is read to its end, by offset and by time: odd batches may be stored, but not stumbled over."""
+    """Read everything that was accepted, by offset and by time: malformed batches must not break reads."""
     client = await Client.connect(address)
     for topic in (TOPIC, COMPACTED):
         for time_ms in (0, 1_700_000_000_002, -3):
@@ -274,7 +274,7 @@ async def read_everything(address: str) -> None:
 
 
 def _last_offset(data: bytes) -> int:
-    """Of the last whole batch; -1 if there is none."""
+    """Return the last offset of the last complete batch; -1 if there is none."""
     at, last = 0, -1
     while len(data) - at >= BATCH_HEADER_SIZE:
         batch = RecordBatch(data, at)
@@ -284,14 +284,14 @@ def _last_offset(data: bytes) -> int:
 
 
 def let_expire(server: ServerProcess) -> None:
-    """Clean and push the clock by an hour: thousands of members and groups of one request each wait for their end."""
-    tell(server, "/v1/compaction/run")
-    tell(server, "/v1/clock/advance", ms=3_600_000)
-    tell(server, "/v1/retention/run")
+    """Run cleanup and advance the clock by an hour, so that thousands of members and groups expire."""
+    post(server, "/v1/compaction/run")
+    post(server, "/v1/clock/advance", ms=3_600_000)
+    post(server, "/v1/retention/run")
 
 
-def tell(server: ServerProcess, verb: str, **body: int) -> None:
-    """A verb of the control plane; raises RuntimeError where it is not obeyed."""
+def post(server: ServerProcess, verb: str, **body: int) -> None:
+    """Call a verb of the control plane; raises RuntimeError if it fails."""
     url = urlsplit(str(server.ready.control_url))
     connection = HTTPConnection(str(url.hostname), url.port, timeout=120)
     connection.request("POST", verb, json.dumps(body))
@@ -309,8 +309,8 @@ def resident_bytes(pid: int) -> int:
 
 def hostile_run(frames: int, seed: int, workers: int = 16, **options: Any) -> Report:
     """Start a server, attack it, stop it."""
-    said = words(port=0, control_port=0, log_format="json", seed=seed, settings=SETTINGS, **options)
-    server = ServerProcess(said)
+    arguments = command_line(port=0, control_port=0, log_format="json", seed=seed, settings=SETTINGS, **options)
+    server = ServerProcess(arguments)
     try:
         return asyncio.run(run(server, frames, seed, workers))
     finally:
@@ -318,13 +318,13 @@ def hostile_run(frames: int, seed: int, workers: int = 16, **options: Any) -> Re
 
 
 def main() -> int:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=16)
-    asked = parser.parse_args()
-    report = hostile_run(asked.frames, asked.seed, asked.workers)
+    options = parser.parse_args()
+    report = hostile_run(options.frames, options.seed, options.workers)
     print(report.text())
     for complaint in report.complaints:
         print(f"FAILED: {complaint}")

@@ -1,4 +1,4 @@
-"""The client that means well, beside the attacks of ``hostile``: all that it asks for must succeed, and be right."""
+"""A well-behaved client during the attacks of ``hostile``: all its requests must succeed with correct responses."""
 
 import asyncio
 import itertools
@@ -30,7 +30,7 @@ PACE_S = 0.005
 
 
 class Client:
-    """One connection, typed, one request at a time."""
+    """Connection that sends one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -38,7 +38,7 @@ class Client:
 
     @classmethod
     async def connect(cls, address: str) -> "Client":
-        """To ``HOST:PORT``."""
+        """Connect to ``HOST:PORT``."""
         host, _, port = address.rpartition(":")
         return cls(*await asyncio.open_connection(host, int(port), limit=1 << 24))
 
@@ -55,13 +55,13 @@ class Client:
         return response
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._writer.close()
         await self._writer.wait_closed()
 
 
 class Bystander:
-    """Produces, reads back what it produced, commits and reads its offset, asks for metadata; again and again."""
+    """Produces, fetches its records, commits and fetches its offset, and requests metadata, repeatedly."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -72,7 +72,7 @@ class Bystander:
         self.failures: list[str] = []
 
     async def begin(self) -> None:
-        """Connect, make the topic, find the coordinator."""
+        """Connect, create the topic, find the coordinator."""
         self._client = await Client.connect(self._address)
         topic = CreatableTopic(TOPIC, 1, 1)
         created = await self._client.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic], 10_000))
@@ -86,7 +86,7 @@ class Bystander:
         await self._round(0)
 
     async def work(self) -> None:
-        """Until told to end; what fails is written down, and ends it."""
+        """Run rounds until `end` is called or a request fails; failures are recorded."""
         try:
             for number in itertools.count(1):
                 if self._stopped:
@@ -97,7 +97,7 @@ class Bystander:
             self.failures.append(f"after {self.requests} requests: {type(error).__name__}: {error}")
 
     async def end(self, task: "asyncio.Task[None]") -> None:
-        """Finish the round, then hang up."""
+        """Finish the round and close the connection."""
         self._stopped = True
         await task
         await self._client.close()
@@ -110,7 +110,7 @@ class Bystander:
         return response
 
     async def _round(self, number: int) -> None:
-        """Every answer is looked at."""
+        """Run one round, and check every response."""
         value = b"record %d" % number
         data = [PartitionProduceData(0, build_batch([Record(0, time.time_ns() // 1_000_000, b"k", value)]))]
         produced = await self._call(
@@ -134,8 +134,9 @@ class Bystander:
         )
         _check(end.topics[0].partitions[0].offset, number + 1, "ListOffsets")
         await self._offsets(number)
-        told = await self._call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(TOPIC)]))
-        _check((told.topics[0].error_code, told.topics[0].partitions[0].leader_id), (ErrorCode.NONE, 1), "Metadata")
+        metadata = await self._call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(TOPIC)]))
+        topic = metadata.topics[0]
+        _check((topic.error_code, topic.partitions[0].leader_id), (ErrorCode.NONE, 1), "Metadata")
 
     async def _offsets(self, number: int) -> None:
         """Commit an offset and read it again."""

@@ -1,6 +1,6 @@
-"""Hostile frames, generated from a seed: real requests of every API and version, spoiled in every way that we know of.
+"""Hostile frames, generated from a seed: valid requests of every API and version, corrupted in many ways.
 
-``Corpus`` has the real requests; ``Hostility`` spoils them. Nothing here talks to anybody.
+``Corpus`` has the valid requests; ``Hostility`` corrupts them. Opens no connections.
 """
 
 import random
@@ -29,10 +29,10 @@ from protocol.records.records import Record, build_batch, frame_batch
 from protocol.types import Message
 
 ELSEWHERE = 77
-"""A broker that is not there."""
+"""Id of a broker that does not exist."""
 TOPIC, GROUP, TRANSACTION = "hostile", "hostile-group", "hostile-tx"
 COMPACTED = "hostile-compacted"
-"""A topic for batches that are bad inside: whatever of them is accepted is read by the cleaner too."""
+"""Topic for corrupted batches: accepted ones are read by the cleaner too."""
 TEXTS = {
     "topic": TOPIC,
     "topic_name": TOPIC,
@@ -57,7 +57,7 @@ NUMBERS = {
     "broker_id": ELSEWHERE,
     "broker_ids": 1,
     "committed_offset": 1,
-    "config_operation": 1,  # delete: nothing of the bystander's world changes
+    "config_operation": 1,  # delete: changes nothing for the bystander
     "coordinator_epoch": 1,
     "count": 1,
     "max_bytes": 65_536,
@@ -85,7 +85,7 @@ FLAGS = {"validate_only": True, "allow_auto_topic_creation": False}
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Bytes to be sent. ``framed``: one whole frame, after which a well-meaning peer could go on."""
+    """Bytes to send. ``framed``: a complete frame, after which the connection may continue."""
 
     kind: str
     data: bytes
@@ -93,7 +93,7 @@ class Attack:
 
 
 class Corpus:
-    """Real requests of every API and version that is served, as payloads of frames."""
+    """Valid requests of every served API and version, as payloads of frames."""
 
     def __init__(self, topic_id: UUID | None = None) -> None:
         self._topic_id = topic_id
@@ -110,12 +110,12 @@ class Corpus:
 
     @staticmethod
     def produce(batch: bytes, topic: str) -> bytes:
-        """A Produce request with this batch."""
+        """Encode a Produce request with this batch."""
         data = TopicProduceData(topic, [PartitionProduceData(0, batch)])
         return encode_request(ApiKey.PRODUCE, 9, 0, "hostile", ProduceRequest(None, 1, 50, [data]))[4:]
 
     def _filled(self, message: type[Message]) -> Any:
-        """A request with something in each of its fields."""
+        """Build a request with a value in each of its fields."""
         hints = typing.get_type_hints(message)
         return message(**{name: self._value(name, hints[name]) for name in message.__slots__})
 
@@ -141,14 +141,14 @@ class Corpus:
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """The alternatives of a type: of ``X | None``, X and None."""
+    """Return the alternatives of a type: of ``X | None``, X and None."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return tuple(inner for each in typing.get_args(hint) for inner in _members(each))
     return (hint,)
 
 
 def bombs() -> Iterator[bytes]:
-    """Batches that are small on the wire, and enormous or laborious afterwards."""
+    """Yield batches that are small on the wire, but very large or slow to process."""
     packer, piece = zlib.compressobj(9, zlib.DEFLATED, 31), bytes(1 << 20)
     gzip = b"".join(packer.compress(piece) for _ in range(300)) + packer.flush()
     zstd = bytes(cramjam.zstd.compress(bytes(64 << 20))) * 64
@@ -162,7 +162,7 @@ def bombs() -> Iterator[bytes]:
 
 
 def carrying(codec: Codec, stream: bytes, count: int) -> bytearray:
-    """A batch around a stream that is compressed already."""
+    """Build a batch around a stream that is compressed already."""
     plain = frame_batch(
         stream,
         count,
@@ -194,7 +194,7 @@ class Hostility:
     """An endless, repeatable stream of attacks."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
-        self._corpus, self._chance = corpus, random.Random(seed)  # noqa: S311 - it is to be repeated, not to be kept secret
+        self._corpus, self._chance = corpus, random.Random(seed)  # noqa: S311 - reproducible, not secret
         self._kinds: list[tuple[str, Callable[[], bytes], float]] = [
             ("as it is", self._plain, 8),
             ("bits flipped", self._flipped, 24),
@@ -212,18 +212,18 @@ class Hostility:
         self._harmless = Attack("as it is", _framed(corpus.requests[0][2]))
 
     def attacks(self, count: int) -> list[Attack]:
-        """The next frames; one in five hundred is no frame at all, one in a thousand stops half-way."""
-        made = []
+        """Generate the next frames; one in 500 is another protocol, one in 1000 is incomplete."""
+        attacks = []
         for name, make, _ in self._chance.choices(self._kinds, self._weights, k=count):
             fate = self._chance.random()
             if fate < 0.002:
-                made.append(Attack("another protocol", self._chance.choice(STRANGERS), framed=False))
+                attacks.append(Attack("another protocol", self._chance.choice(STRANGERS), framed=False))
             elif fate < 0.003:
                 data = _framed(make())
-                made.append(Attack("half a frame", data[: max(len(data) // 2, 3)], framed=False))
+                attacks.append(Attack("half a frame", data[: max(len(data) // 2, 3)], framed=False))
             else:
-                made.append(Attack(name, _framed(make())))
-        return [each if _is_accident(each.data) else self._harmless for each in made]
+                attacks.append(Attack(name, _framed(make())))
+        return [each if _is_accident(each.data) else self._harmless for each in attacks]
 
     def _request(self) -> tuple[int, int, bytes]:
         return self._chance.choice(self._corpus.requests)
@@ -235,7 +235,7 @@ class Hostility:
         return self._request()[2]
 
     def _spoilable(self) -> tuple[bytearray, int]:
-        """A request, and from where on it is spoiled: mostly its body, at times its header too."""
+        """Return a request, and the position from which it is corrupted: mostly its body, sometimes its header too."""
         key, version, payload = self._request()
         start = 0 if self._chance.random() < 0.05 else self._body_at(key, version)
         return bytearray(payload), min(start, len(payload) - 1)
@@ -278,13 +278,13 @@ class Hostility:
         return self._chance.randbytes(self._chance.choice((0, 1, 4, 9, 12, 40, 400)))
 
     def _nested(self) -> bytes:
-        """Arrays in arrays, each as long as it can be: many elements out of few bytes."""
+        """Build nested arrays of maximal length: many elements from few bytes."""
         key, version, payload = self._request()
         one = self._chance.choice((b"\x02", b"\x01", b"\0\0\0\1", b"\0", b"\x7f"))
         return payload[: self._body_at(key, version)] + one * self._chance.choice((50, 500, 5000))
 
     def _records(self) -> bytes:
-        """A batch whose records or header are spoiled, and whose checksum is right all the same."""
+        """Build a batch with corrupted records or header, but a correct checksum."""
         chance = self._chance
         codec = chance.choice((Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD))
         count = chance.choice((1, 3, 20))
@@ -304,7 +304,7 @@ class Hostility:
 
 
 def _is_accident(frame: bytes) -> bool:
-    """Whether it is no order of an administrator that is rightly obeyed: to unregister the only broker."""
+    """Whether a frame is not UnregisterBroker, which would rightly remove the only broker."""
     return frame[4:6] != struct.pack(">h", ApiKey.UNREGISTER_BROKER)
 
 

@@ -1,8 +1,8 @@
-"""Real Kafka brokers of releases 0.11 to 4.3, one at a time: what the table of releases was recorded from.
+"""Starts real Kafka brokers of releases 0.11 to 4.4, one at a time, from which the table of releases is recorded.
 
 `python tools/old_kafka.py 2.8 PORT` starts one and leaves it running until Ctrl-C. Jars are fetched by Maven, once,
-into .cache/interop/brokers (or $INTEROP_CACHE/brokers). Releases before 3.3 run with ZooKeeper; it is 3.5.9 where the
-release's own does not start on a JDK of today, and 0.11 gets the part of Java that it misses.
+into .cache/interop/brokers (or $INTEROP_CACHE/brokers). Releases before 3.3 run with ZooKeeper, of version 3.5.9
+if the release's own does not start on a current JDK; 0.11 also gets a removed part of Java.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ VERSIONS = {
     "2.5": "2.5.1", "2.6": "2.6.3", "2.7": "2.7.2", "2.8": "2.8.2",
     "3.0": "3.0.2", "3.1": "3.1.2", "3.2": "3.2.3", "3.3": "3.3.2", "3.4": "3.4.1",
     "3.5": "3.5.2", "3.6": "3.6.2", "3.7": "3.7.2", "3.8": "3.8.1", "3.9": "3.9.1",
-    "4.0": "4.0.1", "4.1": "4.1.1", "4.2": "4.2.0", "4.3": "4.3.1",
+    "4.0": "4.0.1", "4.1": "4.1.1", "4.2": "4.2.0", "4.3": "4.3.1", "4.4": "4.4.0",
 }  # fmt: skip
-"""Release -> the patch release that stands for it."""
+"""Release -> the patch release that is used."""
 _NAMES = list(VERSIONS)
 JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 SETTINGS = {
@@ -38,18 +38,21 @@ SETTINGS = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""As the tests set them for Understudy: little to create, nothing to wait for."""
+"""The same as in the tests of Understudy: few partitions to create, no delays."""
 
 
 def has_zookeeper(release: str) -> bool:
-    """Whether the broker runs with ZooKeeper here: KRaft is for production since 3.3."""
+    """Whether the broker runs with ZooKeeper here: KRaft is production-ready since 3.3."""
     return _NAMES.index(release) < _NAMES.index("3.3")
 
 
 def fetch(release: str) -> Path:
-    """The folder with the broker's jars."""
+    """Return the folder with the broker's jars, fetching them first if need be."""
     folder = CACHE / VERSIONS[release]
     done = folder / ".complete"
     if not done.exists():
@@ -77,10 +80,10 @@ def fetch(release: str) -> Path:
 
 @contextlib.contextmanager
 def running(release: str, port: int = 0, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A broker of that release; the address that it listens on.
+    """Run a broker of that release; yield its address.
 
     Raises:
-        RuntimeError: it did not come up; with the tail of its log.
+        RuntimeError: it did not start; with the tail of its log.
     """
     jars, folder = fetch(release), Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
     mine, other = free_port(port), free_port()
@@ -100,8 +103,8 @@ def running(release: str, port: int = 0, settings: Mapping[str, str] | None = No
         every = {**own, "log.dirs": f"{folder}/data", **SETTINGS, **(settings or {})}
         properties.write_text("".join(f"{key}={value}\n" for key, value in every.items()))
         if not has_zookeeper(release):
-            words = ("format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(properties))
-            _java(jars, folder, "kafka.tools.StorageTool", *words).wait()
+            arguments = ("format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(properties))
+            _java(jars, folder, "kafka.tools.StorageTool", *arguments).wait()
         processes.append(_java(jars, folder, "kafka.Kafka", str(properties)))
         _await(mine, processes[-1], folder / "log")
         yield f"127.0.0.1:{mine}"
@@ -123,16 +126,18 @@ def _kraft(port: int, controller: int) -> dict[str, str]:
     }
 
 
-def _java(jars: Path, folder: Path, main: str, *words: str) -> subprocess.Popen[bytes]:
+def _java(jars: Path, folder: Path, main: str, *arguments: str) -> subprocess.Popen[bytes]:
     with (folder / "log").open("ab") as log:
-        return subprocess.Popen(["java", *JVM, "-cp", f"{jars}/*", main, *words], stdout=log, stderr=log, cwd=folder)
+        return subprocess.Popen(
+            ["java", *JVM, "-cp", f"{jars}/*", main, *arguments], stdout=log, stderr=log, cwd=folder
+        )
 
 
 def free_port(wanted: int = 0) -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", wanted))
-        return int(made.getsockname()[1])
+    """Return a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", wanted))
+        return int(probe.getsockname()[1])
 
 
 def _await(port: int, process: subprocess.Popen[bytes], log: Path, patience_s: float = 90) -> None:

@@ -1,10 +1,10 @@
-"""Write ``broker/releases/table.json``: what each Kafka release advertises, as it says itself.
+"""Writes ``broker/releases/table.json``: the API versions and features that each Kafka release advertises.
 
     python tools/record_releases.py [RELEASE ...]
 
-Each release's own kafka-clients jar is asked for its table of APIs (Java reflection, `ReleaseFacts.java`). Then the
-release's broker is started (`old_kafka.py`) and asked by ApiVersions: its answer wins, and its features are noted. A
-release whose broker does not start here stands in the table as read, not run. Takes some minutes, a JDK and Maven.
+The API table is read from each release's own kafka-clients jar (Java reflection, `ReleaseFacts.java`). Then the
+release's broker is started (`old_kafka.py`); its ApiVersions response takes precedence and adds its features. A release
+whose broker does not start here is marked as read, not run. Takes some minutes; needs a JDK and Maven.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ Ranges = dict[str, list[int]]
 
 
 def read_jar(release: str) -> tuple[Ranges, int]:
-    """The versions of each API that a broker of the release answers, by its own classes; and its last error code."""
+    """Read the API versions of a release's broker listener, and its last error code, from its own classes."""
     command = ["java", "-cp", f"{fetch(release)}/*", str(ROOT / "tools" / "ReleaseFacts.java")]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     listener = "ZK_BROKER" if has_zookeeper(release) else "BROKER"
     ranges: Ranges = {}
     errors = 0
-    for what, *words in map(str.split, lines):
+    for what, *fields in map(str.split, lines):
         if what == "errors":
-            errors = int(words[0])
-        elif what == "api" and listener in words[3].strip("[]").split(",") and int(words[1]) <= int(words[2]):
-            ranges[title(int(words[0]))] = [int(words[1]), int(words[2])]
+            errors = int(fields[0])
+        elif what == "api" and listener in fields[3].strip("[]").split(",") and int(fields[1]) <= int(fields[2]):
+            ranges[title(int(fields[0]))] = [int(fields[1]), int(fields[2])]
     return ranges, errors
 
 
 def title(key: int) -> str:
-    """The API's name, or its number where it is one that this library does not know."""
+    """Return the API's name, or its number if this library does not know it."""
     try:
         return ApiKey(key).title
     except ValueError:
@@ -53,7 +53,7 @@ def title(key: int) -> str:
 
 
 def ask(address: str) -> Any:
-    """A running broker's answer to the newest ApiVersions that it knows."""
+    """Request ApiVersions from a running broker, in the newest version that it supports."""
     host, _, port = address.rpartition(":")
     for version in (4, 3, 2, 0):
         with socket.create_connection((host, int(port)), 10) as connection, connection.makefile("rb") as stream:
@@ -67,7 +67,7 @@ def ask(address: str) -> Any:
 
 
 def record(release: str) -> tuple[dict[str, Any], Ranges]:
-    """One release's line in the table, and its ranges."""
+    """Record one release: its line in the table, and its ranges."""
     ranges, errors = read_jar(release)
     facts: dict[str, Any] = {"version": VERSIONS[release], "run": False, "last_error": errors}
     try:
@@ -76,20 +76,21 @@ def record(release: str) -> tuple[dict[str, Any], Ranges]:
     except RuntimeError as error:
         sys.stderr.write(f"{release}: read, not run: {error}\n")
         return facts, ranges
-    told = {title(each.api_key): [each.min_version, each.max_version] for each in answer.api_keys}
-    for name in sorted(ranges.keys() | told.keys()):
-        if ranges.get(name) != told.get(name):
-            sys.stderr.write(f"{release}: {name} is {ranges.get(name)} in its classes, {told.get(name)} on the wire\n")
+    advertised = {title(each.api_key): [each.min_version, each.max_version] for each in answer.api_keys}
+    for name in sorted(ranges.keys() | advertised.keys()):
+        if ranges.get(name) != advertised.get(name):
+            on_wire = advertised.get(name)
+            sys.stderr.write(f"{release}: {name} is {ranges.get(name)} in its classes, {on_wire} on the wire\n")
     facts["run"] = True
     facts["supported"] = {each.name: [each.min_version, each.max_version] for each in answer.supported_features}
     facts["levels"] = {each.name: each.max_version_level for each in answer.finalized_features}
     if not facts["supported"]:
         facts["features_epoch"] = answer.finalized_features_epoch  # of ZooKeeper's node, which never changes
-    return facts, told
+    return facts, advertised
 
 
 def lines(releases: dict[str, dict[str, Any]], apis: dict[str, dict[str, list[int] | None]]) -> str:
-    """The table as text: a line for each release and each API."""
+    """Return the table as text: a line for each release and each API."""
 
     def block(name: str, rows: dict[str, Any]) -> str:
         return f' "{name}": {{\n' + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in rows.items()) + "\n }"
@@ -98,7 +99,7 @@ def lines(releases: dict[str, dict[str, Any]], apis: dict[str, dict[str, list[in
 
 
 def main() -> None:
-    """Ask all releases, or some of them again."""
+    """Record all releases, or some of them again."""
     wanted = sys.argv[1:] or list(VERSIONS)
     known = json.loads(TARGET.read_text()) if TARGET.exists() else {"releases": {}, "apis": {}}
     ranges = {release: ranges_of(known, release) for release in known["releases"]}
@@ -110,26 +111,26 @@ def main() -> None:
 
 
 def ranges_of(table: Any, release: str) -> Ranges:
-    """One release's ranges out of the table, which has the changes alone."""
-    found: Ranges = {}
-    for api, told in table["apis"].items():
-        for since, limits in told.items():
+    """Return one release's ranges from the table, which only has changes."""
+    ranges: Ranges = {}
+    for api, by_release in table["apis"].items():
+        for since, limits in by_release.items():
             if list(VERSIONS).index(since) <= list(VERSIONS).index(release):
-                found[api] = limits
-    return {api: limits for api, limits in found.items() if limits}
+                ranges[api] = limits
+    return {api: limits for api, limits in ranges.items() if limits}
 
 
 def changes(ranges: dict[str, Ranges]) -> dict[str, dict[str, list[int] | None]]:
-    """For each API the releases that brought another range; null where it went."""
-    names = {name for told in ranges.values() for name in told}
+    """Return the releases that changed each API's range; null where the API was removed."""
+    names = {name for by_api in ranges.values() for name in by_api}
     keys = {key.title: int(key) for key in ApiKey}
     table: dict[str, dict[str, list[int] | None]] = {}
     for name in sorted(names, key=lambda each: keys.get(each) or int(each) if each not in keys else keys[each]):
         row: dict[str, list[int] | None] = {}
         before: list[int] | None = None
-        for release, told in ranges.items():
-            if told.get(name) != before:
-                row[release] = before = told.get(name)
+        for release, by_api in ranges.items():
+            if by_api.get(name) != before:
+                row[release] = before = by_api.get(name)
         table[name] = row
     return table
 

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on this machine: a master and workers, each a process of its own.
+"""Runs a standalone Spark cluster on this machine: a master and workers, each in its own process.
 
     python tools/spark_cluster.py --workers 2
 
@@ -28,18 +28,18 @@ _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.de
 
 @contextmanager
 def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
-    """A running cluster; yields its address. Logs and scratch files go below `folder`."""
+    """Run a cluster; yields its address. Logs and scratch files go below `folder`."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
         port = _free_port()
         master = f"spark://127.0.0.1:{port}"
-        words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-        processes.append(_start(folder, "master", _MASTER, *words))
+        arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+        processes.append(_start(folder, "master", _MASTER, *arguments))
         _await(folder / "master.log", "I have been elected leader", processes[0])
         for number in range(workers):
-            words = ["--host", "127.0.0.1", "--cores", str(cores), "--memory", memory, "--webui-port", "0"]
+            arguments = ["--host", "127.0.0.1", "--cores", str(cores), "--memory", memory, "--webui-port", "0"]
             scratch = folder / f"worker-{number}"
-            process = _start(folder, f"worker-{number}", _WORKER, *words, "--work-dir", str(scratch), master)
+            process = _start(folder, f"worker-{number}", _WORKER, *arguments, "--work-dir", str(scratch), master)
             processes.append(process)
             _await(folder / f"worker-{number}.log", "Successfully registered with master", process)
         yield master
@@ -52,22 +52,22 @@ def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = 
             process.kill()
 
 
-def _start(folder: Path, name: str, main_class: str, *words: str) -> subprocess.Popen[bytes]:
+def _start(folder: Path, name: str, main_class: str, *arguments: str) -> subprocess.Popen[bytes]:
     folder.mkdir(parents=True, exist_ok=True)
     home = Path(pyspark.__file__).parent
     java = find_java()
     environment = {**os.environ, "JAVA_HOME": str(java), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home)}
     environment["SPARK_DAEMON_MEMORY"] = "256m"
-    environment.pop("PYTHONPATH", None)  # a worker of a real cluster knows nothing of this checkout
+    environment.pop("PYTHONPATH", None)  # a worker of a real cluster has no access to this checkout
     with (folder / f"{name}.log").open("wb") as log:
-        command = [str(home / "bin" / "spark-class"), main_class, *words]
+        command = [str(home / "bin" / "spark-class"), main_class, *arguments]
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
 
-def _await(log: Path, words: str, process: subprocess.Popen[bytes]) -> None:
-    """Until a log says these words."""
+def _await(log: Path, expected: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a log contains this text."""
     deadline = time.monotonic() + PATIENCE_S
-    while words not in (text := log.read_text(encoding="utf-8", errors="replace")):
+    while expected not in (text := log.read_text(encoding="utf-8", errors="replace")):
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{log.name}: {text[-2000:]}")
         time.sleep(0.2)
@@ -81,14 +81,14 @@ def _free_port() -> int:
 
 
 def main() -> None:
-    """Run a cluster until somebody interrupts."""
+    """Run a cluster until it is interrupted."""
     parser = argparse.ArgumentParser(description="A standalone Spark cluster on this machine.")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cores", type=int, default=1, help="of each worker")
     parser.add_argument("--memory", default="1g", help="of each worker")
     parser.add_argument("--folder", type=Path, default=Path(".cache/spark-cluster"), help="for logs and scratch files")
-    asked = parser.parse_args()
-    with standalone(asked.folder, workers=asked.workers, cores=asked.cores, memory=asked.memory) as master:
+    options = parser.parse_args()
+    with standalone(options.folder, workers=options.workers, cores=options.cores, memory=options.memory) as master:
         print(master, flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

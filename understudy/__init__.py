@@ -1,10 +1,10 @@
-"""Understudy: a stand-in for an Apache Kafka cluster, in a process of its own, steered from Python.
+"""Understudy: a mock Apache Kafka cluster in its own process, controlled from Python.
 
     with understudy.start(brokers=3) as kafka:
         kafka.bootstrap_servers
         kafka.clock.advance(minutes=15)
 
-Names are imported when they are first used: the server's own command passes through here and has 0.4 s for everything.
+Names are imported on first use, because the server also imports this package and has to start within 0.4 s.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from understudy.version import __version__
 
 if TYPE_CHECKING:
-    from understudy.actions import Delay, Disconnect, Drop, Error
     from understudy.aio import AsyncCluster, AsyncFault, aconnect, astart
     from understudy.client import Cluster, Fault, connect, start
     from understudy.errors import ControlError, StartError, UnderstudyError, UnmetFaults, Unreachable
+    from understudy.fault_actions import Delay, Disconnect, Drop, Error
 
 HOMES = {
-    "understudy.actions": ("Delay", "Disconnect", "Drop", "Error"),
+    "understudy.fault_actions": ("Delay", "Disconnect", "Drop", "Error"),
     "understudy.aio": ("AsyncCluster", "AsyncFault", "aconnect", "astart"),
     "understudy.client": ("Cluster", "Fault", "connect", "start"),
     "understudy.errors": ("ControlError", "StartError", "UnderstudyError", "UnmetFaults", "Unreachable"),

@@ -1,8 +1,8 @@
-"""`understudy audit DIR`: asks the logs of a data directory, and a journal, what went wrong. Exit 1: something did."""
+"""`understudy audit DIR`: checks the logs of a data directory, and a journal. Exit code 1: findings."""
 
 from collections.abc import Sequence
 
-from understudy import tables
+from understudy import spark_command
 
 PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")
@@ -10,25 +10,31 @@ SEVERITIES = ("error", "warning", "info")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse the words and have the pipeline do it."""
-    made = tables.parser(
+    """Parse the command line and run the pipeline's command."""
+    made = spark_command.parser(
         PROGRAM,
-        "Look for what went wrong in a broker's data directory: lost, doubled, torn, hanging, lying.",
-        "Exit code 0: nothing found; 1: findings; 2: the question makes no sense.",
+        "Check a broker's data directory for lost or duplicate records, torn batches, hanging transactions.",
+        "Exit code 0: nothing found; 1: findings; 2: invalid command line or input.",
     )
-    made.add_argument("dir", metavar="DIR", nargs="?", help="a broker's data directory, or the folder of several")
-    made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal` to compare with")
-    made.add_argument("--format", choices=FORMATS, default="table", help="how to tell (default table)")
-    made.add_argument("--out", metavar="FILE", help="write there rather than to stdout")
-    made.add_argument("--only", metavar="CHECK", action="append", default=[], help="run this check (repeatable)")
-    made.add_argument("--without", metavar="CHECK", action="append", default=[], help="leave it out (repeatable)")
-    made.add_argument("--records", action="store_true", help="decode every record too: slower, and sees more")
     made.add_argument(
-        "--fail-on", choices=SEVERITIES, default="warning", help="exit 1 from this severity on (default warning)"
+        "dir", metavar="DIR", nargs="?", help="data directory of a broker, or the folder that contains several"
     )
-    made.add_argument("--list", action="store_true", help="list the checks, and do nothing")
-    made.add_argument("--show", metavar="CHECK", help="print a check with its query, and do nothing")
-    words = made.parse_args(argv)
-    if words.dir is None and not (words.list or words.show):
-        made.error("says nothing about what to look at: name a data directory")
-    return tables.run(PROGRAM, "audit", vars(words))
+    made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal` to compare the logs with")
+    made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
+    spark_command.spark_above(made)
+    made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
+    made.add_argument("--only", metavar="CHECK", action="append", default=[], help="run only this check (repeatable)")
+    made.add_argument("--without", metavar="CHECK", action="append", default=[], help="skip this one (repeatable)")
+    made.add_argument("--records", action="store_true", help="also decode every record: slower, but finds more")
+    made.add_argument(
+        "--fail-on",
+        choices=SEVERITIES,
+        default="warning",
+        help="lowest severity that makes the exit code 1 (default warning)",
+    )
+    made.add_argument("--list", action="store_true", help="list the checks, and exit")
+    made.add_argument("--show", metavar="CHECK", help="print a check and its query, and exit")
+    arguments = made.parse_args(argv)
+    if arguments.dir is None and not (arguments.list or arguments.show):
+        made.error("needs DIR, a broker's data directory, or the folder of several: understudy audit DIR")
+    return spark_command.run(PROGRAM, "audit", vars(arguments))

@@ -1,21 +1,27 @@
-"""The `understudy` command: a word, then what that word's own module makes of the rest."""
+"""The `understudy` command: the first argument names the module that handles the others."""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
-from understudy.parser import nearest, refuse
+from understudy.argparser import refuse
+from understudy.control_api.spelling import hint
 from understudy.version import __version__
 
-# Word -> (module with a `main(argv) -> int`, what it does). A module is imported only when its word is said.
+# Command -> (module with a `main(argv) -> int`, help). A module is imported only when its command is run.
 COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
-    "ctl": ("understudy.ctl", "steer a running cluster through its control plane"),
-    "compare": ("understudy.compare", "ask a Kafka of yours and this one the same, and tell what differs"),
-    "audit": ("understudy.audit", "look for what went wrong in a data directory"),
-    "conformance": ("understudy.conformance", "tell how clients kept to the protocol, from a journal"),
-    "report": ("understudy.report", "tell what lies in a data directory: sizes, keys, retention, lag"),
-    "export": ("understudy.export", "copy topics to Parquet, nothing lost"),
+    "ctl": ("understudy.ctl", "control a running cluster through its control plane"),
+    "compare": (
+        "understudy.compare",
+        "send the same requests to a Kafka cluster and to Understudy, and report differences",
+    ),
+    "audit": ("understudy.audit", "check a data directory for corruption, loss and inconsistencies"),
+    "conformance": ("understudy.conformance", "report protocol violations and latencies of clients, from a journal"),
+    "exam": ("understudy.exam.command", "examine a client library: scripted faults, a verdict for each scenario"),
+    "report": ("understudy.report", "report on a data directory: sizes, keys, retention, lag"),
+    "export": ("understudy.export", "export topics to Parquet files without loss"),
     "load": ("understudy.load", "load an export into a data directory or a cluster"),
     "completion": ("understudy.completion", "print a completion script for bash, zsh or fish"),
 }
@@ -25,19 +31,30 @@ USAGE = "usage: understudy [--version] [--help] COMMAND ..."
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the process's exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    first = words[0] if words else "--help"
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # what reads the output, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports it again when it exits
+        return 0
+    return code
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that the first argument names."""
+    first = arguments[0] if arguments else "--help"
     if first in {"--help", "-h", "help"}:
         width = max(map(len, COMMANDS))
         lines = [f"  {name:{width}}  {text}" for name, (_, text) in COMMANDS.items()]
-        print(USAGE, "", *lines, "", "understudy COMMAND --help tells more.", sep="\n")
+        print(USAGE, "", *lines, "", "understudy COMMAND --help shows its options.", sep="\n")
         return 0
     if first in {"--version", "-V"}:
         print(f"understudy {__version__}")
         return 0
     if first not in COMMANDS:
         kind = "option" if first.startswith("-") else "command"
-        refuse("understudy", f"no such {kind}: {first}{nearest(first, [*COMMANDS, '--version', '--help'])}")
+        refuse("understudy", f"no such {kind}: {first}{hint(first, [*COMMANDS, '--version', '--help'])}")
     command = importlib.import_module(COMMANDS[first][0])
-    code: int = command.main(words[1:])
+    code: int = command.main(arguments[1:])
     return code

@@ -1,17 +1,17 @@
-"""`understudy compare`: is what I rely on the same on my Kafka and on this one?"""
+"""`understudy compare`: sends the same requests to a Kafka cluster and to Understudy, and reports differences."""
 
 import importlib
 from collections.abc import Mapping, Sequence
 
-from understudy import rooms
-from understudy.launcher import ServerProcess, words
-from understudy.parser import Parser, refuse
+from understudy import output_files, server_path
+from understudy.argparser import Parser, refuse
+from understudy.launcher import ServerProcess, command_line
 
 EPILOG = """\
-Requests made up from a seed go to both: topics, settings, records of all codecs, transactions, groups, offsets.
-Answers, logs and the coordinators' own records are compared field by field. Whatever differs is shortened to the
-fewest requests that show it. Use a broker for tests: topics made there are deleted again, groups and transactional
-ids stay until they expire. Exit code 0: no unexplained difference, 1: some, 2: it could not be done.
+Both receive the same random requests: topics, settings, records of all codecs, transactions, groups, offsets.
+Answers, logs and the coordinators' own records are compared field by field. Each difference is reduced to the
+fewest requests that reproduce it. Use a test broker: topics created there are deleted again, groups and transactional
+ids stay until they expire. Exit code 0: no unexplained difference, 1: some, 2: the comparison was not possible.
 """
 
 
@@ -19,39 +19,59 @@ def parser() -> Parser:
     """The options."""
     made = Parser(
         prog="understudy compare",
-        description="Ask a Kafka of yours and an Understudy the same, and tell what differs.",
+        description="Send the same requests to a Kafka cluster and to Understudy, and report differences.",
         epilog=EPILOG,
     )
-    made.add_argument("--kafka", metavar="HOST:PORT", required=True, help="the Kafka: a cluster of one broker")
-    made.add_argument("--understudy", metavar="HOST:PORT", help="ours, if it runs already; else one is started like it")
-    made.add_argument("--histories", metavar="N", type=int, default=100, help="how many sequences of requests (100)")
-    made.add_argument("--length", metavar="N", type=int, default=40, help="how many requests in each (40)")
-    made.add_argument("--seed", metavar="N", type=int, default=0, help="another seed makes up other requests (0)")
-    made.add_argument("--json", metavar="FILE", help="everything, for programs")
-    made.add_argument("--junit", metavar="FILE", help="a test case for each API, for CI servers")
+    made.add_argument("--kafka", metavar="HOST:PORT", required=True, help="Kafka cluster of one broker")
+    made.add_argument(
+        "--understudy", metavar="HOST:PORT", help="running Understudy; by default one is started with the same settings"
+    )
+    made.add_argument(
+        "--histories", metavar="N", type=int, default=100, help="number of request sequences (default 100)"
+    )
+    made.add_argument(
+        "--length", metavar="N", type=int, default=40, help="number of requests per sequence (default 40)"
+    )
+    made.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random requests (default 0)")
+    made.add_argument("--json", metavar="FILE", help="write the full result as JSON")
+    made.add_argument("--junit", metavar="FILE", help="write JUnit XML with a test case per API")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the process's exit code."""
-    said = parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     for name in ("kafka", "understudy"):
-        address = getattr(said, name)
+        address = getattr(arguments, name)
         if address is not None and not address.rpartition(":")[2].isdigit():
             refuse("understudy compare", f"--{name} needs HOST:PORT, not {address}")
-    if said.histories < 1 or said.length < 2:
+    if arguments.histories < 1 or arguments.length < 2:
         refuse("understudy compare", "--histories needs at least 1, --length at least 2")
-    rooms.enter()
+    try:
+        for option in ("json", "junit"):
+            if getattr(arguments, option) is not None:
+                output_files.check(getattr(arguments, option), f"--{option}")
+    except output_files.OutputFileError as error:
+        refuse("understudy compare", str(error))
+    server_path.enter()
     command = importlib.import_module("comparison.command")
-    wishes = command.Wishes(said.kafka, said.understudy, said.histories, said.length, said.seed, said.json, said.junit)
+    options = command.Options(
+        arguments.kafka,
+        arguments.understudy,
+        arguments.histories,
+        arguments.length,
+        arguments.seed,
+        arguments.json,
+        arguments.junit,
+    )
     started: list[ServerProcess] = []
 
     def start(settings: Mapping[str, str]) -> str:
-        started.append(ServerProcess(words(port=0, control_port="off", settings=settings)))
+        started.append(ServerProcess(command_line(port=0, control_port="off", settings=settings)))
         return started[0].ready.bootstrap_servers[0]
 
     try:
-        code: int = command.main(wishes, start)
+        code: int = command.main(options, start)
     finally:
         for process in started:
             process.stop()

@@ -1,11 +1,11 @@
-"""`understudy completion bash|zsh|fish`: a script that completes commands, verbs and options, made from the tables."""
+"""`understudy completion bash|zsh|fish`: a script that completes commands, verbs and options."""
 
 from collections.abc import Mapping, Sequence
 
+from understudy.argparser import Parser
 from understudy.cli import COMMANDS
-from understudy.parser import Parser
+from understudy.control_api.verbs import groups
 from understudy.serve import OPTIONS
-from understudy.verbs import groups
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -22,20 +22,20 @@ def main(argv: Sequence[str]) -> int:
 
 
 def tree() -> Mapping[str, Sequence[str]]:
-    """What may follow which words."""
+    """Beginning of a command line -> its possible next arguments."""
     found: dict[str, Sequence[str]] = {
         "": [*COMMANDS, "--help", "--version"],
-        "serve": [f"--{option.name}" for option in OPTIONS if not option.hidden],
+        "serve": [f"--{option.name}" for option in OPTIONS],
         "completion": SHELLS,
     }
-    found["ctl"] = [word for word, _ in groups()]
-    for word, verbs in groups():
-        following = [verb.words.partition(" ")[2] for verb in verbs if " " in verb.words]
+    found["ctl"] = [group for group, _ in groups()]
+    for group, verbs in groups():
+        following = [verb.name.partition(" ")[2] for verb in verbs if " " in verb.name]
         if following:
-            found[f"ctl {word}"] = following
+            found[f"ctl {group}"] = following
         for verb in verbs:
-            found[f"ctl {verb.words}"] = found.get(f"ctl {verb.words}", ()) or [
-                *(f"--{row.name.replace('_', '-')}" for row in (*verb.query, *verb.body) if not row.required),
+            found[f"ctl {verb.name}"] = found.get(f"ctl {verb.name}", ()) or [
+                *(f"--{row.name.replace('_', '-')}" for row in verb.parameters if not row.required),
                 *("--control", "--token", "--json"),
             ]
     return found
@@ -43,13 +43,13 @@ def tree() -> Mapping[str, Sequence[str]]:
 
 def bash() -> str:
     """For bash: the longest known beginning of the line decides."""
-    cases = "\n".join(f'    "{words}") COMPREPLY=($(compgen -W "{" ".join(follow)}" -- "$current"));;'
-                      for words, follow in tree().items())  # fmt: skip
+    cases = "\n".join(f'    "{line}") COMPREPLY=($(compgen -W "{" ".join(follow)}" -- "$current"));;'
+                      for line, follow in tree().items())  # fmt: skip
     return f"""_understudy() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" words="${{COMP_WORDS[*]:1:COMP_CWORD-1}}"
-  case "$words" in "serve "*) words="serve";; "ctl "*" "*" "*) words="$(echo "$words" | cut -d' ' -f1-3)";; esac
+  local current="${{COMP_WORDS[COMP_CWORD]}}" line="${{COMP_WORDS[*]:1:COMP_CWORD-1}}"
+  case "$line" in "serve "*) line="serve";; "ctl "*" "*" "*) line="$(echo "$line" | cut -d' ' -f1-3)";; esac
   COMPREPLY=()
-  case "$words" in
+  case "$line" in
 {cases}
   esac
 }}
@@ -65,8 +65,8 @@ def zsh() -> str:
 def fish() -> str:
     """For fish."""
     out = ["complete -c understudy -f -n __fish_use_subcommand -a '" + " ".join(tree()[""]) + "'"]
-    for words, follow in tree().items():
-        if words:
-            test = " && ".join(f"__fish_seen_subcommand_from {word}" for word in words.split())
+    for line, follow in tree().items():
+        if line:
+            test = " && ".join(f"__fish_seen_subcommand_from {part}" for part in line.split())
             out.append(f"complete -c understudy -f -n '{test}' -a '{' '.join(follow)}'")
     return "\n".join(out) + "\n"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.parser import nearest
+from understudy.control_api.spelling import hint
 
 if TYPE_CHECKING:  # serve reads files through this module
     from understudy.serve import Option
@@ -36,13 +36,14 @@ def from_toml(path: str, text: str, options: Mapping[str, "Option"]) -> dict[str
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message = f"--config {path} is not TOML: {error}"
+        last = f"at line {len(text.splitlines())}, the last one"
+        message = f"--config {path} is not TOML: {str(error).replace('at end of document', last)}"
         raise ConfigFileError(message) from error
     given: dict[str, list[str]] = {}
     for key, value in document.items():
         option = options.get(key.replace("_", "-"))
         if option is None or option.name in {"config", "lifeline"}:
-            raise ConfigFileError(f"--config {path} names an option that does not exist: {key}{nearest(key, options)}")
+            raise ConfigFileError(f"--config {path} names an option that does not exist: {key}{hint(key, options)}")
         values = spelled(option.name, value)
         if option.name == "port":
             values = [",".join(values)]
@@ -57,14 +58,14 @@ def spelled(name: str, value: object) -> list[str]:
     """A TOML value as the command line would spell it."""
     if isinstance(value, dict):
         mark = ":" if name == "topic" else "="
-        return [f"{key}{mark}{word(inner)}" for key, inner in value.items()]
+        return [f"{key}{mark}{lower_case(inner)}" for key, inner in value.items()]
     if isinstance(value, list):
-        return [word(inner) for inner in value]
-    return [word(value)]
+        return [lower_case(inner) for inner in value]
+    return [lower_case(value)]
 
 
-def word(value: object) -> str:
-    """Kafka writes booleans in lower case."""
+def lower_case(value: object) -> str:
+    """Text of a scalar; booleans in lower case, as Kafka writes them."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -95,7 +96,7 @@ def split(line: str) -> tuple[str, str]:
 
 
 def unescape(text: str) -> str:
-    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character stands for itself."""
+    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character."""
     if "\\" not in text:
         return text
     out: list[str] = []

@@ -1,8 +1,8 @@
-"""`understudy conformance JOURNAL`: how clients kept to the protocol, from what they did; two runs compared."""
+"""`understudy conformance JOURNAL`: protocol conformance of clients, from a journal; comparison of two runs."""
 
 from collections.abc import Sequence
 
-from understudy import tables
+from understudy import spark_command
 
 PROGRAM = "understudy conformance"
 FORMATS = ("table", "json", "html", "junit")
@@ -10,24 +10,34 @@ SEVERITIES = ("error", "warning", "info")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse the words and have the pipeline do it."""
-    made = tables.parser(
+    """Parse the command line and run the pipeline's command."""
+    made = spark_command.parser(
         PROGRAM,
-        "Tell what clients did: APIs and versions, latencies, errors and what came next, invariants broken.",
-        "Exit code 0: no invariant broken; 1: some; 2: the question makes no sense.",
+        "Report what clients did: APIs and versions, latencies, errors and reactions to them, violated invariants.",
+        "Exit code 0: no violated invariant; 1: some; 2: invalid command line or input.",
     )
     made.add_argument("journal", metavar="JOURNAL", help="the folder that `understudy serve --journal` wrote")
-    made.add_argument("--against", metavar="JOURNAL", help="an earlier run: tell what differs, fail for what is new")
-    made.add_argument("--format", choices=FORMATS, default="table", help="how to tell (default table)")
-    made.add_argument("--out", metavar="FILE", help="write there rather than to stdout")
-    made.add_argument("--plots", metavar="FOLDER", help="write the pictures there as PNG files too")
+    made.add_argument(
+        "--against",
+        metavar="JOURNAL",
+        help="journal of an earlier run: report differences, fail only for new violations",
+    )
+    made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
+    spark_command.spark_above(made)
+    made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
+    made.add_argument("--plots", metavar="FOLDER", help="also write the charts to this folder as PNG files")
     made.add_argument(
         "--software", metavar="NAME", action="append", default=[],
         help="only clients of this name, or of a pattern such as 'librdkafka*' (repeatable)",
     )  # fmt: skip
-    made.add_argument("--only", metavar="INVARIANT", action="append", default=[], help="look for this one (repeatable)")
-    made.add_argument("--without", metavar="INVARIANT", action="append", default=[], help="leave it out (repeatable)")
     made.add_argument(
-        "--fail-on", choices=SEVERITIES, default="error", help="exit 1 from this severity on (default error)"
+        "--only", metavar="INVARIANT", action="append", default=[], help="check only this invariant (repeatable)"
     )
-    return tables.run(PROGRAM, "conformance", vars(made.parse_args(argv)))
+    made.add_argument("--without", metavar="INVARIANT", action="append", default=[], help="skip this one (repeatable)")
+    made.add_argument(
+        "--fail-on",
+        choices=SEVERITIES,
+        default="error",
+        help="lowest severity that makes the exit code 1 (default error)",
+    )
+    return spark_command.run(PROGRAM, "conformance", vars(made.parse_args(argv)))

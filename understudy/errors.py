@@ -1,12 +1,12 @@
-"""What can go wrong between a test and its cluster."""
+"""Exceptions of the Python client."""
 
 
 class UnderstudyError(Exception):
-    """Anything that this package raises."""
+    """Base class of all exceptions of this package."""
 
 
 class StartError(UnderstudyError):
-    """The server's process did not come up; the message ends with the last lines of its log."""
+    """The server process did not start; the message ends with the last lines of its log."""
 
 
 class Unreachable(UnderstudyError):
@@ -16,7 +16,7 @@ class Unreachable(UnderstudyError):
 class ControlError(UnderstudyError):
     """The control plane refused (RFC 9457): 404 no such thing, 409 impossible now, 422 malformed.
 
-    `field` names the offending field of the body where there is one.
+    `field` names the offending field of the body, if there is one.
     """
 
     def __init__(self, status: int, title: str, detail: str = "", field: str | None = None) -> None:
@@ -26,4 +26,4 @@ class ControlError(UnderstudyError):
 
 
 class UnmetFaults(UnderstudyError):
-    """Faults were set that no request met."""
+    """Faults were added that no request matched."""

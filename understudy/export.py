@@ -1,49 +1,60 @@
-"""`understudy export DIR|BOOTSTRAP OUT`: topics as Parquet files with a manifest, nothing lost."""
+"""`understudy export DIR|BOOTSTRAP OUT`: exports topics to Parquet files with a manifest, without loss."""
 
 from collections.abc import Sequence
 
-from understudy import tables
-from understudy.parser import Parser
+from understudy import spark_command
+from understudy.argparser import Parser
 
 PROGRAM = "understudy export"
 
 
 def choices(made: Parser) -> None:
-    """The options that say what is wanted, as `export` and `load` share them."""
+    """Add the options that select records, which `export` and `load` share."""
     made.add_argument(
         "--topic", metavar="NAME", action="append", default=[],
         help="only this topic, or those of a pattern such as 'orders*' (repeatable; default: all but internal ones)",
     )  # fmt: skip
     made.add_argument("--offsets", metavar="FROM:TO", help="only these offsets, TO not included")
-    made.add_argument("--since", metavar="TIME", help="only records from then on: milliseconds or 2026-11-22T10:00:00")
-    made.add_argument("--until", metavar="TIME", help="only records before")
-    made.add_argument("--sample", metavar="SHARE", help="this share of the keys, such as 10%%, always the same ones")
-    made.add_argument("--where", metavar="SQL", help="only records for which this SQL condition holds")
+    made.add_argument(
+        "--since", metavar="TIME", help="only records from this time on: milliseconds or 2026-11-22T10:00:00"
+    )
+    made.add_argument("--until", metavar="TIME", help="only records before this time")
+    made.add_argument(
+        "--sample", metavar="SHARE", help="only this share of the keys, such as 10%%; the choice is deterministic"
+    )
+    made.add_argument("--where", metavar="SQL", help="only records that match this SQL condition")
     made.add_argument(
         "--mask", metavar="COLUMN=SQL", action="append", default=[],
         help="replace key, value, headers or timestamp_ms by an expression, such as 'key=sha2(key,256)' (repeatable)",
     )  # fmt: skip
+    made.add_argument("--topic-map", metavar="OLD=NEW", action="append", default=[], help="rename a topic (repeatable)")
+
+
+def client_config(made: Parser) -> None:
+    """Add the option for a secured cluster, which `export` and `load` share."""
     made.add_argument(
-        "--topic-map", metavar="OLD=NEW", action="append", default=[], help="give a topic another name (repeatable)"
+        "--client-config", metavar="FILE", help="properties of a Kafka client, for TLS and SASL: security.protocol, ..."
     )
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse the words and have the pipeline do it."""
-    made = tables.parser(PROGRAM, "Copy topics to Parquet: offsets, times, headers and all.")
+    """Parse the command line and run the pipeline's command."""
+    made = spark_command.parser(PROGRAM, "Export topics to Parquet files, with offsets, timestamps and headers.")
     made.add_argument("source", metavar="DIR|BOOTSTRAP", help="a data directory, or HOST:PORT of a running cluster")
     made.add_argument("out", metavar="OUT", help="a folder, or a URI such as s3://bucket/copy")
     choices(made)
     made.add_argument(
-        "--producers", action="store_true", help="producer ids, sequences, aborted records and markers too"
+        "--producers", action="store_true", help="also export producer ids, sequences, aborted records and markers"
     )
     made.add_argument(
         "--isolation", choices=("read_committed", "read_uncommitted"), default="read_committed",
-        help="whose view is copied (default read_committed)",
+        help="isolation level (default read_committed)",
     )  # fmt: skip
     made.add_argument(
         "--register", metavar="KIND", dest="register_as", action="append", choices=("delta", "iceberg"), default=[],
-        help="make a table of Delta Lake or Iceberg of the same files: delta, iceberg (repeatable)",
+        help="register the files as a Delta Lake or Iceberg table (repeatable)",
     )  # fmt: skip
-    made.add_argument("--overwrite", action="store_true", help="replace an export that is there")
-    return tables.run(PROGRAM, "export", vars(made.parse_args(argv)))
+    made.add_argument("--overwrite", action="store_true", help="replace an existing export")
+    made.add_argument("--append", action="store_true", help="continue an existing export with what was written since")
+    client_config(made)
+    return spark_command.run(PROGRAM, "export", vars(made.parse_args(argv)))

@@ -1,4 +1,4 @@
-"""Which Java runs Spark: the machine's own, or the one that the extra `jre` brings."""
+"""Find the Java that runs Spark: the machine's own, or the one of the extra `jre`."""
 
 import os
 import re
@@ -20,9 +20,9 @@ def find_java() -> Path:
     Raises:
         NoJavaError: there is none.
     """
-    told = os.environ.get("JAVA_HOME")
+    java_home = os.environ.get("JAVA_HOME")
     seen = []
-    for home in (None if told is None else Path(told), _on_path(), _packaged()):
+    for home in (None if java_home is None else Path(java_home), _on_path(), _packaged()):
         if home is None:
             continue
         version = _version(home)
@@ -32,7 +32,7 @@ def find_java() -> Path:
     found = f" ({', '.join(seen)})" if seen else ""
     raise NoJavaError(
         f"Spark needs Java {LEAST} or later{found}: install a JDK, such as openjdk-17-jre-headless, or "
-        "`pip install 'understudy[spark,jre]'`"
+        "`pip install 'understudy-kafka[spark,jre]'`"
     )
 
 

@@ -1,4 +1,4 @@
-"""Starts a server in a process of its own, waits until it is ready, and stops it."""
+"""Start a server in its own process, wait until it is ready, and stop it."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import StartError
+from understudy.serve import variable_of
 
 START_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 5.0
@@ -20,7 +21,7 @@ STOP_PATIENCE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The ready file: where the server listens and who it is."""
+    """Contents of the ready file: addresses, cluster id and process id of the server."""
 
     bootstrap_servers: tuple[str, ...]
     control_url: str | None
@@ -29,7 +30,7 @@ class Ready:
     brokers: tuple[Mapping[str, Any], ...] = ()
 
 
-def words(
+def command_line(
     *,
     topics: Iterable[str] | Mapping[str, int] = (),
     settings: Mapping[str, object] | None = None,
@@ -37,44 +38,67 @@ def words(
     listeners: Iterable[str] = (),
     **others: object,
 ) -> list[str]:
-    """Keyword arguments as the command line of `understudy serve`: brokers=3 is --brokers 3, None is left out."""
+    """Convert keyword arguments to options of `understudy serve`: brokers=3 is --brokers 3, None is left out."""
     topics, listeners = ((each,) if isinstance(each, str) else each for each in (topics, listeners))
-    said: list[str] = []
+    arguments: list[str] = []
     for name, value in others.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:
-            said.append(option)
+            arguments.append(option)
         elif value is not None and value is not False:
-            said += [option, ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)]
+            arguments += [option, listed(name, value) if isinstance(value, (list, tuple, range)) else str(value)]
     seeds = [f"{name}:{count}" for name, count in topics.items()] if isinstance(topics, Mapping) else topics
     for topic in seeds:
-        said += ["--topic", topic]
+        arguments += ["--topic", topic]
     for name, setting in (settings or {}).items():
-        said += ["--set", f"{name}={str(setting).lower() if isinstance(setting, bool) else setting}"]
+        arguments += ["--set", f"{name}={str(setting).lower() if isinstance(setting, bool) else setting}"]
     for name, level in (features or {}).items():
-        said += ["--feature", f"{name}={level}"]
+        arguments += ["--feature", f"{name}={level}"]
     for listener in listeners:
-        said += ["--listener", listener]
-    return said
+        arguments += ["--listener", listener]
+    return arguments
+
+
+def listed(name: str, values: Iterable[object]) -> str:
+    """Join the values of an option; a single broker id keeps a comma, since a plain number is a count."""
+    text = ",".join(map(str, values))
+    return f"{text}," if name == "brokers" and "," not in text else text
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without UNDERSTUDY_*: a test's cluster is what the test says, on every machine."""
+    """This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine."""
     return {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
 
 
+def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Move `--set` options into environment variables, because every user of a machine can read command lines."""
+    left: list[str] = []
+    environ = environment()
+    rest = iter(options)
+    for option in rest:
+        value = next(rest, None) if option == "--set" else None
+        name, equals, text = (value or "").partition("=")
+        variable = variable_of(name) if equals and text else None
+        if variable is not None:
+            environ[variable] = text
+        else:
+            left += [option] if value is None else [option, value]
+    return left, environ
+
+
 class ServerProcess:
-    """A running `understudy serve`. It ends with this process, whatever happens: its standard input closes then."""
+    """A running `understudy serve`. It ends with this process, even by SIGKILL, as its standard input closes then."""
 
     def __init__(self, options: Sequence[str]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="understudy-"))
         self.log_file = self.folder / "log"
         ready_file = self.folder / "ready.json"
         command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "serve", "--lifeline"]
-        command += [*options, "--ready-file", str(ready_file)]
+        left, environ = off_the_command_line(options)
+        command += [*left, "--ready-file", str(ready_file)]
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment()
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environ
             )
         try:
             self.ready = self.wait_until_ready(ready_file)
@@ -91,17 +115,17 @@ class ServerProcess:
             if time.monotonic() > deadline:
                 raise StartError(f"the server was not ready after {START_PATIENCE_S:.0f} s: {self.log()}")
             time.sleep(0.003)
-        said = json.loads(file.read_bytes())
-        known = {name: said[name] for name in ("control_url", "cluster_id", "pid")}
-        return Ready(tuple(said["bootstrap_servers"]), **known, brokers=tuple(said.get("brokers", ())))
+        contents = json.loads(file.read_bytes())
+        known = {name: contents[name] for name in ("control_url", "cluster_id", "pid")}
+        return Ready(tuple(contents["bootstrap_servers"]), **known, brokers=tuple(contents.get("brokers", ())))
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process is still running."""
         return self.process.poll() is None
 
     def log(self, lines: int = 30) -> str:
-        """The last lines that the server logged."""
+        """The last lines of the server's log."""
         try:
             text = self.log_file.read_text(errors="replace")
         except FileNotFoundError:
@@ -109,7 +133,7 @@ class ServerProcess:
         return "\n".join(text.splitlines()[-lines:])
 
     def stop(self) -> None:
-        """End the process in good order, else by force, and remove its temporary folder. Twice is harmless."""
+        """Terminate the process, kill it after a timeout, and remove its temporary folder. May be called twice."""
         if self.alive:
             self.process.terminate()
             try:

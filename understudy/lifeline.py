@@ -1,4 +1,4 @@
-"""`--lifeline`: a server that somebody else started ends when that somebody does, even by SIGKILL."""
+"""`--lifeline`: the server ends when its parent process does, even if that was killed with SIGKILL."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import threading
 
 
 def hold() -> None:
-    """Watch standard input from a thread of its own; when it closes, tell this process to stop in good order."""
+    """Watch standard input in a separate thread; when it closes, send SIGTERM to this process."""
     threading.Thread(target=watch, name="lifeline", daemon=True).start()
 
 

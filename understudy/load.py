@@ -1,21 +1,26 @@
-"""`understudy load IN --to DIR|BOOTSTRAP`: an export back into a data directory, or into a running cluster."""
+"""`understudy load IN --to DIR|BOOTSTRAP`: loads an export into a data directory or a running cluster."""
 
 from collections.abc import Sequence
 
-from understudy import tables
-from understudy.export import choices
+from understudy import spark_command
+from understudy.export import choices, client_config
 
 PROGRAM = "understudy load"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse the words and have the pipeline do it."""
-    made = tables.parser(PROGRAM, "Load an export: exactly into a data directory, or as new records into a cluster.")
+    """Parse the command line and run the pipeline's command."""
+    made = spark_command.parser(
+        PROGRAM, "Load an export: with the same offsets into a data directory, or as new records into a cluster."
+    )
     made.add_argument("source", metavar="IN", help="an export: a folder or a URI")
     made.add_argument("--to", metavar="DIR|BOOTSTRAP", required=True, help="a data directory, or HOST:PORT")
     choices(made)
     made.add_argument("--codec", default="none", help="none, gzip, snappy, lz4 or zstd (default none)")
-    made.add_argument("--speed", metavar="FACTOR", help="produce at this many times the pace of the record times")
+    made.add_argument("--speed", metavar="FACTOR", help="produce at this multiple of the original pace")
     made.add_argument("--config", metavar="KEY=VALUE", action="append", default=[], help="a topic setting (repeatable)")
-    made.add_argument("--unchecked", action="store_true", help="do not compare the files with their checksums")
-    return tables.run(PROGRAM, "load", vars(made.parse_args(argv)))
+    made.add_argument("--overwrite", action="store_true", help="replace the records of topics that are not empty")
+    made.add_argument("--resume", action="store_true", help="continue an interrupted load into a running cluster")
+    client_config(made)
+    made.add_argument("--unchecked", action="store_true", help="skip the verification of checksums")
+    return spark_command.run(PROGRAM, "load", vars(made.parse_args(argv)))

@@ -1,37 +1,41 @@
-"""pytest: the fixtures `kafka` and `kafka_cluster`, and the marker `@pytest.mark.kafka(brokers=3, ...)`.
+"""pytest: the fixtures `kafka`, `kafka_module`, `kafka_session`, `kafka_cluster`, and the marker `@pytest.mark.kafka`.
 
-A session (with pytest-xdist: each worker) starts a server process when a test first wants one and hands it, reset, to
-the tests that follow. A test whose faults no request met fails. A failing test's report tells the last requests, the
-unmet faults, and why the cluster refused what it refused.
+A session (with pytest-xdist: each worker) starts a server process when a test first needs one and passes it, reset, to
+the tests that follow. A reset disconnects all clients and moves the listeners, so that a consumer that one test left
+open does not join the groups of the next one. A test whose faults no request met fails. The report of a failed test
+shows the last requests, the unmet faults, and why the cluster refused what it refused.
 """
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
-from understudy.errors import StartError, UnderstudyError
+from understudy.errors import ControlError, StartError, UnderstudyError
 
-if TYPE_CHECKING:  # a session that asks for no cluster shall not pay for the client
+if TYPE_CHECKING:  # sessions without a cluster do not pay for importing the client
     from understudy.client import Cluster
+    from understudy.options import StartOptions
     from understudy.results import JournalEntry
-    from understudy.wishes import StartOptions
 
 IDLE_LIMIT = 4
 LAST_REQUESTS = 20
 MOST_WHYS = 50
+CONFLICT = 409
+JOIN_DELAY = "group.initial.rebalance.delay.ms"
+"""How long a new group waits for further members: 3 s in Kafka, which each test with a consumer would spend."""
 
 
 class Pool:
-    """The server processes of this session: lent to one test at a time, kept for the next one that wants the same."""
+    """The server processes of this session: each used by one test at a time, then kept for others."""
 
     def __init__(self) -> None:
         self.idle: list[tuple[str, Cluster]] = []
-        self.lent: dict[int, str] = {}
+        self.in_use: dict[int, str] = {}
 
     def take(self, options: dict[str, Any]) -> "Cluster":
         """A fresh or freshly reset cluster with these options."""
@@ -46,12 +50,12 @@ class Pool:
                 cluster.stop()
         else:
             cluster = start(**options)
-        self.lent[id(cluster)] = key
+        self.in_use[id(cluster)] = key
         return cluster
 
     def give_back(self, cluster: "Cluster") -> None:
-        """Keep it for the next test; of those that wait the longest unused goes when there are too many."""
-        key = self.lent.pop(id(cluster))
+        """Keep it for the next test; stop the one that was unused for longest if there are too many."""
+        key = self.in_use.pop(id(cluster))
         if cluster.process is None or not cluster.process.alive:
             cluster.stop()
             return
@@ -67,26 +71,30 @@ class Pool:
 
 
 def revived(cluster: "Cluster") -> bool:
-    """Reset it; False if it has died or does not answer."""
+    """Reset the cluster, disconnecting clients; False if it has died or does not answer."""
     try:
-        cluster.reset()
+        cluster.reset(disconnect=True)
+    except ControlError as error:
+        if error.status == CONFLICT:  # its data directory must be kept, which also blocks a new server
+            raise StartError(f"the cluster of the previous test cannot be reset: {error}") from error
+        return False
     except UnderstudyError:
         return False
     return True
 
 
 POOL = pytest.StashKey[Pool]()
-LENT: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
+CLUSTERS: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """--kafka-journal."""
     group = parser.getgroup("understudy", "a mock Kafka cluster")
-    group.addoption("--kafka-journal", metavar="DIR", help="keep the wire journal of failed tests there")
+    group.addoption("--kafka-journal", metavar="DIR", help="folder for the wire journals of failed tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers", "kafka(**options): options of the cluster of the fixture `kafka`, as in understudy.start()"
     )
@@ -94,46 +102,83 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what was started."""
+    """Stop all servers."""
     if POOL in config.stash:
         config.stash[POOL].close()
 
 
 def options_of(node: pytest.Item) -> dict[str, Any]:
-    """The marker's options; those of a test win over its class's, those over its module's."""
-    said: dict[str, Any] = {}
+    """Options of the markers; a test's override its class's, which override its module's."""
+    options: dict[str, Any] = {}
     for marker in reversed(list(node.iter_markers("kafka"))):
         if marker.args:
             such = "such as @pytest.mark.kafka(brokers=3, topics={'orders': 3})"
             pytest.fail(f"@pytest.mark.kafka takes keyword arguments only, {such}", pytrace=False)
-        said |= marker.kwargs
-    return said
+        options |= marker.kwargs
+    return options
 
 
-def lend(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
-    """A cluster for this test, given back when the test is over."""
+def is_own(item: pytest.Item, cluster: "Cluster") -> bool:
+    """Whether the cluster belongs to this test alone."""
+    return CLUSTERS in item.stash and cluster in item.stash[CLUSTERS]
+
+
+def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a test's cluster: new groups do not wait, unless the test or its configuration file decides."""
+    settings = options.get("settings", {})
+    if "config" in options or not isinstance(settings, Mapping) or JOIN_DELAY in settings:
+        return options
+    return {**options, "settings": {**settings, JOIN_DELAY: 0}}
+
+
+def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
+    """A cluster for a test, a module or the session, returned to the pool at its end."""
     pool = request.config.stash[POOL]
     cluster, problem = None, ""
     try:
-        cluster = pool.take(options)
+        cluster = pool.take(with_defaults(options))
     except (StartError, TypeError) as error:
         problem = str(error)
-    if cluster is None:  # a sentence for whoever wrote the options, not a walk through our code
+    if cluster is None:  # one sentence about the options instead of a traceback through this plugin
         pytest.fail(f"no cluster for this test: {problem}", pytrace=False)
-    request.node.stash.setdefault(LENT, []).append(cluster)
-    request.addfinalizer(lambda: pool.give_back(cluster))
+    used = request.node.stash.setdefault(CLUSTERS, [])
+    used.append(cluster)
+
+    def give_back() -> None:
+        used.remove(cluster)
+        pool.give_back(cluster)
+
+    request.addfinalizer(give_back)
     return cluster
 
 
-def lent_to(item: pytest.Item) -> "list[Cluster]":
-    """The clusters of this test, in the order in which it asked."""
-    return item.stash[LENT] if LENT in item.stash else []  # noqa: SIM401 - the stash's get() loses the type
+def clusters_of(item: pytest.Item) -> "list[Cluster]":
+    """The clusters of this test: those of the session, of its module, and its own, in the order in which it asked."""
+    return [cluster for node in item.listchain() if CLUSTERS in node.stash for cluster in node.stash[CLUSTERS]]
 
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> "Cluster":
     """A cluster as just started, steered by its methods; clients connect to `kafka.bootstrap_servers`."""
-    return lend(request, options_of(request.node))
+    return cluster_for(request, options_of(request.node))
+
+
+@pytest.fixture(scope="module")
+def kafka_module(request: pytest.FixtureRequest) -> "Cluster":
+    """A cluster that the tests of a module share; nothing is reset between them. Options: a marker on the module."""
+    return cluster_for(request, options_of(request.node))
+
+
+@pytest.fixture(scope="session")
+def kafka_session_options() -> "StartOptions":
+    """Options of `kafka_session`, as in `understudy.start()`: override this fixture in conftest.py."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafka_session(request: pytest.FixtureRequest, kafka_session_options: "StartOptions") -> "Cluster":
+    """A cluster that all tests of the session share (with pytest-xdist: of each worker); nothing is reset."""
+    return cluster_for(request, dict(kafka_session_options))
 
 
 @pytest.fixture
@@ -141,16 +186,17 @@ def kafka_cluster(request: pytest.FixtureRequest) -> "Callable[..., Cluster]":
     """A factory, `kafka_cluster(brokers=3, ...)`, of further clusters for as long as the test runs."""
 
     def make(**options: "Unpack[StartOptions]") -> "Cluster":
-        return lend(request, dict(options))
+        return cluster_for(request, dict(options))
 
     return make
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail a test that passed although a fault of it was never met."""
+    """Fail a test that passed although no request met a fault of it; faults of earlier tests are theirs."""
+    earlier = {each for cluster in clusters_of(item) if not is_own(item, cluster) for each in unmet_faults(cluster)}
     result = yield
-    unmet = [line for cluster in lent_to(item) for line in unmet_faults(cluster)]
+    unmet = [each for cluster in clusters_of(item) for each in unmet_faults(cluster) if each not in earlier]
     if unmet:
         pytest.fail("no request met these faults:\n" + "\n".join(unmet), pytrace=False)
     return result
@@ -158,12 +204,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell what the cluster saw, in the report of a test that failed."""
+    """Add the cluster's requests, faults and refusals to the report of a failed test."""
     report = yield
     if report.failed and report.when != "teardown":
-        lent = lent_to(item)
-        for number, cluster in enumerate(lent, start=1):
-            title = "understudy" if len(lent) == 1 else f"understudy, cluster {number}"
+        used = clusters_of(item)
+        for number, cluster in enumerate(used, start=1):
+            title = "understudy" if len(used) == 1 else f"understudy, cluster {number}"
             report.sections += [(f"{title}: {part}", text) for part, text in story(cluster)]
             keep_journal(item, cluster, number)
     return report
@@ -178,8 +224,8 @@ def unmet_faults(cluster: "Cluster") -> list[str]:
 
 
 def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
-    """Titles and texts for the report; what cannot be asked any more is left out."""
-    from understudy.table import plain
+    """Titles and texts for the report; sections that a dead cluster cannot provide are left out."""
+    from understudy.text_table import plain
 
     try:
         entries = [entry for entry in cluster.journal.find(limit=10 * LAST_REQUESTS) if not is_routine(entry)]
@@ -187,18 +233,18 @@ def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
         unmet = unmet_faults(cluster)
         if unmet:
             yield "unmet faults", "\n".join(unmet)
-        told = [plain(each) for each in whys(cluster)]
-        if told:
-            yield "why it refused", "\n".join(told)
+        reasons = [plain(each) for each in whys(cluster)]
+        if reasons:
+            yield "why it refused", "\n".join(reasons)
     except (UnderstudyError, TypeError) as error:
-        yield "the cluster does not tell", str(error)
+        yield "the cluster does not answer", str(error)
     log = cluster.log()
     if log:
         yield "the server's log", log
 
 
 def whys(cluster: "Cluster") -> Iterator[str]:
-    """The last refusal of each transactional id, producer and group; a producer with a name is told by it."""
+    """The last refusal of each transactional id, group, and producer without a transactional id."""
     named = set()
     for transaction in cluster.transactions.list():
         named.add(transaction.producer_id)
@@ -216,20 +262,20 @@ def whys(cluster: "Cluster") -> Iterator[str]:
 
 
 def is_routine(entry: "JournalEntry") -> bool:
-    """What connected consumers send all the time, and which went well."""
+    """Whether this is a periodic request of a consumer that succeeded."""
     return entry.api in {"Fetch", "Heartbeat"} and entry.error is None and entry.fault is None
 
 
 def request_line(entry: "JournalEntry") -> str:
-    """A request in one line."""
-    from understudy.table import plain
+    """Format a request as one line."""
+    from understudy.text_table import plain
 
-    told = entry.error or ("ok" if entry.outcome == "answered" else entry.outcome)
+    result = entry.error or ("ok" if entry.outcome == "answered" else entry.outcome)
     parts = [
         f"{entry.at_ms % 86_400_000 / 1000:9.3f}",
         f"broker {entry.broker} connection {entry.connection} {entry.client_id or '-'}:",
         f"{entry.api} v{entry.version}",
-        f"-> {told}" + ("" if entry.duration_ms is None else f" ({entry.duration_ms:.1f} ms)"),
+        f"-> {result}" + ("" if entry.duration_ms is None else f" ({entry.duration_ms:.1f} ms)"),
         *([f"[fault {entry.fault}]"] if entry.fault else []),
     ]
     return plain(" ".join(parts))

@@ -1,8 +1,8 @@
 """`understudy serve`: one table of options, gathered from the command line, the environment and a file.
 
-Every option `--some-name` has the twin `UNDERSTUDY_SOME_NAME` in the environment and `some-name` in a TOML file. The
+Every option `--some-name` is also `UNDERSTUDY_SOME_NAME` in the environment and `some-name` in a TOML file. The
 command line wins over the environment, the environment over the file; of options that may be repeated, the values of
-all three are joined and the later one of the same name wins. What they mean is decided in `broker.options`.
+all three are joined and the later one of the same name wins. `broker.options` parses the values.
 """
 
 import importlib
@@ -10,56 +10,80 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from understudy import rooms
-from understudy.parser import Parser, refuse
+from understudy import server_path
+from understudy.argparser import Parser, refuse
 
 PROGRAM = "understudy serve"
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of `understudy serve`: its name on the command line, how its value is called, and what it is for."""
+    """One option of `understudy serve`: its name on the command line, the placeholder of its value, and its help."""
 
     name: str
     metavar: str | None  # None: a flag
     help: str
     default: str | None = None
     repeatable: bool = False
-    hidden: bool = False
 
     @property
     def variable(self) -> str:
-        """The environment variable that says the same."""
+        """The equivalent environment variable."""
         return "UNDERSTUDY_" + self.name.replace("-", "_").upper()
 
 
 OPTIONS = (
     Option("host", "ADDRESS", "address to listen on", "127.0.0.1"),
-    Option("port", "PORT", "first broker's port, the others follow; 0: free ports; 19092,19093,...: one each", "9092"),
-    Option("brokers", "N", "how many brokers, ids 1..N, all in this process", "1"),
-    Option("advertise", "HOST[:PORT]", "what Metadata tells clients; with several brokers PORT counts up"),
+    Option(
+        "port",
+        "PORT",
+        "port of the first broker, the others follow; 0: free ports; 19092,19093,...: one per broker",
+        "9092",
+    ),
+    Option("brokers", "N|ID,ID,...", "number of brokers, all in this process, or their ids, such as 0,1,2", "1"),
+    Option(
+        "broker-id", "ID", "id of the first broker, the others follow; by default 1, or the id in the data directory"
+    ),
+    Option("advertise", "HOST[:PORT]", "address that Metadata gives clients; each further broker gets the next port"),
     Option(
         "listener",
         "NAME://HOST:PORT[,advertised=HOST:PORT][,protocol=P]",
-        "a further listener, for instance one for the host and one for a container network",
+        "additional listener, for example one for the host and one for a container network",
         repeatable=True,
     ),
-    Option("topic", "NAME[:PARTITIONS[:KEY=VALUE,...]]", "create this topic at start", repeatable=True),
-    Option("set", "KEY=VALUE", "any Kafka broker setting by Kafka's own name", repeatable=True),
-    Option("feature", "NAME=LEVEL", "finalized level of a feature, such as transaction.version=1", repeatable=True),
-    Option("as-version", "X.Y", "behave like that Kafka release, such as 3.9"),
-    Option("data-dir", "DIR", "keep everything there in Kafka's own file formats; without it: memory only"),
-    Option("read-only", None, "serve the data directory without changing a byte of it"),
-    Option("control-port", "PORT", "port of the HTTP control plane; 0: a free port; off: none", "9099"),
+    Option(
+        "controller-port",
+        "PORT",
+        "port of the controller, for clients with bootstrap.controllers; 0: a free port; by default it has no listener",
+    ),
+    Option("topic", "NAME[:PARTITIONS[:KEY=VALUE,...]]", "topic to create at startup", repeatable=True),
+    Option("set", "KEY=VALUE", "Kafka broker setting, by its Kafka name", repeatable=True),
+    Option("feature", "NAME=LEVEL", "finalized feature level, such as transaction.version=1", repeatable=True),
+    Option("as-version", "X.Y", "behave like this Kafka release, such as 3.9"),
+    Option(
+        "data-dir", "DIR", "directory for all data, in Kafka's own file formats; by default data is kept in memory only"
+    ),
+    Option("read-only", None, "serve the data directory without modifying it"),
+    Option("allow-reset", None, "allow a reset to delete a data directory that Understudy did not create"),
+    Option(
+        "lazy-coordinators",
+        None,
+        "answer the first FindCoordinator after a reset with COORDINATOR_NOT_AVAILABLE, as after the start",
+    ),
+    Option("control-port", "PORT", "port of the HTTP control plane; 0: a free port; off: no control plane", "9099"),
     Option("control-host", "ADDRESS", "address of the HTTP control plane", "127.0.0.1"),
-    Option("control-token", "TOKEN", "bearer token that the control plane asks for; a must on other than loopback"),
-    Option("ready-file", "FILE", "written, as JSON, once every listener accepts"),
-    Option("config", "FILE", "*.toml: these options by these names; *.properties: a real broker's server.properties"),
-    Option("journal", "DIR", "write the journal of all requests to rotating files there"),
-    Option("seed", "N", "seed of all randomness (ids, leaders, jitter)"),
-    Option("log-format", "console|json", "how the log is written to stderr", "console"),
-    Option("log-level", "LEVEL", "debug, info, warning, error or critical", "info"),
-    Option("lifeline", None, "stop when standard input closes (so that no server outlives its test run)", hidden=True),
+    Option(
+        "control-token",
+        "TOKEN",
+        "bearer token that the control plane requires; mandatory unless it listens on loopback",
+    ),
+    Option("ready-file", "FILE", "JSON file that is written once all listeners accept connections"),
+    Option("config", "FILE", "*.toml: these options, by name; *.properties: the server.properties of a Kafka broker"),
+    Option("journal", "DIR", "directory for the journal of all requests, in rotating files"),
+    Option("seed", "N", "seed of all random choices (ids, leaders, jitter)"),
+    Option("log-format", "console|json", "format of the log on stderr", "console"),
+    Option("log-level", "LEVEL", "log level: debug, info, warning, error or critical", "info"),
+    Option("lifeline", None, "stop when standard input closes, so that the server never outlives its parent"),
 )
 
 # Settings one by one, named as in Kafka's own container image: UNDERSTUDY_SET_LOG_RETENTION_MS=1000.
@@ -68,16 +92,14 @@ SETTING_PREFIX = "UNDERSTUDY_SET_"
 
 def parser() -> Parser:
     """The parser of the command line, from the table."""
-    import argparse
-
     made = Parser(
         prog=PROGRAM,
         description="Serve a Kafka cluster of N brokers from this one process.",
-        epilog="Each --some-name can be given as UNDERSTUDY_SOME_NAME too, repeated ones with one value a line.",
+        epilog="Each --some-name can also be set as UNDERSTUDY_SOME_NAME; repeatable ones take one value per line.",
     )
     for option in OPTIONS:
         text = option.help if option.default is None else f"{option.help} (default {option.default})"
-        shown = argparse.SUPPRESS if option.hidden else text.replace("%", "%%")
+        shown = text.replace("%", "%%")
         dest = option.name
         if option.metavar is None:
             made.add_argument(f"--{option.name}", dest=dest, action="store_const", const="true", help=shown)
@@ -113,15 +135,22 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def setting_name(rest: str) -> str:
-    """LOG_RETENTION_MS -> log.retention.ms; as in Kafka's image, `__` stands for `_` and `___` for `-`."""
-    word = rest.lower().replace("___", "-").replace("__", "\0")
-    return word.replace("_", ".").replace("\0", "_")
+    """LOG_RETENTION_MS -> log.retention.ms; as in Kafka's image, `__` means `_` and `___` means `-`."""
+    name = rest.lower().replace("___", "-").replace("__", "\0")
+    return name.replace("_", ".").replace("\0", "_")
+
+
+def variable_of(setting: str) -> str | None:
+    """The environment variable of a setting, as :func:`setting_name` reads it; None where there is none."""
+    rest = setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
+    return SETTING_PREFIX + rest if setting_name(rest) == setting else None
 
 
 def gather(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, list[str]]:
-    """All that was said about the server, the strongest voice last; scalars hold one value, defaults included.
+    """Merge defaults, file, environment and command line, in rising precedence; scalars hold one value.
 
-    The key `properties` holds the lines of a server.properties, which are believed with less rigour than `set`.
+    The key `properties` holds the lines of a server.properties, which are checked less strictly than `set`; `typed`
+    holds the names of the settings from the command line itself.
     """
     command_line, environment = from_command_line(argv), from_environment(environ)
     file: dict[str, list[str]] = {}
@@ -138,16 +167,17 @@ def gather(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, list[st
         for name, values in layer.items():
             given[name] = given.get(name, []) + values if name in repeatable else values
     given["given"] = sorted({*file, *environment, *command_line})
+    given["typed"] = [each.partition("=")[0] for each in command_line.get("set", ())]
     return given
 
 
 def main(argv: Sequence[str]) -> int:
-    """Become the server: this process enters the rooms and stays until it is told to stop."""
+    """Run the server in this process until it receives a signal to stop."""
     given = gather(argv, os.environ)
     if "lifeline" in given:
         from understudy import lifeline
 
         lifeline.hold()
-    rooms.enter()
+    server_path.enter()
     code: int = importlib.import_module("broker.cli").main(given)
     return code

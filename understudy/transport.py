@@ -1,4 +1,4 @@
-"""How a verb reaches the control plane: a connection per call, so that threads, tasks and loops may share a client.
+"""Transport of verbs to the control plane: one connection per call, so that threads and tasks may share a client.
 
 The standard library's http.client, because it imports in 25 ms where httpx takes 165, and a call on loopback costs less
 than a millisecond either way.
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import BY_NAME
 from understudy.errors import ControlError, Unreachable
-from understudy.verbs import BY_WORDS, Verb
 
 PATIENCE_MS = 30_000
 
@@ -31,15 +32,15 @@ class Call:
         __tracebackhide__ = True  # pytest shows the caller's line instead
         if status >= 400:
             raise refusal(status, content)
-        if self.verb.media == "bytes":
+        if self.verb.is_file:
             return content
-        if self.verb.media == "text":
+        if not self.verb.answer:
             return content.decode()
         return json.loads(content) if content else {}
 
 
 def refusal(status: int, content: bytes) -> ControlError:
-    """The problem document (RFC 9457) as an exception; a body that is none is told as it is."""
+    """The problem document (RFC 9457) as an exception; any other body is quoted as it is."""
     try:
         problem = json.loads(content)
         title, detail = str(problem["title"]), str(problem.get("detail", ""))
@@ -50,7 +51,7 @@ def refusal(status: int, content: bytes) -> ControlError:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a control plane listens (an empty URL: there is none), and the token it asks for."""
+    """URL of a control plane (empty: there is none), and the token that it requires."""
 
     url: str
     token: str | None = None
@@ -65,11 +66,11 @@ class Address:
         """Port of the URL."""
         return urlsplit(self.url).port or 80
 
-    def call(self, words: str, arguments: Mapping[str, Any]) -> Call:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Call:
         """The request for a verb of the table; a path's names, query and body are picked from the arguments."""
         if not self.url:
-            raise Unreachable(f"this cluster was started without a control plane, nobody can tell it to {words}")
-        verb = BY_WORDS[words]
+            raise Unreachable(f"this cluster was started without a control plane, which {name!r} needs")
+        verb = BY_NAME[name]
         document = verb.document(arguments)
         headers = {"Host": f"{self.host}:{self.port}", "Accept": "*/*", "Connection": "close"}
         body = None if document is None else json.dumps(document).encode()
@@ -81,22 +82,23 @@ class Address:
         return Call(verb, verb.target(arguments), body, headers, patience_ms / 1000)
 
     def unreachable(self, error: Exception) -> Unreachable:
-        """Nobody answers there."""
-        return Unreachable(f"no control plane answers at {self.url}: {str(error) or type(error).__name__}")
+        """The error for a failed connection."""
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return Unreachable(f"no control plane answers at {self.url}: {reason}")
 
 
 class Transport:
-    """Blocking calls."""
+    """Blocking transport."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
 
-    def ask(self, words: str, arguments: Mapping[str, Any]) -> Any:
+    def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
         __tracebackhide__ = True
         from http.client import HTTPConnection, HTTPException
 
-        call = self.address.call(words, arguments)
+        call = self.address.call(name, arguments)
         connection = HTTPConnection(self.address.host, self.address.port, timeout=call.patience_s)
         try:
             connection.request(call.verb.method, call.target, call.body, dict(call.headers))
@@ -110,18 +112,18 @@ class Transport:
 
 
 class AsyncTransport:
-    """The same without blocking, on asyncio or trio."""
+    """Asynchronous transport, on asyncio or trio."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
 
-    async def ask(self, words: str, arguments: Mapping[str, Any]) -> Any:
+    async def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
         __tracebackhide__ = True
         import anyio
         import h11
 
-        call = self.address.call(words, arguments)
+        call = self.address.call(name, arguments)
         wire = h11.Connection(h11.CLIENT)
         request = h11.Request(method=call.verb.method, target=call.target, headers=list(call.headers.items()))
         out = wire.send(request) or b""

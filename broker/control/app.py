@@ -1,10 +1,9 @@
 """The control plane as an ASGI application: the table of verbs made into routes."""
 
-import json
+import hmac
 import re
 from collections.abc import Awaitable, Callable
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 from starlette.applications import Starlette
@@ -13,18 +12,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from broker.control import console, origin
-from broker.control.asked import Asked
-from broker.control.openapi import document
+from broker.clock import in_slices
+from broker.control import console, document, origin_check
 from broker.control.problems import Problem, conflict, unprocessable
-from broker.control.verbs import VERBS, Verb
+from broker.control.request import Asked
+from broker.control.verbs import function_of
 from protocol.errors import KafkaError
+from understudy.control_api.encoding import json_in_steps
+from understudy.control_api.reading import Unfit, check_no_body, read_body_in_steps, read_query
+from understudy.control_api.spelling import closest
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import VERBS
 
 if TYPE_CHECKING:
-    from broker.cluster import Cluster
+    from broker.cluster.cluster import Cluster
 
 _log = structlog.get_logger(__name__)
-_MAX_BODY_BYTES = 8 * 1024 * 1024
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -33,7 +36,9 @@ def build_app(cluster: "Cluster", token: str | None) -> Starlette:
     routes = [Route(verb.path, _endpoint(cluster, verb, token), methods=[verb.method]) for verb in VERBS]
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001
-        return JSONResponse(document(VERBS))
+        from broker.control import openapi as described  # noqa: PLC0415 - few ask for it
+
+        return JSONResponse(described.document())
 
     return Starlette(
         routes=[*routes, Route("/openapi.json", openapi), *console.routes()],
@@ -45,19 +50,12 @@ def _endpoint(cluster: "Cluster", verb: Verb, token: str | None) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             if token is None:
-                origin.check(request)
+                origin_check.check(request)
             elif verb.path != "/v1/health":
                 _check_token(request, token)
-            query = dict(request.query_params)
-            for name in query:
-                if name not in verb.query:
-                    known = ", ".join(verb.query) or "none"
-                    raise unprocessable(f"unknown parameter {name!r}; known parameters: {known}", name)
-            asked = Asked(cluster, request.path_params, query, await _body(request))
-            if verb.body is None:
-                asked.only()
-            answer = await verb.run(asked)
-            return answer if isinstance(answer, Response) else JSONResponse(answer)
+            return await _run(cluster, verb, request)
+        except Unfit as unfit:
+            return _answer(unprocessable(unfit.detail, unfit.field))
         except Problem as problem:
             return _answer(problem)
         except KafkaError as error:
@@ -66,28 +64,37 @@ def _endpoint(cluster: "Cluster", verb: Verb, token: str | None) -> Endpoint:
     return endpoint
 
 
+async def _run(cluster: "Cluster", verb: Verb, request: Request) -> Response:
+    """Read body and query, call the verb's function, write its answer. Raises Unfit, Problem or KafkaError."""
+    query = read_query(verb.query, request.query_params)
+    sent = await _body(request)
+    arguments = []
+    if verb.body:
+        arguments.append(await in_slices(read_body_in_steps(verb.body, sent)))
+    else:
+        check_no_body(sent)
+    if verb.query:
+        arguments.append(query)
+    answer = await function_of(verb)(Asked(cluster, request.path_params, sent, request.is_disconnected), *arguments)
+    if isinstance(answer, Response):
+        return answer
+    return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")
+
+
 def _check_token(request: Request, token: str) -> None:
     given = request.headers.get("authorization", "")
-    if given != f"Bearer {token}":
+    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
         raise Problem(401, "send the header 'Authorization: Bearer TOKEN' with the token of --control-token")
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _body(request: Request) -> dict[str, object]:
     """The JSON object sent along; empty if nothing was. Raises Problem 422."""
-    raw = b""
+    raw = bytearray()
     async for piece in request.stream():
         raw += piece
-        if len(raw) > _MAX_BODY_BYTES:
-            raise unprocessable(f"the body is larger than {_MAX_BODY_BYTES} bytes")
-    if not raw.strip():
-        return {}
-    try:
-        parsed = json.loads(raw)
-    except ValueError as error:
-        raise unprocessable(f"the body is no JSON: {error}") from error
-    if not isinstance(parsed, dict):
-        raise unprocessable("the body must be a JSON object")
-    return parsed
+        if len(raw) > document.MOST_BYTES:
+            raise unprocessable(f"the body is larger than {document.MOST_BYTES} bytes")
+    return await in_slices(document.parse(bytes(raw)))
 
 
 def _answer(problem: Problem) -> Response:
@@ -99,21 +106,21 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path
     if error.status_code == 404:
-        meant = get_close_matches(path, _shaped(path), n=1, cutoff=0.6)
-        told = f"did you mean {meant[0]}? " if meant else ""
-        return _answer(Problem(404, f"there is no {path}; {told}/openapi.json lists what there is"))
+        meant = closest(path, _shaped(path))
+        hint = f"did you mean {meant}? " if meant else ""
+        return _answer(Problem(404, f"there is no {path}; {hint}/openapi.json lists all paths"))
     if error.status_code == 405:
         known = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path)]
-        return _answer(Problem(405, f"{request.method} {path} means nothing; write {' or '.join(known)} {path}"))
+        return _answer(Problem(405, f"{path} does not support {request.method}; write {' or '.join(known)} {path}"))
     return _answer(Problem(error.status_code, f"{request.method} {path}: {error.detail}"))
 
 
 def _shaped(path: str) -> list[str]:
-    """The paths of the verbs, with the names that stand in this one at the same places."""
-    said = path.split("/")
+    """The paths of the commands, with this path's parts in place of their parameters."""
+    parts = path.split("/")
     return [
         "/".join(
-            said[at] if part.startswith("{") and at < len(said) else part
+            parts[at] if part.startswith("{") and at < len(parts) else part
             for at, part in enumerate(verb.path.split("/"))
         )
         for verb in VERBS

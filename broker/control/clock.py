@@ -1,41 +1,41 @@
 """Verbs of time."""
 
-from typing import Any
-
-from broker.control.asked import Asked
-
-ADVANCE = {
-    "type": "object",
-    "properties": {"ms": {"type": "integer", "minimum": 0, "description": "how far to move on, in milliseconds"}},
-    "required": ["ms"],
-    "additionalProperties": False,
-}
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from understudy.control_api.answers.cluster import ClockState
+from understudy.control_api.cluster import Advance
 
 
-def _state(asked: Asked) -> dict[str, Any]:
+def _state(asked: Asked) -> ClockState:
     clock = asked.cluster.clock
-    return {"now_ms": clock.now_ms(), "ahead_ms": clock.pushed_ms, "frozen": clock.frozen}
+    return ClockState(now_ms=clock.now_ms(), ahead_ms=clock.pushed_ms, frozen=clock.frozen)
 
 
-async def read(asked: Asked) -> dict[str, Any]:
-    """The cluster's time, how far it is ahead of the machine's, and whether it stands still."""
+@answers("clock show")
+async def read(asked: Asked) -> ClockState:
+    """The cluster's time, how far it is ahead of the machine's, and whether it is frozen."""
     return _state(asked)
 
 
-async def advance(asked: Asked) -> dict[str, Any]:
-    """Move time forward; returns after everything that became due has run."""
-    asked.only("ms")
-    await asked.cluster.clock.push(asked.integer("ms"))
+@answers("clock advance")
+async def advance(asked: Asked, body: Advance) -> ClockState:
+    """Move time forward; returns after everything that became due has run.
+
+    A reset, a restore or a freeze ends it early, and so does a caller that closes the connection.
+    """
+    await asked.cluster.clock.push(body["ms"], asked.given_up)
     return _state(asked)
 
 
-async def freeze(asked: Asked) -> dict[str, Any]:
+@answers("clock freeze")
+async def freeze(asked: Asked) -> ClockState:
     """Stop the clock: from now on only advancing moves it."""
     asked.cluster.clock.freeze()
     return _state(asked)
 
 
-async def thaw(asked: Asked) -> dict[str, Any]:
-    """Let the clock run again, from where it stands."""
+@answers("clock thaw")
+async def thaw(asked: Asked) -> ClockState:
+    """Let the clock run again, from its current time."""
     asked.cluster.clock.thaw()
     return _state(asked)

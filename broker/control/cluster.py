@@ -1,59 +1,56 @@
 """Verbs about the cluster as a whole."""
 
-from typing import Any
-
-from broker.anew import KEPT
-from broker.anew import reset as reset_cluster
-from broker.control.asked import Asked
-from broker.control.brokers import told
-from broker.control.problems import nearest, unprocessable
-
-RESET = {
-    "type": "object",
-    "properties": {
-        "keep": {"type": "array", "items": {"enum": list(KEPT)}, "description": "what is to survive"},
-    },
-    "additionalProperties": False,
-}
+from broker.cluster.data_directories import ResetRefused
+from broker.cluster.reset import reset as reset_cluster
+from broker.control.brokers import broker_of
+from broker.control.problems import conflict
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.network.endpoints import PortTaken
+from understudy.control_api.answers.cluster import ClusterInfo, Health
+from understudy.control_api.cluster import CompactionRun, Reset, ResetDone, RetentionRun
 
 
-async def health(asked: Asked) -> dict[str, Any]:  # noqa: ARG001
+@answers("health")
+async def health(asked: Asked) -> Health:  # noqa: ARG001
     """Alive."""
-    return {"status": "ok"}
+    return Health()
 
 
-async def describe(asked: Asked) -> dict[str, Any]:
+@answers("cluster")
+async def describe(asked: Asked) -> ClusterInfo:
     """Brokers, controller, features, the release that is emulated, the seed."""
     cluster = asked.cluster
-    return {
-        "cluster_id": cluster.cluster_id,
-        "controller": 1,
-        "brokers": [told(cluster, node) for node in cluster.nodes.values()],
-        "features": dict(cluster.image.features),
-        "as_version": cluster.release.name,
-        "seed": cluster.seed,
-        "topics": len(cluster.image.topics),
-    }
+    return ClusterInfo(
+        cluster_id=cluster.cluster_id,
+        controller=cluster.controller_id,
+        brokers=tuple(broker_of(cluster, node) for node in cluster.nodes.values()),
+        features=cluster.quorum.levels(cluster.image.features),
+        as_version=cluster.release.name,
+        seed=cluster.seed,
+        topics=len(cluster.image.topics),
+    )
 
 
-async def reset(asked: Asked) -> dict[str, Any]:
+@answers("reset")
+async def reset(asked: Asked, body: Reset) -> ResetDone:
     """Everything as just started: topics of the command line come back, all else is gone."""
-    asked.only("keep")
-    keep = asked.body.get("keep", [])
-    if not isinstance(keep, list):
-        raise unprocessable(f"'keep' must be a list of names, such as [\"topics\"], not {keep!r}", "keep")
-    for each in keep:
-        if each not in KEPT:
-            raise unprocessable(f"there is no {each!r} to keep{nearest(str(each), KEPT)}", "keep")
-    await reset_cluster(asked.cluster, frozenset(keep))
-    return {"status": "ok"}
+    try:
+        await reset_cluster(asked.cluster, frozenset(body.get("keep", ())), disconnect=body.get("disconnect", False))
+    except (ResetRefused, PortTaken) as error:
+        raise conflict(str(error)) from error
+    if not body.get("disconnect"):
+        return {"status": "ok"}
+    return {"status": "ok", "bootstrap_servers": [f"{host}:{port}" for host, port in asked.cluster.bootstrap]}
 
 
-async def run_retention(asked: Asked) -> dict[str, Any]:
+@answers("retention run")
+async def run_retention(asked: Asked) -> RetentionRun:
     """Delete now what time, size and log start allow."""
-    return {"segments_deleted": asked.cluster.upkeep.run_retention()}
+    return {"segments_deleted": asked.cluster.maintenance.run_retention()}
 
 
-async def run_compaction(asked: Asked) -> dict[str, Any]:
-    """Compact now whatever can be compacted."""
-    return {"logs_cleaned": await asked.cluster.upkeep.run_cleaner(force=True)}
+@answers("compaction run")
+async def run_compaction(asked: Asked) -> CompactionRun:
+    """Compact all logs that can be compacted, now."""
+    return {"logs_cleaned": await asked.cluster.maintenance.run_cleaner(force=True)}

@@ -1,32 +1,43 @@
 """Verbs about groups: members, what they were assigned, how far they have come."""
 
-import struct
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+from uuid import UUID
 
-from broker.control.asked import Asked
-from broker.control.coordinators import coordinator_of, runtimes
-from broker.control.log import log_of
-from broker.control.problems import Problem, conflict, nearest, not_found
-from broker.coordination.group.classic import ClassicGroup
-from broker.coordination.group.consumer.describing import held
+from broker.control.coordinators import group_coordinator, group_coordinators
+from broker.control.problems import Problem, conflict, not_found
+from broker.control.request import Asked
+from broker.control.share_groups import share_partitions
+from broker.control.topics import log_of
+from broker.control.verbs import answers
+from broker.coordination.coordinators import GroupCoordinator
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.consumer.description import held
 from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.group import Group
 from broker.coordination.group.machine import GroupMachine
-from broker.coordination.group.model import Group
-from broker.coordination.runtime import Runtime, State
-from broker.node import GROUP_TOPIC, Node
+from broker.coordination.group.share.description import ASSIGNOR
+from broker.coordination.group.share.group import ShareGroup
+from broker.coordination.group.streams.assignor import STICKY
+from broker.coordination.group.streams.description import task_names
+from broker.coordination.group.streams.group import StreamsGroup
+from broker.coordination.metadata.image import Topic
+from broker.coordination.runtime import State
+from broker.node import Node
+from broker.specification import cite
+from broker.timelines.group_events import NO_HISTORY, GroupHistory
+from protocol.consumer_protocol import read_assignment
+from understudy.control_api.answers import groups as answer
+from understudy.control_api.encoding import copied
+from understudy.control_api.spelling import suggestion
 
-_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
-Found = tuple[Node, "Runtime[GroupMachine]"]
-
-
-_EVENT = ("at_ms", "event", "state_before", "state_after", "epoch_before", "epoch_after", "member_id", "instance_id",
-          "client_id", "connection", "broker", "api", "version", "error", "rule", "fault")  # fmt: skip
+Found = tuple[Node, GroupCoordinator]
 
 
 def _named(asked: Asked) -> tuple[str, Found]:
     """The group in the path, and who coordinates it. Raises Problem 404 or 409."""
     name = asked.names["group"]
-    found = coordinator_of(asked.cluster, GROUP_TOPIC, name)
+    found = group_coordinator(asked.cluster, name)
     if found is not None and found[1].state is State.LOADING:
         raise conflict(f"the coordinator of group {name!r} is loading; push the clock, or wait")
     if found is None or name not in found[1].machine.groups:
@@ -36,164 +47,181 @@ def _named(asked: Asked) -> tuple[str, Found]:
 
 def no_group(asked: Asked, name: str) -> Problem:
     """There is no such group; which there are."""
-    known = [str(each) for _, runtime in runtimes(asked.cluster, GROUP_TOPIC) for each in runtime.machine.groups]
-    return not_found(f"there is no group {name!r}{nearest(name, known)}")
+    known = [str(each) for _, runtime in group_coordinators(asked.cluster) for each in runtime.machine.groups]
+    return not_found(f"there is no group {name!r}{suggestion(name, known)}")
 
 
-async def read_all(asked: Asked) -> dict[str, Any]:
+@answers("groups list")
+async def read_all(asked: Asked) -> answer.Groups:
     """All groups, by name."""
     found = [
         (group, node, runtime.machine)
-        for node, runtime in runtimes(asked.cluster, GROUP_TOPIC)
+        for node, runtime in group_coordinators(asked.cluster)
         for group in runtime.machine.groups.values()
     ]
     found.sort(key=lambda each: str(each[0].group_id))
-    return {"groups": [_told(asked, *each) for each in found]}
+    return {"groups": [_group(asked, *each) for each in found]}
 
 
-async def read(asked: Asked) -> dict[str, Any]:
+@answers("groups show")
+async def read(asked: Asked) -> answer.Group:
     """One group: members, assignment, committed offsets, lag."""
     name, (node, runtime) = _named(asked)
-    found = _told(asked, runtime.machine.groups[name], node, runtime.machine)
-    events = asked.cluster.group_timelines.of(name, watched_group(asked, name))
-    return {**found, "timeline": [{field: getattr(event, field) for field in _EVENT} for event in events]}
+    history = asked.cluster.group_timelines.of(name)
+    return _group(asked, runtime.machine.groups[name], node, runtime.machine, history)
 
 
 def known_group(asked: Asked, name: str) -> bool:
     """Whether its coordinator knows it."""
-    found = coordinator_of(asked.cluster, GROUP_TOPIC, name)
+    found = group_coordinator(asked.cluster, name)
     return found is not None and name in found[1].machine.groups
 
 
-def watched_group(asked: Asked, name: str) -> ClassicGroup | ConsumerGroup | None:
-    """The group, if it is there and of a kind that has a timeline."""
-    found = coordinator_of(asked.cluster, GROUP_TOPIC, name)
-    group = None if found is None else found[1].machine.groups.get(name)
-    return group if isinstance(group, ClassicGroup | ConsumerGroup) else None
-
-
-def _told(asked: Asked, group: Group, node: Node, machine: GroupMachine) -> dict[str, Any]:
-    protocol, epoch, members = None, -1, []
+def _group(
+    asked: Asked, group: Group, node: Node, machine: GroupMachine, history: GroupHistory = NO_HISTORY
+) -> answer.Group:
+    protocol = None
+    members: tuple[answer.Member, ...] = ()
     if isinstance(group, ClassicGroup):
-        protocol, epoch, members = group.protocol_name, group.generation, _members(group)
+        protocol, members = group.protocol_name, _members(group)
     elif isinstance(group, ConsumerGroup):
-        protocol, epoch, members = machine.consumers.assignor_of(group), group.epoch, _consumers(asked, group)
-    return {
-        "group_id": group.group_id,
-        "type": group.type.value,
-        "state": group.state_name,
-        "protocol": protocol,
-        "epoch": epoch,
-        "coordinator": node.id,
-        "members": members,
-        "offsets": _offsets(asked, group.group_id, machine),
-    }
+        protocol, members = machine.consumers.assignor_of(group), _consumers(asked, group)
+    elif isinstance(group, ShareGroup):
+        protocol, members = ASSIGNOR, _share_members(asked, group)
+    elif isinstance(group, StreamsGroup):
+        protocol, members = STICKY, _streams(group)
+    return answer.Group(
+        group_id=group.group_id,
+        type=group.type.value,
+        state=group.state_name,
+        protocol=protocol,
+        epoch=group.epoch,
+        coordinator=node.id,
+        members=members,
+        offsets=tuple(_offsets(asked, group.group_id, machine)),
+        share_partitions=tuple(share_partitions(asked.cluster, str(group.group_id))),
+        timeline=tuple(
+            copied(answer.GroupEvent, event, citation=cite(event.rule, event.source)) for event in history.events
+        ),
+        forgotten=history.forgotten,
+    )
 
 
-def _members(group: ClassicGroup) -> list[dict[str, Any]]:
-    return [
-        {
-            "member_id": member.member_id,
-            "client_id": member.client_id,
-            "client_host": member.client_host.lstrip("/"),
-            "instance_id": member.instance_id,
-            "epoch": group.generation,
-            "assignment": assigned(bytes(member.assignment)) if group.is_consumer_type else [],
-            "leads": member.member_id == group.leader,
-        }
+def _members(group: ClassicGroup) -> tuple[answer.Member, ...]:
+    return tuple(
+        _member(
+            member,
+            group.generation,
+            assigned(bytes(member.assignment)) if group.is_consumer_type else (),
+            leads=member.member_id == group.leader,
+        )
         for member in group.members.values()
-    ]
+    )
 
 
-def _consumers(asked: Asked, group: ConsumerGroup) -> list[dict[str, Any]]:
-    """Members of a consumer group, with what they have, be it giving it up."""
+def _consumers(asked: Asked, group: ConsumerGroup) -> tuple[answer.Member, ...]:
+    """Members of a consumer group, with the partitions that they have, those included that they are giving up."""
     topics = asked.cluster.image.topics_by_id
+    return tuple(_member(member, member.epoch, _partitions(held(member), topics)) for member in group.members.values())
+
+
+def _share_members(asked: Asked, group: ShareGroup) -> tuple[answer.Member, ...]:
+    """Members of a share group, with the partitions that they may fetch, which others may have too."""
+    topics = asked.cluster.image.topics_by_id
+    return tuple(
+        _member(member, member.epoch, _partitions(member.assigned, topics)) for member in group.members.values()
+    )
+
+
+def _streams(group: StreamsGroup) -> tuple[answer.Member, ...]:
+    """Members of a streams group with their tasks, those included that they are giving up."""
+    return tuple(_member(member, member.epoch, task_names(member)) for member in group.members.values())
+
+
+def _partitions(held_by_member: Mapping[UUID, Iterable[int]], topics: Mapping[UUID, Topic]) -> list[str]:
+    """Partitions such as ``t-0``; topics that are deleted are left out."""
     return [
-        {
-            "member_id": member.member_id,
-            "client_id": member.client_id,
-            "client_host": member.client_host.lstrip("/"),
-            "instance_id": member.instance_id,
-            "epoch": member.epoch,
-            "assignment": [
-                f"{topics[topic_id].name}-{index}"
-                for topic_id, indexes in held(member).items()
-                if topic_id in topics
-                for index in sorted(indexes)
-            ],
-            "leads": False,
-        }
-        for member in group.members.values()
+        f"{topics[topic_id].name}-{index}"
+        for topic_id, indexes in held_by_member.items()
+        if topic_id in topics
+        for index in sorted(indexes)
     ]
+
+
+class _AnyMember(Protocol):
+    """What members of all kinds of groups have."""
+
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def instance_id(self) -> str | None: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_host(self) -> str: ...
+
+
+def _member(member: _AnyMember, epoch: int, partitions: Iterable[str], *, leads: bool = False) -> answer.Member:
+    """A member of any kind of group. Only classic groups have a leader."""
+    return answer.Member(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.client_host.lstrip("/"),
+        instance_id=member.instance_id,
+        epoch=epoch,
+        assignment=tuple(partitions),
+        leads=leads,
+    )
 
 
 def assigned(assignment: bytes) -> list[str]:
-    """The partitions of Kafka's ``ConsumerProtocolAssignment``, as ``topic-0``; none where the bytes are none."""
-    found = []
-    try:
-        at = _INT16.size
-        (topics,) = _INT32.unpack_from(assignment, at)
-        at += _INT32.size
-        for _ in range(topics):
-            (size,) = _INT16.unpack_from(assignment, at)
-            at += _INT16.size
-            name = assignment[at : at + size].decode()
-            at += size
-            (count,) = _INT32.unpack_from(assignment, at)
-            at += _INT32.size
-            found += [f"{name}-{index}" for index in struct.unpack_from(f">{count}i", assignment, at)]
-            at += 4 * count
-    except (struct.error, UnicodeDecodeError):
-        return []
-    return found
+    """The partitions of Kafka's ``ConsumerProtocolAssignment``, as ``topic-0``; none if the bytes are no assignment."""
+    found = read_assignment(assignment)
+    return [] if found is None else [f"{name}-{at}" for name, indexes in found.partitions.items() for at in indexes]
 
 
-def _offsets(asked: Asked, group_id: str, machine: GroupMachine) -> list[dict[str, Any]]:
-    found = []
+def _offsets(asked: Asked, group_id: str, machine: GroupMachine) -> Iterator[answer.GroupOffset]:
     for topic, partitions in sorted(machine.offsets.topics(group_id).items()):
         for index, offset in sorted(partitions.items()):
             hosted = asked.cluster.partitions.get((topic, index))
             log = None if hosted is None else log_of(hosted)
-            found.append(
-                {
-                    "topic": topic,
-                    "partition": index,
-                    "offset": offset.commit.offset,
-                    "metadata": offset.commit.metadata,
-                    "lag": -1 if log is None else max(log.high_watermark - offset.commit.offset, 0),
-                }
+            yield answer.GroupOffset(
+                topic=topic,
+                partition=index,
+                offset=offset.commit.offset,
+                metadata=offset.commit.metadata,
+                lag=-1 if log is None else max(log.high_watermark - offset.commit.offset, 0),
             )
-    return found
 
 
 # --- steering --------------------------------------------------------------------------------------------------------
 
 
-async def rebalance(asked: Asked) -> dict[str, Any]:
+@answers("groups rebalance")
+async def rebalance(asked: Asked) -> answer.Group:
     """Let a group rebalance now: its members hear of it at their next heartbeat."""
-    asked.only()
     name, (node, runtime) = _named(asked)
     group = _steerable(runtime.machine, name)
     if group.is_empty:
         raise conflict(f"group {name!r} has no members")
     runtime.submit(lambda now_ms: runtime.machine.rebalance(name, now_ms))
-    return _told(asked, group, node, runtime.machine)
+    return _group(asked, group, node, runtime.machine)
 
 
-async def evict(asked: Asked) -> dict[str, Any]:
+@answers("groups evict")
+async def evict(asked: Asked) -> answer.Group:
     """Remove a member as if its session had timed out."""
-    asked.only()
     name, (node, runtime) = _named(asked)
     group, member = _steerable(runtime.machine, name), asked.names["member"]
     if member not in [each.member_id for each in group.members.values()]:
-        known = ", ".join(each.member_id for each in group.members.values()) or "nobody"
-        raise not_found(f"group {name!r} has no member {member!r}; there is {known}")
+        known = ", ".join(each.member_id for each in group.members.values()) or "none"
+        raise not_found(f"group {name!r} has no member {member!r}; its members: {known}")
     runtime.submit(lambda now_ms: runtime.machine.evict(name, member, now_ms))
-    return _told(asked, group, node, runtime.machine)
+    return _group(asked, group, node, runtime.machine)
 
 
-def _steerable(machine: GroupMachine, name: str) -> ClassicGroup | ConsumerGroup:
+def _steerable(machine: GroupMachine, name: str) -> ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup:
     group = machine.groups[name]
-    if not isinstance(group, ClassicGroup | ConsumerGroup):
+    if not isinstance(group, ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup):
         raise conflict(f"group {name!r} is of the type {group.type.value}, which cannot be steered so yet")
     return group

@@ -1,8 +1,9 @@
-"""Verbs about the journal: requests found by what they say, and a capture for Wireshark."""
+"""Commands of the journal: a search for requests, and a capture for Wireshark."""
 
 import heapq
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -11,28 +12,19 @@ from starlette.responses import Response, StreamingResponse
 from broker.clock import Slices
 from broker.context import Connection
 from broker.control import pcap
-from broker.control.asked import Asked
-from broker.control.entries import decode, told
-from broker.control.problems import conflict, nearest, unprocessable
-from broker.middleware.fields import errors
-from broker.middleware.items import Wanted, mentions, request_level, response_level
-from broker.middleware.journal import Entry, Journal, Raw
-from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
+from broker.control.names import api_key, error_code
+from broker.control.problems import conflict
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.journal.entries import TopicName, as_json, decode
+from broker.journal.ring import Entry, Journal, Raw
+from protocol.items import Wanted, mentions, request_level, response_level
+from protocol.paths import errors
+from protocol.types import uuid_from_text
+from understudy.control_api.encoding import all_exact
+from understudy.control_api.journal import JournalFile, JournalQuery
+from understudy.control_api.verb import Removed
 
-QUERY: dict[str, dict[str, Any]] = {
-    "api": {"type": "string", "description": "name of the API, such as EndTxn"},
-    "client_id": {"type": "string"},
-    "connection": {"type": "integer", "description": "number of the connection"},
-    "broker": {"type": "integer"},
-    "topic": {"type": "string", "description": "requests and answers that speak of this topic"},
-    "group": {"type": "string"},
-    "transactional_id": {"type": "string"},
-    "error": {"type": "string", "description": "an error code anywhere in the answer"},
-    "fault": {"type": "string", "description": "id of a fault that met the request"},
-    "since": {"type": "integer", "description": "not before this time of the cluster's clock (ms), or this entry's id"},
-    "limit": {"type": "integer", "minimum": 0, "description": "at most so many, the newest"},
-}
 _A_TIME_FROM = 10**11
 """Numbers from here on are times (1973 in milliseconds), smaller ones are ids."""
 _GLANCES, _GLANCED_BYTES = 64, 1024 * 1024
@@ -56,7 +48,7 @@ class Sifting(Protocol):
     """What is looked for (:class:`Query`)."""
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
-        """Those that may be it, by a look at their bytes."""
+        """The entries that may match, judged by their bytes alone."""
         ...
 
     def settles(self, raw: Raw) -> bool:
@@ -67,34 +59,30 @@ class Sifting(Protocol):
 class Query:
     """Conditions, joined by AND: first those that a look at the bytes settles, then those that need decoding."""
 
-    def __init__(self, asked: Asked) -> None:
-        """Read them from the query string. Raises Problem 422."""
-        query = asked.query
+    def __init__(self, asked: Asked, query: JournalQuery) -> None:
+        """Raises Problem 422 for names that do not exist."""
         topic = query.get("topic")
         known = None if topic is None else asked.cluster.image.topics.get(topic)
         topic_id: UUID | None = None if known is None else known.id
         self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"), topic_id)
-        self._error = _error(query.get("error"))
-        self._glances = [*self._at_the_entry(asked), *self._at_the_bytes(query)]
+        self._error = error_code(query["error"], "error") if "error" in query else None
+        self._glances = [*self._at_the_entry(query), *self._at_the_bytes(query)]
 
     @staticmethod
-    def _at_the_entry(asked: Asked) -> Iterator[Look]:
-        query = asked.query
-        if since := asked.number("since", 0):
+    def _at_the_entry(query: JournalQuery) -> Iterator[Look]:
+        if since := query.get("since", 0):
             at = _AT_MS if since >= _A_TIME_FROM else _ID
             yield lambda raw: raw[at] >= since
-        if "connection" in query:
-            connection = asked.number("connection", 0)
+        if (connection := query.get("connection")) is not None:
             yield lambda raw: raw[_CONNECTION] == connection
-        if "broker" in query:
-            broker = asked.number("broker", 0)
+        if (broker := query.get("broker")) is not None:
             yield lambda raw: raw[_BROKER] == broker
         if (fault := query.get("fault")) is not None:
             yield lambda raw: fault in (raw[_FAULT] or "").split(",")
 
-    def _at_the_bytes(self, query: Mapping[str, str]) -> Iterator[Look]:
+    def _at_the_bytes(self, query: JournalQuery) -> Iterator[Look]:
         if "api" in query:
-            key = _api(query["api"]).to_bytes(2, "big")
+            key = api_key(query["api"], "api").to_bytes(2, "big")
             yield lambda raw: _front(raw)[:2] == key
         if "client_id" in query:
             client = query["client_id"].encode()
@@ -149,25 +137,9 @@ def _holds(kept: Any, part: bytes) -> bool:
     return kept is not None and part in kept
 
 
-def _api(name: str) -> int:
-    plain = name.replace("_", "").lower()
-    found = next((key for key in ApiKey if key.title.lower() == plain), None)
-    if found is None:
-        raise unprocessable(f"there is no API {name!r}{nearest(name, (key.title for key in ApiKey))}", "api")
-    return int(found)
-
-
-def _error(name: str | None) -> ErrorCode | None:
-    if name is None:
-        return None
-    if name.upper() not in ErrorCode.__members__:
-        raise unprocessable(f"there is no error {name!r}{nearest(name, ErrorCode.__members__)}", "error")
-    return ErrorCode[name.upper()]
-
-
-async def find(asked: Asked) -> Iterator[Place]:
+async def find(asked: Asked, query: JournalQuery) -> Iterator[Place]:
     """The entries asked for, oldest first."""
-    return await search(asked.cluster.journal, Query(asked), asked.number("limit", 1 << 62), Slices())
+    return await search(asked.cluster.journal, Query(asked, query), query.get("limit", 1 << 62), Slices())
 
 
 async def search(journal: Journal, query: Sifting, limit: int, slices: Pausing) -> Iterator[Place]:
@@ -216,42 +188,59 @@ def _id_of(place: Place) -> int:
     return number
 
 
-async def read(asked: Asked) -> Response:
+@answers("journal list")
+async def read(asked: Asked, query: JournalQuery) -> Response:
     """Requests with their answers, those that are being served included, oldest first."""
-    found, journal = await find(asked), asked.cluster.journal
+    found, journal = await find(asked, query), asked.cluster.journal
+    name_of = _topic_names(asked)
     tail = f'], "kept": {journal.entries}, "dropped": {journal.dropped}}}'
 
     def line(place: Place) -> bytes:
         raw, connections = place
-        return json.dumps(told(Entry(*raw), connections.get(raw[_CONNECTION]))).encode()
+        return json.dumps(all_exact(as_json(Entry(*raw), connections.get(raw[_CONNECTION]), name_of))).encode()
 
     return StreamingResponse(
         _joined(b'{"entries": [', b",\n", tail.encode(), found, line), media_type="application/json"
     )
 
 
-async def clear(asked: Asked) -> dict[str, Any]:
+def _topic_names(asked: Asked) -> TopicName:
+    topics, earlier = asked.cluster.image.topics_by_id, asked.cluster.journal.topic_names
+
+    @cache
+    def name_of(text: str) -> str | None:
+        topic_id = uuid_from_text(text) if text else None
+        if topic_id is None:
+            return None
+        return topics[topic_id].name if topic_id in topics else earlier.get(topic_id)
+
+    return name_of
+
+
+@answers("journal clear")
+async def clear(asked: Asked) -> Removed:
     """Forget all requests."""
     gone = asked.cluster.journal.entries
     asked.cluster.journal.clear()
     return {"removed": gone}
 
 
-async def rotate(asked: Asked) -> dict[str, Any]:
-    """Finish the journal's file: every request answered so far stands in files that change no more."""
-    asked.only()
+@answers("journal rotate")
+async def rotate(asked: Asked) -> JournalFile:
+    """Close the journal's current file: every request answered so far is in files that no longer change."""
     recorder = asked.cluster.journal.recorder
     if recorder is None:
         raise conflict("the journal is written to no files; start the server with --journal DIR")
     try:
         return {"file": await recorder.rotate()}
     except ConnectionError as error:
-        raise conflict(f"{error}; the server's log says why") from error
+        raise conflict(f"{error}; see the server's log for the reason") from error
 
 
-async def capture(asked: Asked) -> Response:
+@answers("journal pcap")
+async def capture(asked: Asked, query: JournalQuery) -> Response:
     """The requests asked for as a capture that Wireshark reads: brokers on port 9092, records left out where large."""
-    found, writer = await find(asked), pcap.Capture()
+    found, writer = await find(asked, query), pcap.Capture()
 
     def packets(place: Place) -> bytes:
         raw, connections = place

@@ -1,42 +1,72 @@
 """Prometheus metrics, gathered when they are asked for: serving requests pays nothing for them."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from starlette.responses import Response
 
-from broker.control.asked import Asked
-from broker.control.coordinators import runtimes
-from broker.control.entries import title
-from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
+from broker.clock import in_slices
+from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.journal.entries import title
 
 if TYPE_CHECKING:
-    from prometheus_client.core import Metric
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-    from broker.cluster import Cluster
+    from broker.cluster.cluster import Cluster
+
+_STEP = 64
+"""Partitions that are looked at between two pauses."""
 
 
+@answers("metrics")
 async def read(asked: Asked) -> Response:
     """Prometheus metrics in its text format."""
     await to_thread.run_sync(import_module, "prometheus_client")  # it takes its time, once
-    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0  # noqa: PLC0415
 
-    registry = CollectorRegistry()
-    registry.register(_Gathered(asked.cluster))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_1_0_0)
+    return Response(await in_slices(_text(_Gathered(asked.cluster))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
+
+
+def _text(gathered: "_Gathered") -> Generator[None, None, bytes]:
+    """Write the metrics one family at a time; a family with many samples comes in parts."""
+    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
+
+    text, name = bytearray(), ""
+    for family in gathered.collect():
+        registry = CollectorRegistry()
+        registry.register(_One(family))
+        lines = generate_latest(registry)
+        if family.name == name:
+            lines = lines.split(b"\n", 2)[2]  # without the lines of help and type
+        text += lines
+        name = family.name
+        yield
+    return bytes(text)
+
+
+class _One:
+    """A collector of one family."""
+
+    def __init__(self, family: "Metric") -> None:
+        self._family = family
+
+    def collect(self) -> "Iterator[Metric]":
+        """The family."""
+        yield self._family
 
 
 class _Gathered:
-    """What a cluster is doing, as a collector of prometheus_client."""
+    """What a cluster is doing, as families of prometheus_client."""
 
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
 
     def collect(self) -> "Iterator[Metric]":
-        """All metrics, as of now."""
+        """All metrics, each as it is when its turn comes."""
         yield from self._requests()
         yield from self._cluster_state()
         yield from self._logs()
@@ -60,16 +90,16 @@ class _Gathered:
         yield _one("brokers_up", "Brokers that run", sum(node.up for node in cluster.nodes.values()))
         connections = _gauge("connections", "Open connections", ["broker"])
         for node in cluster.nodes.values():
-            connections.add_metric([str(node.id)], 0 if node.server is None else len(node.server.connections.open))
+            connections.add_metric([str(node.id)], len(node.server.connections.open))
         yield connections
         yield _one("topics", "Topics", len(cluster.image.topics))
         yield _one("partitions", "Partitions", len(cluster.partitions))
         leaderless = sum(state.leader == -1 for _, _, state in cluster.image.all_partitions())
-        yield _one("partitions_without_leader", "Partitions that nobody leads", leaderless)
-        yield _one("groups", "Groups", sum(len(r.machine.groups) for _, r in runtimes(cluster, GROUP_TOPIC)))
+        yield _one("partitions_without_leader", "Partitions without a leader", leaderless)
+        yield _one("groups", "Groups", sum(len(r.machine.groups) for _, r in group_coordinators(cluster)))
         states = _gauge("transactional_ids", "Transactional ids, by the state of their transactions", ["state"])
         counts: dict[str, int] = {}
-        for _, runtime in runtimes(cluster, TRANSACTION_TOPIC):
+        for _, runtime in transaction_coordinators(cluster):
             for record in runtime.machine.transactions.values():
                 counts[record.state.text] = counts.get(record.state.text, 0) + 1
         for state, count in sorted(counts.items()):
@@ -83,30 +113,35 @@ class _Gathered:
         yield _one("clock_ahead_seconds", "How far the cluster's clock is ahead", cluster.clock.pushed_ms / 1000)
 
     def _logs(self) -> "Iterator[Metric]":
-        ends = _gauge("log_end_offset", "End of the leader's log", ["topic", "partition"])
-        size = _gauge("log_size_bytes", "Size of the leader's log", ["topic", "partition"])
-        for (topic, index), partition in sorted(self._cluster.partitions.items()):
-            log = partition.logs.get(partition.state.leader)
-            if log is not None:
-                ends.add_metric([topic, str(index)], log.log_end_offset)
-                size.add_metric([topic, str(index)], log.size_bytes)
-        yield ends
-        yield size
+        places = sorted(self._cluster.partitions)
+        for name, text in (
+            ("log_end_offset", "End of the leader's log"),
+            ("log_size_bytes", "Size of the leader's log"),
+        ):
+            for at in range(0, max(len(places), 1), _STEP):
+                family = _gauge(name, text, ["topic", "partition"])
+                for place in places[at : at + _STEP]:
+                    partition = self._cluster.partitions.get(place)
+                    log = None if partition is None else partition.logs.get(partition.state.leader)
+                    if log is not None:
+                        value = log.segments.size if name == "log_size_bytes" else log.log_end_offset
+                        family.add_metric([place[0], str(place[1])], value)
+                yield family
 
 
-def _counter(name: str, text: str, labels: list[str]) -> Any:
+def _counter(name: str, text: str, labels: list[str]) -> "CounterMetricFamily":
     from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415 - as above
 
     return CounterMetricFamily(f"understudy_{name}", text, labels=labels)
 
 
-def _gauge(name: str, text: str, labels: list[str]) -> Any:
+def _gauge(name: str, text: str, labels: list[str]) -> "GaugeMetricFamily":
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
 
     return GaugeMetricFamily(f"understudy_{name}", text, labels=labels)
 
 
-def _one(name: str, text: str, value: float) -> Any:
+def _one(name: str, text: str, value: float) -> "GaugeMetricFamily":
     family = _gauge(name, text, [])
     family.add_metric([], value)
     return family

@@ -1,55 +1,76 @@
 """The OpenAPI document, made from the table of verbs."""
 
-import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 
-from broker.control.answers import SCHEMAS, ref
+from understudy.control_api.fields import Kind, fields_of
+from understudy.control_api.schema import Schema, Schemas
+from understudy.control_api.verb import PLACES, Verb
+from understudy.control_api.verbs import VERBS
 
-if TYPE_CHECKING:
-    from broker.control.verbs import Verb
+PROBLEM: Schema = {
+    "type": "object",
+    "description": "RFC 9457",
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "what is wrong, and what to send instead"},
+        "field": {"type": "string", "description": "where, in the body or the query"},
+    },
+    "required": ["type", "title", "status", "detail"],
+    "additionalProperties": False,
+}
 
-_NAME = re.compile(r"{(\w+)}")
-_PROBLEM = {"description": "a problem", "content": {"application/problem+json": {"schema": ref("Problem")}}}
 
-
-def _content(verb: "Verb") -> dict[str, Any]:
-    return {"schema": ref(verb.answer)} if verb.answer else {}
-
-
-def document(verbs: "Iterable[Verb]") -> dict[str, Any]:
-    """All verbs, with their parameters, bodies and errors."""
+@cache
+def document() -> dict[str, Any]:
+    """All verbs, with their parameters, bodies, answers and errors."""
+    schemas = Schemas()
+    schemas.named["Problem"] = PROBLEM
     paths: dict[str, dict[str, Any]] = {}
-    for verb in verbs:
-        operation: dict[str, Any] = {
-            "operationId": f"{verb.method.lower()}_{verb.run.__module__.rsplit('.', 1)[-1]}_{verb.run.__name__}",
-            "summary": verb.summary,
-            "parameters": [
-                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-                for name in _NAME.findall(verb.path)
-            ]
-            + [
-                {"name": name, "in": "query", "required": False, "schema": dict(schema)}
-                for name, schema in verb.query.items()
-            ],
-            "responses": {
-                "200": {"description": "done", "content": {verb.media: _content(verb)}},
-                "401": _PROBLEM,
-                "404": _PROBLEM,
-                "409": _PROBLEM,
-                "422": _PROBLEM,
-            },
-        }
-        if verb.body is not None:
-            operation["requestBody"] = {"content": {"application/json": {"schema": verb.body}}}
-        paths.setdefault(verb.path, {})[verb.method.lower()] = operation
+    for verb in VERBS:
+        paths.setdefault(verb.path, {})[verb.method.lower()] = _operation(verb, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Understudy control plane", "version": "1"},
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": schemas.named,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "of --control-token"}},
         },
         "security": [{}, {"token": []}],
     }
+
+
+def _operation(verb: Verb, schemas: Schemas) -> dict[str, Any]:
+    query = fields_of(verb.query) if verb.query else {}
+    content = {"schema": schemas.answer(verb.answer_type)} if verb.answer else {}
+    problem = {
+        "description": "a problem",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    operation: dict[str, Any] = {
+        "operationId": verb.name.replace(" ", "_").replace("-", "_"),
+        "summary": f"{verb.help[0].upper()}{verb.help[1:]}.",
+        "parameters": [
+            *(
+                {"name": name, "in": "path", "required": True, "schema": schemas.parameter(Kind(PLACES.get(name, str)))}
+                for name in verb.places
+            ),
+            *(
+                {"name": name, "in": "query", "required": field.required, "schema": schemas.parameter(field.kind)}
+                for name, field in query.items()
+            ),
+        ],
+        "responses": {
+            "200": {"description": "done", "content": {verb.media: content}},
+            **dict.fromkeys(("401", "404", "409", "422"), problem),
+        },
+    }
+    if verb.body:
+        body: dict[str, Any] = {"schema": schemas.body(verb.body)}
+        if verb.example is not None:
+            body["example"] = verb.document(verb.example)
+        operation["requestBody"] = {"content": {"application/json": body}}
+    return operation

@@ -10,15 +10,17 @@ from ipaddress import AddressValueError, IPv4Address
 from crc32c import crc32c
 
 from broker.context import Connection
-from broker.middleware.journal import Entry, expand
+from broker.journal.ring import Entry, expand
 from protocol.codec import BadFrame, decode_header
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,
     BATCH_HEADER_SIZE,
     CODEC_MASK,
     CRC_POSITION,
+    LENGTH_POSITION,
     LOG_OVERHEAD,
-    MAGIC_V2,
+    RECORD_COUNT_POSITION,
+    begins_with_batch,
 )
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
@@ -108,13 +110,13 @@ def _sides(entry: Entry, connection: Connection | None) -> tuple[_Side, _Side]:
 
 def hollow(head: bytes) -> bytes:
     """A batch with this header, and no records in it; nothing for older formats."""
-    if len(head) < BATCH_HEADER_SIZE or head[16] != MAGIC_V2:
+    if not begins_with_batch(head):
         return b""
     batch = bytearray(head)
     attributes = int.from_bytes(head[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2]) & ~CODEC_MASK
-    struct.pack_into(">i", batch, 8, BATCH_HEADER_SIZE - LOG_OVERHEAD)
+    struct.pack_into(">i", batch, LENGTH_POSITION, BATCH_HEADER_SIZE - LOG_OVERHEAD)
     struct.pack_into(">H", batch, ATTRIBUTES_POSITION, attributes)
-    struct.pack_into(">i", batch, BATCH_HEADER_SIZE - 4, 0)
+    struct.pack_into(">i", batch, RECORD_COUNT_POSITION, 0)
     struct.pack_into(">I", batch, CRC_POSITION, crc32c(bytes(batch[ATTRIBUTES_POSITION:])))
     return bytes(batch)
 

@@ -1,31 +1,33 @@
 """Verbs that keep the cluster's state and go back to it."""
 
-from typing import Any
-
-from broker.control.asked import Asked
+from broker.cluster.snapshots import CannotKeep
 from broker.control.problems import conflict, not_found
-from broker.endpoints import PortTaken
-from broker.snapshots import CannotKeep
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.network.endpoints import PortTaken
+from understudy.control_api.answers.cluster import SnapshotInfo, Snapshots
+from understudy.control_api.cluster import SnapshotRestored, SnapshotTaken
 
 
-async def take(asked: Asked) -> dict[str, Any]:
+@answers("snapshots take")
+async def take(asked: Asked) -> SnapshotTaken:
     """Keep the whole cluster's state: topics, records, groups, transactions, time."""
-    asked.only()
     try:
         return {"id": asked.cluster.snapshots.take()}
     except CannotKeep as error:
         raise conflict(str(error)) from error
 
 
-async def read_all(asked: Asked) -> dict[str, Any]:
+@answers("snapshots list")
+async def read_all(asked: Asked) -> Snapshots:
     """The states that were kept, oldest first."""
     kept = asked.cluster.snapshots.kept
-    return {"snapshots": [{"id": name, "at_ms": snapshot.taken_at_ms} for name, snapshot in kept.items()]}
+    return {"snapshots": [SnapshotInfo(id=name, at_ms=snapshot.taken_at_ms) for name, snapshot in kept.items()]}
 
 
-async def restore(asked: Asked) -> dict[str, Any]:
-    """Go back to a state that was kept, as often as you like; connections stay, coordinators load anew."""
-    asked.only()
+@answers("snapshots restore")
+async def restore(asked: Asked) -> SnapshotRestored:
+    """Go back to a state that was kept, as often as you like; connections stay, coordinators load again."""
     name, kept = asked.names["snapshot"], asked.cluster.snapshots.kept
     if name not in kept:
         known = ", ".join(kept) or "none"

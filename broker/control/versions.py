@@ -1,79 +1,53 @@
-"""Verbs about the versions of the APIs that clients are told."""
+"""Verbs about the versions of the APIs that clients are offered."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from broker.chain import Api
-from broker.control.asked import Asked
-from broker.control.fault_body import MatchReader
+from broker.api import AnyApi
+from broker.cluster.emulation import emulate, versions_of
+from broker.control.names import served_api
 from broker.control.problems import unprocessable
+from broker.control.request import Asked
+from broker.control.verbs import answers
 from broker.handlers import APIS
-from broker.playing import play, versions_of
-from broker.releases import NAMES, NEWEST, Behaviour, Release, release
+from broker.releases import DEFAULT, NAMES, Behaviour, Release, release
 from protocol.apis import ApiKey
-
-_LIMITS: dict[str, Any] = {
-    "type": ["object", "null"],
-    "properties": {"min": {"type": "integer"}, "max": {"type": "integer"}},
-    "required": ["min", "max"],
-    "additionalProperties": False,
-    "description": "null: the API is not served",
-}
-SET: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "as_version": {
-            "type": ["string", "null"],
-            "description": "a Kafka release, such as 2.8; null: as it was started",
-        }
-    },
-    "additionalProperties": _LIMITS,
-    "description": "names of APIs to their versions; what is not named is as it was. {} takes everything back",
-}
+from understudy.control_api.answers.cluster import VersionRange, Versions
+from understudy.control_api.cluster import VersionLimits, VersionsChange
 
 
-async def read(asked: Asked) -> dict[str, Any]:
-    """The versions that new connections are told, API by API."""
-    told = asked.cluster.versions
+@answers("versions show")
+async def read(asked: Asked) -> Versions:
+    """The versions that new connections are offered, API by API."""
+    changed = asked.cluster.versions
     unstable = asked.cluster.settings.boolean("unstable.api.versions.enable")
     apis = {}
     for api in APIS:
-        limits = told[api.key] if api.key in told else api.range(unstable=unstable)
-        apis[api.key.title] = None if limits is None else {"min": limits[0], "max": limits[1]}
+        limits = changed[api.key] if api.key in changed else api.range(unstable=unstable)
+        apis[api.key.title] = None if limits is None else VersionRange(min=limits[0], max=limits[1])
     return {"as_version": asked.cluster.release.name, "releases": list(NAMES), "apis": apis}
 
 
-async def write(asked: Asked) -> dict[str, Any]:
-    """Play another release, or tell other versions of some APIs, to new connections; {} takes that back."""
-    cluster, body = asked.cluster, dict(asked.body)
-    started_as = cluster.options.as_version or NEWEST
-    as_version = body.pop("as_version", None) or (cluster.release.name if body else started_as)
-    if not isinstance(as_version, str) or as_version not in NAMES:
-        as_text = f': write it as a text, "{as_version}"' if str(as_version) in NAMES else ""
-        known = ", ".join(NAMES)
-        raise unprocessable(f"'as_version' must be one of {known}, not {as_version!r}{as_text}", "as_version")
-    reader = MatchReader(APIS, (), ())
+@answers("versions set")
+async def write(asked: Asked, body: VersionsChange) -> Versions:
+    """Emulate another release, or offer other versions of some APIs, to new connections; {} takes that back."""
+    cluster, apis = asked.cluster, body.get("apis", {})
+    started_as = cluster.options.as_version or DEFAULT
+    as_version = body.get("as_version") or (cluster.release.name if apis else started_as)
+    if as_version not in NAMES:
+        raise unprocessable(f"'as_version' must be one of {', '.join(NAMES)}, not {as_version!r}", "as_version")
     limits: dict[int, tuple[int, int] | None] = {}
-    for name, asked_for in body.items():
-        api = reader.api(name, name)
-        limits[api.key] = None if asked_for is None else _limits(api, name, asked_for, release(as_version))
-    if "as_version" in asked.body or not body:
-        play(cluster, release(as_version))
+    for name, wanted in apis.items():
+        api = served_api(name, name)
+        limits[api.key] = None if wanted is None else _limits(api, name, wanted, release(as_version))
+    if "as_version" in body or not body:
+        emulate(cluster, release(as_version))
         cluster.versions = versions_of(cluster.release)
     cluster.versions = {**cluster.versions, **limits}
     return await read(asked)
 
 
-def _limits(api: Api, name: str, limits: Any, played: Release) -> tuple[int, int]:
+def _limits(api: AnyApi, name: str, limits: VersionLimits, played: Release) -> tuple[int, int]:
     _, high = api.range(unstable=True)
     low = api.versions[0] if played.has(Behaviour.OLD_VERSIONS_CLOSE) else api.oldest
     low = 0 if api.key is ApiKey.PRODUCE else low
-    if (
-        not isinstance(limits, Mapping)
-        or set(limits) != {"min", "max"}
-        or any(type(n) is not int for n in limits.values())
-    ):
-        raise unprocessable(f"{name!r} needs {{'min': {low}, 'max': {high}}} or so, or null, not {limits!r}", name)
     least, most = limits["min"], limits["max"]
     if not low <= least <= most <= high:
         raise unprocessable(f"{api.key.title} can be served in versions {low} to {high}, not {least} to {most}", name)

@@ -1,19 +1,27 @@
-"""What a coordinator may answer with: records to remember, effects to perform.
+"""What a coordinator may answer with: records to append, effects to perform.
 
 A machine (metadata, transactions, groups) never waits, never reads a clock and does no input or output. Asked something
 together with the time, it returns an :class:`Outcome`. The runtime appends the records to the machine's log, replays
 them into the machine, and then performs the effects in order. After Kafka's ``CoordinatorResult``.
+
+Replies, timers and operations for later are effects that every machine has; the runtime performs them. The other
+effects are a machine's own, and a parameter of its outcomes: ``Outcome[WriteMarkers]``, ``Outcome[Never]``. So mypy
+proves that each of them is performed.
 """
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
+
+from broker.coordination.reasons import Reason, Refusal, StateChange
+
+X_co = TypeVar("X_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer the request that was parked, or is waiting, under the token ``to``; ``message`` may be an exception."""
+    """Answer the request that waits under the token ``to``, parked or not; ``message`` may be an exception."""
 
     to: Hashable
     message: Any
@@ -25,19 +33,26 @@ class SetTimer:
 
     key: Hashable
     at_ms: int
-    then: "Callable[[int], Outcome]" = field(compare=False)
+    then: "Callable[[int], Outcome[Any]]" = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """Forget the timer of that key, if there is one."""
+    """Cancel the timer of that key, if there is one."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
+class RunLater:
+    """Run ``then(now_ms)`` in a later turn of the loop, as an operation of its own."""
+
+    then: "Callable[[int], Outcome[Any]]" = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class WriteMarkers:
-    """Write commit or abort markers to these partitions, then tell the machine (``markers_written``).
+    """Write commit or abort markers to these partitions, then report to the machine (``markers_written``).
 
     ``producer_epoch`` is that of the marker; ``transaction_version`` the client's (0, 1, 2), which decides how
     partition leaders check the epoch (KIP-890). ``coordinator_epoch`` is filled in by the runtime.
@@ -52,19 +67,11 @@ class WriteMarkers:
 
 
 @dataclass(frozen=True, slots=True)
-class Notify:
-    """Something outside the machine has to follow a change, e.g. ``("leader", topic, partition)``."""
-
-    what: str
-    about: Any = None
-
-
-@dataclass(frozen=True, slots=True)
 class TransactionalAppend:
     """Records that belong to a producer's transaction: the runtime appends them as one transactional batch.
 
-    Used for TxnOffsetCommit; refused by the log as any producer's batch is (fencing by epoch, verification). ``guard``
-    is what verification has given for it, ``None`` where the transaction is open there already.
+    Used for TxnOffsetCommit; the log may refuse it as any producer's batch (fencing by epoch, verification). ``guard``
+    comes from verification, ``None`` where the transaction is open there already.
     """
 
     producer_id: int
@@ -74,39 +81,52 @@ class TransactionalAppend:
     guard: object | None = field(default=None, compare=False)
 
 
-Effect = Reply | SetTimer | CancelTimer | WriteMarkers | Notify
+CommonEffect = Reply | SetTimer | CancelTimer | RunLater
+"""What every machine may ask of its runtime."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Generic[X_co]):
     """What follows from an operation: first the records (one atomic batch), then the effects, in order.
 
     ``transactional`` is set where the records belong to a producer's open transaction.
     ``on_append_error`` turns a refused append into another outcome (whose records, if any, are ignored), for the
     few operations that parked replies; without it the operation's caller gets the error.
+
+    For people: ``reason`` is why the records are written, ``changes`` are state changes with reasons of their own,
+    ``refusal`` is what the reply refuses although the operation had an effect.
     """
 
     records: tuple[Any, ...] = ()
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[CommonEffect | X_co, ...] = ()
     transactional: TransactionalAppend | None = None
-    on_append_error: "Callable[[Any, int], Outcome] | None" = field(default=None, compare=False)
+    on_append_error: "Callable[[Any, int], Outcome[X_co]] | None" = field(default=None, compare=False)
+    reason: Reason | None = field(default=None, compare=False)
+    changes: tuple[StateChange, ...] = field(default=(), compare=False)
+    refusal: Refusal | None = field(default=None, compare=False)
 
 
-class Machine(Protocol):
-    """A coordinator's pure part. State changes in ``replay`` and nowhere else, save soft state such as timers."""
+TransactionOutcome = Outcome[WriteMarkers]
 
-    def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None) -> None:
-        """Apply one remembered record. ``offset`` is its log offset; ``transaction`` is set for pending ones."""
+
+class Machine(Protocol[X_co]):
+    """A coordinator's pure part. Its state changes in ``replay``; each machine's module lists what does not fit."""
+
+    def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None) -> Any:
+        """Apply one record of the log, and return what it replaces, as far as observers need it.
+
+        ``offset`` is its log offset; ``transaction`` is set for pending ones.
+        """
         ...
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """Apply a transaction marker found in (or written to) the machine's own log."""
+        """Apply a transaction marker found in the machine's own log, or written to it."""
         ...
 
-    def loaded(self, now_ms: int) -> Outcome:
+    def loaded(self, now_ms: int) -> Outcome[X_co]:
         """Re-arm what a log cannot hold: timers, markers still to be written."""
         ...
 
-    def unloaded(self) -> Outcome:
-        """Answer everything that is parked with NOT_COORDINATOR; called when this broker loses the partition."""
+    def unloaded(self) -> Outcome[X_co]:
+        """Answer every parked request with NOT_COORDINATOR; called when this broker loses the partition."""
         ...

@@ -3,10 +3,13 @@
 One runtime leads one partition of a coordinator's log. Everything in it is synchronous: an operation is decided on the
 state of that moment, its records are appended as one batch and replayed, and then its effects are performed. Nothing
 can come in between, so there are no locks. After Kafka's ``CoordinatorRuntime``.
+
+An observer may watch a runtime, for people: it receives each outcome and each refusal, with the reason that the machine
+gives and the cause of the operation, an object that the caller passed: mostly the request's context.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,23 +17,28 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from broker.clock import Clock, Timer
-from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, SetTimer, TransactionalAppend
+from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
 from protocol.errors import ErrorCode, KafkaError
 
 _log = structlog.get_logger(__name__)
-M = TypeVar("M", bound=Machine)
-_TOLD_SKIPS = 10  # of one log, one by one
+M = TypeVar("M", bound=Machine[Any])
+X = TypeVar("X")
+T = TypeVar("T")
+M_contra = TypeVar("M_contra", contravariant=True)
+Token = asyncio.Future[T]
+"""The address of a reply. Machines compare tokens and hand them on; what a token is, only the runtime knows."""
+_LOGGED_SKIPS = 10  # of one log, one by one
 
 
 class Codec(Protocol):
-    """How a machine's records stand in its log."""
+    """How a machine's records are written in its log."""
 
     def encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
         """Key and value; a null value is a tombstone."""
         ...
 
     def decode(self, key: bytes | None, value: bytes | None) -> Any | None:
-        """The record, or ``None`` for a kind that this machine does not know."""
+        """The record, or ``None`` for a kind that this machine ignores."""
         ...
 
 
@@ -40,11 +48,28 @@ class MachineLog(Protocol):
     def append(
         self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
     ) -> int:
-        """Append one batch and return its base offset; raises KafkaError where the log refuses it."""
+        """Append one batch and return its base offset. Raises KafkaError if the log refuses it."""
         ...
 
     def replay(self) -> Iterable[Any]:
-        """All batches from the log's start: objects with the fields of a decoded batch (see ``broker.shards``)."""
+        """All batches from the log's start, with the fields of ``broker.replication.coordinator_log.LoggedBatch``."""
+        ...
+
+
+class Observer(Protocol[M_contra]):
+    """Watches the decisions of the machines of a kind. It decides nothing, and costs nothing where there is none."""
+
+    def on_applied(
+        self, machine: M_contra, outcome: Outcome[Any], replaced: Sequence[Any], cause: object | None
+    ) -> None:
+        """An outcome's records are appended and replayed; its effects come next.
+
+        ``replaced`` is what ``replay`` returned for each record. ``cause`` is ``None`` for timers and steering.
+        """
+        ...
+
+    def on_refused(self, machine: M_contra, error: KafkaError, cause: object | None) -> None:
+        """An operation was refused, by the machine or by its log, or an outcome's reply refuses what was asked for."""
         ...
 
 
@@ -56,11 +81,11 @@ class State(Enum):
     CLOSED = "closed"
 
 
-class Runtime(Generic[M]):
-    """One machine, led by this broker.
+class Runtime(Generic[M, X]):
+    """One machine, led by this broker; ``X`` are the effects that are the machine's own.
 
-    ``perform`` gets every effect that is no reply and no timer, with the runtime. ``epoch`` is the leader epoch of the
-    log's partition: the coordinator epoch of Kafka's markers.
+    ``perform`` gets those, with the runtime. ``epoch`` is the leader epoch of the
+    log's partition: the coordinator epoch of Kafka's markers. What is replayed from an old log is not observed.
     """
 
     def __init__(
@@ -69,37 +94,44 @@ class Runtime(Generic[M]):
         codec: Codec,
         log: MachineLog,
         clock: Clock,
-        perform: "Callable[[Runtime[M], Any], None]",
+        perform: "Callable[[Runtime[M, X], X], None]",
         *,
         partition: int = 0,
         epoch: int = 0,
+        observer: Observer[M] | None = None,
     ) -> None:
         self.machine, self.partition, self.epoch = machine, partition, epoch
         self.state = State.LOADING
+        self._observer = observer
         self._codec, self._log, self._clock, self._perform = codec, log, clock, perform
         self._timers: dict[Hashable, Timer] = {}
         self._skipped = 0
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
-    async def ask(self, operation: Callable[[M, int, Hashable], Outcome]) -> Any:
-        """Run an operation and wait for the reply addressed to its token.
+    async def ask(self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None) -> T:
+        """Run an operation and wait for the reply addressed to its token. ``cause`` is for the observer.
 
         Raises:
             KafkaError: the operation refused, its records could not be appended, or the reply is an error; nothing was
                 changed. COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR where this runtime is not active.
         """
-        return await self.begin(operation)
+        return await self.begin(operation, cause)
 
-    def begin(self, operation: Callable[[M, int, Hashable], Outcome]) -> "asyncio.Future[Any]":
-        """Run an operation; what its reply is awaited by. Raises as :meth:`ask` where it is refused at once."""
+    def begin(self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None) -> "Token[T]":
+        """Run an operation, and return the future of its reply. Raises as :meth:`ask` where it is refused at once."""
         self.check_active()
-        token: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._do(operation(self.machine, self._clock.now_ms(), token))
+        token: Token[T] = asyncio.get_running_loop().create_future()
+        try:
+            self._do(operation(self.machine, self._clock.now_ms(), token), cause)
+        except KafkaError as error:
+            if self._observer is not None:
+                self._observer.on_refused(self.machine, error, cause)
+            raise
         return token
 
-    def submit(self, operation: Callable[[int], Outcome]) -> None:
-        """Run an operation that nobody waits for, such as a timer's or the news that markers are written."""
+    def submit(self, operation: Callable[[int], Outcome[X]]) -> None:
+        """Run an operation without a reply, such as a timer's, or the report that markers are written."""
         if self.state is State.CLOSED:
             return
         try:
@@ -108,7 +140,7 @@ class Runtime(Generic[M]):
             _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
 
     def check_active(self) -> None:
-        """Raise what a client hears from a coordinator that is loading or gone."""
+        """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator serves."""
         if self.state is State.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         if self.state is State.CLOSED:
@@ -117,7 +149,7 @@ class Runtime(Generic[M]):
     # --- life --------------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Replay the whole log, then let the machine re-arm its soft state. Nothing where it was closed before."""
+        """Replay the whole log, then let the machine re-arm its soft state, unless it was closed before."""
         if self.state is not State.LOADING:
             return
         for batch in self._log.replay():
@@ -129,30 +161,30 @@ class Runtime(Generic[M]):
                 transaction = TransactionalAppend(batch.producer_id, batch.producer_epoch, "")
             for offset, key, value in batch.records():
                 self._replay(offset, key, value, transaction)
-        if self._skipped > _TOLD_SKIPS:
-            _log.warning("more records skipped", partition=self.partition, count=self._skipped - _TOLD_SKIPS)
+        if self._skipped > _LOGGED_SKIPS:
+            _log.warning("more records skipped", partition=self.partition, count=self._skipped - _LOGGED_SKIPS)
         self.state = State.ACTIVE
         self.submit(self.machine.loaded)
 
     def _replay(
         self, offset: int, key: bytes | None, value: bytes | None, transaction: TransactionalAppend | None
     ) -> None:
-        """One record of the log; what cannot be read is passed over.
+        """One record of the log; a record that cannot be read is skipped.
 
-        Anybody who calls himself ``__admin_client`` may have put it there, and a coordinator that does not start any
-        more, as Kafka's then, is of no use to anybody.
+        A client that calls itself ``__admin_client`` may have written it. Kafka's coordinator does not start then; here
+        it serves everything else.
         """
         try:
             record = self._codec.decode(key, value)
             if record is not None:
                 self.machine.replay(record, offset, transaction)
-        except Exception as error:  # noqa: BLE001 - whatever a record does to its reader
+        except Exception as error:  # noqa: BLE001 - any record, however malformed
             self._skipped += 1
-            if self._skipped <= _TOLD_SKIPS:
+            if self._skipped <= _LOGGED_SKIPS:
                 _log.warning("record skipped", partition=self.partition, offset=offset, error=str(error))
 
     def close(self) -> None:
-        """This broker leads the log no more: timers die, parked requests hear NOT_COORDINATOR."""
+        """This broker no longer leads the log: cancel the timers, answer parked requests with NOT_COORDINATOR."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -169,7 +201,8 @@ class Runtime(Generic[M]):
 
     # --- doing -------------------------------------------------------------------------------------------------------
 
-    def _do(self, outcome: Outcome) -> None:
+    def _do(self, outcome: Outcome[X], cause: object | None = None) -> None:
+        replaced: Sequence[Any] = ()
         if outcome.records:
             now_ms = self._clock.now_ms()
             try:
@@ -178,13 +211,17 @@ class Runtime(Generic[M]):
             except KafkaError as error:
                 if outcome.on_append_error is None:
                     raise
-                self._effects(outcome.on_append_error(error, now_ms))
-                return
-            for index, record in enumerate(outcome.records):
-                self.machine.replay(record, base + index, outcome.transactional)
+                outcome = outcome.on_append_error(error, now_ms)
+            else:
+                transaction, replay = outcome.transactional, self.machine.replay
+                replaced = [replay(record, base + at, transaction) for at, record in enumerate(outcome.records)]
+        if self._observer is not None:
+            self._observer.on_applied(self.machine, outcome, replaced, cause)
+            if outcome.refusal is not None:
+                self._observer.on_refused(self.machine, outcome.refusal, cause)
         self._effects(outcome)
 
-    def _effects(self, outcome: Outcome) -> None:
+    def _effects(self, outcome: Outcome[X]) -> None:
         for effect in outcome.effects:
             match effect:
                 case Reply(to, message):
@@ -194,6 +231,8 @@ class Runtime(Generic[M]):
                     self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect))
                 case CancelTimer(key):
                     self._cancel(key)
+                case RunLater(then):
+                    asyncio.get_running_loop().call_soon(self.submit, then)
                 case _:
                     self._perform(self, effect)
 
@@ -207,7 +246,7 @@ class Runtime(Generic[M]):
 
 
 def _resolve(token: Hashable, message: Any) -> None:
-    """Answer a parked request; one whose connection is gone is past answering."""
+    """Answer a parked request, unless its connection is gone."""
     if isinstance(token, asyncio.Future) and not token.done():
         if isinstance(message, BaseException):
             token.set_exception(message)

@@ -1,13 +1,15 @@
 """The APIs that are served: one file each, listed here in key order. ApiVersions answers from this list."""
 
-from broker.chain import Api
+from broker.api import AnyApi
 from broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
+    add_raft_voter,
     alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
+    alter_share_group_offsets,
     alter_user_scram_credentials,
     api_versions,
     consumer_group_describe,
@@ -19,6 +21,8 @@ from broker.handlers import (
     delete_acls,
     delete_groups,
     delete_records,
+    delete_share_group_offsets,
+    delete_share_group_state,
     delete_topics,
     describe_acls,
     describe_client_quotas,
@@ -29,6 +33,7 @@ from broker.handlers import (
     describe_log_dirs,
     describe_producers,
     describe_quorum,
+    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
@@ -41,6 +46,7 @@ from broker.handlers import (
     heartbeat,
     incremental_alter_configs,
     init_producer_id,
+    initialize_share_group_state,
     join_group,
     leave_group,
     list_config_resources,
@@ -55,17 +61,29 @@ from broker.handlers import (
     offset_for_leader_epoch,
     produce,
     push_telemetry,
+    read_share_group_state,
+    read_share_group_state_summary,
+    remove_raft_voter,
     renew_delegation_token,
     sasl_authenticate,
     sasl_handshake,
+    share_acknowledge,
+    share_fetch,
+    share_group_describe,
+    share_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
+    streams_group_topology_description_update,
     sync_group,
     txn_offset_commit,
     unregister_broker,
+    unregister_controller,
     update_features,
+    write_share_group_state,
     write_txn_markers,
 )
 
-APIS: tuple[Api, ...] = (
+APIS: tuple[AnyApi, ...] = (
     produce.API,
     fetch.API,
     list_offsets.API,
@@ -127,4 +145,31 @@ APIS: tuple[Api, ...] = (
     push_telemetry.API,
     list_config_resources.API,
     describe_topic_partitions.API,
+    share_group_heartbeat.API,
+    share_group_describe.API,
+    share_fetch.API,
+    share_acknowledge.API,
+    add_raft_voter.API,
+    remove_raft_voter.API,
+    initialize_share_group_state.API,
+    read_share_group_state.API,
+    write_share_group_state.API,
+    delete_share_group_state.API,
+    read_share_group_state_summary.API,
+    streams_group_heartbeat.API,
+    streams_group_describe.API,
+    describe_share_group_offsets.API,
+    alter_share_group_offsets.API,
+    delete_share_group_offsets.API,
+    streams_group_topology_description_update.API,
+    unregister_controller.API,
 )
+
+_AT_CONTROLLER = frozenset(
+    {
+        *(17, 18, 19, 20, 29, 30, 31, 32, 33, 36, 37, 38, 39, 40, 41, 43, 44, 45, 46, 49),
+        *(50, 51, 55, 57, 60, 64, 80, 81, 94),
+    }
+)
+CONTROLLER_APIS: tuple[AnyApi, ...] = tuple(api for api in APIS if api.key in _AT_CONTROLLER)
+"""Those of a controller's listener; without the ones by which brokers and other controllers would address it."""

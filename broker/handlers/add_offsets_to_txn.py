@@ -3,7 +3,7 @@
 Versions 0-4; clients since KIP-890 do not send it. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.node import GROUP_TOPIC
@@ -15,7 +15,7 @@ from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffs
 
 
 async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOffsetsToTxnResponse:
-    """Transactions C.2: adds the group's partition of the offsets topic, whether or not either exists."""
+    """Adds the group's partition of the offsets topic, whether or not either exists (transactions C.2)."""
     name = request.transactional_id
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -29,7 +29,8 @@ async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOff
     await ctx.node.transactions_for(name).ask(
         lambda machine, now_ms, to: machine.add_partitions(
             name, producer, frozenset({(GROUP_TOPIC, partition)}), now_ms, to, pending_first=pending_first
-        )
+        ),
+        cause=ctx,
     )
     return AddOffsetsToTxnResponse()
 

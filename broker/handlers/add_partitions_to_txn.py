@@ -5,7 +5,7 @@ Versions 0-5. Up to v3 clients ask, about one transaction; from v4 brokers do, a
 
 from collections.abc import Callable
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
@@ -28,7 +28,7 @@ Codes = dict[TopicPartition, ErrorCode]
 
 
 async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> AddPartitionsToTxnResponse:
-    """Transactions C.1."""
+    """Add partitions to a client's transaction, or verify those that brokers ask about (transactions C.1)."""
     by_broker = features.add_partitions_is_for_brokers(ctx.version)
     if by_broker and not ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster"):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -46,7 +46,7 @@ def _partitions(transaction: AddPartitionsToTxnTransaction) -> list[TopicPartiti
 
 
 def _refused_partitions(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext, *, by_broker: bool) -> Codes:
-    """Rules P1 to P4: one partition that may not, or does not exist, keeps all of them out. Empty: go on."""
+    """Refuse all partitions if one of them is not allowed or missing; empty: go on (transactions C.1.1 P1 to P4)."""
     name, partitions = transaction.transactional_id, _partitions(transaction)
     if not by_broker and not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -68,7 +68,7 @@ def _may_write(topic: str, ctx: RequestContext) -> bool:
 
 
 async def _asked(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext, *, client: int) -> Codes:
-    """Rules P5 to P14 and V1 to V8: what the coordinator says, mostly one code for all partitions."""
+    """The coordinator's code, mostly one for all partitions (transactions C.1.1 P5 to P14, C.1.3 V1 to V8)."""
     name, partitions = transaction.transactional_id, _partitions(transaction)
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     try:
@@ -76,13 +76,16 @@ async def _asked(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         runtime = ctx.node.transactions_for(name)
         if transaction.verify_only:
-            runtime.check_active()
-            return runtime.machine.verify_partitions(name, producer, partitions)
+            codes: Codes = await runtime.ask(
+                lambda machine, _now_ms, to: machine.verify_partitions(name, producer, partitions, to), cause=ctx
+            )
+            return codes
         pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
         await runtime.ask(
             lambda machine, now_ms, to: machine.add_partitions(
                 name, producer, frozenset(partitions), now_ms, to, client=client, pending_first=pending_first
-            )
+            ),
+            cause=ctx,
         )
     except KafkaError as error:
         return dict.fromkeys(partitions, error.code)
@@ -112,7 +115,7 @@ def _as_known_by(version: int, code: ErrorCode) -> ErrorCode:
 
 
 def refuse(request: AddPartitionsToTxnRequest, error: KafkaError, version: int) -> AddPartitionsToTxnResponse:
-    """Brokers are told at the top, without results; clients on every partition."""
+    """The error at the top for brokers, without results; on every partition for clients."""
     if features.add_partitions_is_for_brokers(version):
         return AddPartitionsToTxnResponse(error_code=error.code)
     results = [_result(transaction, lambda _: error.code, version) for transaction in request.transactions]

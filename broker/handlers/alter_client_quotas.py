@@ -7,10 +7,10 @@ import asyncio
 import ipaddress
 from collections.abc import Mapping
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import IP, Alteration, Altered
-from broker.topology import may_on_cluster
+from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_client_quotas import (
@@ -23,9 +23,9 @@ from protocol.messages.alter_client_quotas import (
 
 
 async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
-    """Core G.10; each entity succeeds or fails by itself."""
+    """Each entity succeeds or fails by itself (core G.10)."""
     if not may_on_cluster(ctx, AclOperation.ALTER_CONFIGS):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     wanted = [_wanted(entry) for entry in request.entries]
     known = {name for each in wanted if (name := each.entity.get(IP)) and await _resolves(name)}
     answers: list[Altered] = await ctx.cluster.metadata.ask(

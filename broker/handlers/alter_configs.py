@@ -3,9 +3,9 @@
 Versions 0-2. Not done: alter.config.policy.class.name; no class is loaded.
 """
 
-from broker.chain import Api
-from broker.configuring import alter
+from broker.api import Api
 from broker.context import RequestContext
+from broker.requests.configs import alter
 from broker.settings.alter import Alteration, Change
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
@@ -13,7 +13,7 @@ from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsRes
 
 
 async def handle(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
-    """Core C.4, resource by resource."""
+    """Replace the settings of each resource; one that fails changes nothing (core C.4)."""
     wanted = [
         Alteration(
             resource.resource_type,

@@ -4,10 +4,12 @@ Versions 0-1. Differs from Kafka: new replicas are filled in the same step, so a
 them are up.
 """
 
-from broker.chain import Api
+from itertools import islice
+
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.machine import Result
-from broker.topology import may_on_cluster
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_partition_reassignments import (
@@ -21,9 +23,10 @@ from protocol.messages.alter_partition_reassignments import (
 async def handle(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
-    """Core B.11."""
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    """Start, change or cancel the move of each partition's replicas (core B.11); one result per entry."""
+    check_on_cluster(ctx, AclOperation.ALTER)
+    if not request.topics:  # QuorumController.alterPartitionReassignments: the response at its defaults
+        return AlterPartitionReassignmentsResponse(error_message="")
     if request.timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     targets = [
@@ -34,12 +37,13 @@ async def handle(
             targets, token, factor_may_change=request.allow_replication_factor_change
         )
     )
-    topics: dict[str, list[ReassignablePartitionResponse]] = {topic.name: [] for topic in request.topics}
-    for (name, index), error in answers:
-        topics[name].append(_result(index, error))
+    results = iter([_result(index, error) for (_, index), error in answers])
+    responses = [
+        ReassignableTopicResponse(topic.name, list(islice(results, len(topic.partitions)))) for topic in request.topics
+    ]
     return AlterPartitionReassignmentsResponse(
         error_message=None,
-        responses=[ReassignableTopicResponse(name, results) for name, results in topics.items()],
+        responses=responses,
         allow_replication_factor_change=request.allow_replication_factor_change,
     )
 

@@ -3,10 +3,10 @@
 Versions 1-2. Differs from Kafka: a broker has one directory, so a move is either none at all or impossible.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.log_dirs import is_offline, path_of
-from broker.topology import may_on_cluster
+from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_replica_log_dirs import (
@@ -18,11 +18,11 @@ from protocol.messages.alter_replica_log_dirs import (
 
 _LONGEST_NAME = 255
 _FUTURE_NAME_EXTRA = len(".-future") + 32
-"""What stands around ``topic-partition`` in the name of a directory that is being filled: a UUID and the suffix."""
+"""The affixes of ``topic-partition`` in the name of a directory that is being filled: a UUID and the suffix."""
 
 
 async def handle(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
-    """Core B.12, its checks in its order."""
+    """Check each replica in Kafka's order; a broker has one directory, so nothing moves (core B.12)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     own = path_of(ctx.node)

@@ -3,11 +3,12 @@
 Version 0. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata import scram
+from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
+from broker.requests.topology import check_on_cluster
 from broker.sasl.scram import MECHANISMS, credential
-from broker.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import UserScramCredentialRecord
@@ -20,9 +21,10 @@ from protocol.messages.alter_user_scram_credentials import (
 
 
 async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
-    """Core G.11; each user succeeds or fails as a whole."""
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    """Each user succeeds or fails as a whole (core G.11)."""
+    check_on_cluster(ctx, AclOperation.ALTER)
+    if ctx.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
     deletions = [(each.name, each.mechanism) for each in request.deletions]
     upsertions = [_stored(each) for each in request.upsertions]
     answers, records = scram.alter(ctx.cluster.image, deletions, upsertions)
@@ -31,9 +33,9 @@ async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext)
 
 
 def _stored(wanted: ScramCredentialUpsertion) -> UserScramCredentialRecord:
-    """What is kept of a password; of a mechanism that nobody knows nothing is."""
-    if wanted.mechanism not in MECHANISMS.values():
-        return UserScramCredentialRecord(wanted.name, wanted.mechanism)
+    """The stored credential: without keys if the mechanism is unknown or the salted password is empty."""
+    if wanted.mechanism not in MECHANISMS.values() or not wanted.salted_password:
+        return UserScramCredentialRecord(wanted.name, wanted.mechanism, iterations=wanted.iterations)
     salt, password = bytes(wanted.salt), bytes(wanted.salted_password)
     return credential(wanted.name, wanted.mechanism, salt, password, wanted.iterations)
 

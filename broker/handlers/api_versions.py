@@ -1,17 +1,16 @@
 """ApiVersions: which APIs in which versions, and which features (KIP-35, KIP-511, KIP-584).
 
-Versions 0-4. Not done: v5 of 4.4 (ClusterId and NodeId, KIP-1242).
+Versions 0-5; from v5 on the client may name its cluster and node (KIP-1242). Not done: nothing.
 """
 
 import re
 import struct
 
-from broker.chain import Api
+from broker.api import AnyApi, Api
 from broker.context import Connection, RequestContext, Versions
 from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.compiled import Parts
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.api_versions import (
     ApiVersion,
@@ -20,48 +19,70 @@ from protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from protocol.writers import Parts
 
+_NO_NODE = -1
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersionsResponse:
-    """Core A.5. Answers from the list of handlers."""
-    from broker.handlers import APIS  # noqa: PLC0415 - that list holds this file's API too
-
+    """Answers from the list of the APIs that are served (core A.5)."""
+    elsewhere = features.api_versions_names_target(ctx.version) and _is_meant_for_another(request, ctx)
     if features.api_versions_names_software(ctx.version):
         for text in (request.client_software_name, request.client_software_version):
             if _SOFTWARE.fullmatch(text) is None:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
         ctx.connection.software_name = request.client_software_name
         ctx.connection.software_version = request.client_software_version
+    if elsewhere:
+        raise KafkaError(ErrorCode.REBOOTSTRAP_REQUIRED)
     image, supported = ctx.cluster.image, ctx.release.supported
     unstable = ctx.node.settings.boolean("unstable.api.versions.enable")
     return ApiVersionsResponse(
         api_keys=[
             _listed(api, ctx.connection.versions, unstable=unstable)
-            for api in APIS
+            for api in ctx.apis
             if api.listed and ctx.connection.versions.get(api.key, ()) is not None
         ],
         supported_features=[
             SupportedFeatureKey(name, low, high)
             for name, (low, high) in sorted(supported.items())
-            if low > 0 or features.api_versions_tells_zero_minimums(ctx.version)
+            if low > 0 or features.api_versions_allows_zero_minimum(ctx.version)
         ],
-        finalized_features_epoch=image.offset if supported else ctx.release.features_epoch,
+        finalized_features_epoch=_epoch(ctx) if supported else ctx.release.features_epoch,
         finalized_features=[
             FinalizedFeatureKey(name, level, level)
-            for name, level in sorted(image.features.items())
+            for name, level in sorted(ctx.cluster.quorum.levels(image.features).items())
             if name in supported
         ],
     )
 
 
-def _listed(api: Api, steered: Versions, *, unstable: bool) -> ApiVersion:
+def _epoch(ctx: RequestContext) -> int:
+    """The offset that a broker's metadata has reached; of a controller, that of the features' last change."""
+    return ctx.cluster.image.features_offset if ctx.at_controller else ctx.cluster.image.offset
+
+
+def _is_meant_for_another(request: ApiVersionsRequest, ctx: RequestContext) -> bool:
+    """Whether the client expects another cluster or node at this address.
+
+    Raises:
+        KafkaError: INVALID_REQUEST, one of the two alone.
+    """
+    if (request.cluster_id is None) != (request.node_id == _NO_NODE):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    return request.cluster_id is not None and (request.cluster_id, request.node_id) != (
+        ctx.cluster.cluster_id,
+        ctx.node.id,
+    )
+
+
+def _listed(api: AnyApi, steered: Versions, *, unstable: bool) -> ApiVersion:
     limits = steered.get(api.key)
     if limits is not None:
         return ApiVersion(api.key, *limits)
     low, high = api.range(unstable=unstable)
-    # Quirk: Produce is told from 0, for clients that take its range for a feature (core A.5.4).
+    # Quirk: Produce is listed from 0, for clients that take its range for a feature (core A.5.4).
     return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
 
 
@@ -79,4 +100,4 @@ def refuse(request: ApiVersionsRequest, error: KafkaError, version: int) -> ApiV
     return ApiVersionsResponse(error.code)
 
 
-API = Api(ApiKey.API_VERSIONS, (0, 4), handle, refuse)
+API = Api(ApiKey.API_VERSIONS, (0, 5), handle, refuse)

@@ -4,9 +4,10 @@ Versions 0-1; what protocol a member speaks since v1. Groups of other kinds have
 Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.group_requests import coordinator, group_operations, require_group, serves_consumer_groups
+from broker.requests.groups import coordinator, require_group, serves_consumer_groups
+from broker.requests.topology import authorized_operations
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.consumer_group_describe import (
@@ -17,14 +18,14 @@ from protocol.messages.consumer_group_describe import (
 
 
 async def handle(request: ConsumerGroupDescribeRequest, ctx: RequestContext) -> ConsumerGroupDescribeResponse:
-    """Groups C.12: each group on its own, and each once."""
+    """Describe each group as often as it is named, each with its own error (groups C.12)."""
     if not serves_consumer_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    groups = [_describe(group_id, ctx) for group_id in dict.fromkeys(request.group_ids)]
+    groups = [_describe(group_id, ctx) for group_id in request.group_ids]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:
-                group.authorized_operations = group_operations(group.group_id, ctx)
+                group.authorized_operations = authorized_operations(ctx, ResourceType.GROUP, group.group_id)
     return ConsumerGroupDescribeResponse(groups=groups)
 
 

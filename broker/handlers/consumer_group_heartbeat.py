@@ -3,10 +3,10 @@
 Versions 0-1; members make their ids and may subscribe by a regular expression since v1. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.group.consumer.heartbeats import Beat
-from broker.group_requests import ask_coordinator, require_group, serves_consumer_groups
+from broker.coordination.group.consumer.heartbeat import Beat
+from broker.requests.groups import ask_coordinator, require_group, serves_consumer_groups
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -14,7 +14,7 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 
 
 async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) -> ConsumerGroupHeartbeatResponse:
-    """Groups C.2, in its order."""
+    """Check feature, permissions and topics in Kafka's order, then ask the coordinator (groups C.2)."""
     if not serves_consumer_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)

@@ -3,22 +3,21 @@
 Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
 """
 
-from broker.acl_requests import check_codes, require_authorizer
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import Acl
-from broker.topology import may_on_cluster
+from broker.requests.acls import check_codes, require_authorizer
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import KafkaError
 from protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from protocol.types import ZERO_UUID
 
 
 async def handle(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsResponse:
-    """Core G.9; each entry succeeds or fails by itself."""
+    """Each entry succeeds or fails by itself (core G.9)."""
     check_codes(*request.creations)
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)
     wanted = [_acl(each) for each in request.creations]
     answers: list[KafkaError | None] = await ctx.cluster.metadata.ask(

@@ -3,17 +3,17 @@
 Versions 1-3. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata import tokens
-from broker.token_requests import check_known, remember, rules_of, split
+from broker.requests.tokens import check_known, remember, rules_of, split
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 
 
 async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> CreateDelegationTokenResponse:
-    """Core G.12.2. Errors that the broker finds have times of -1, those of the controller 0 (quirk)."""
+    """Create a token; errors of the broker carry times of -1, those of the controller 0 (quirk, core G.12.2)."""
     requester = ctx.principal
     owner = requester
     if request.owner_principal_name:
@@ -24,10 +24,13 @@ async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> 
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     except KafkaError as error:
         return _response(error.code, owner, requester, (-1, -1, -1))
-    rules = rules_of(ctx)
     renewers = tuple(f"{each.principal_type}:{each.principal_name}" for each in request.renewers)
     wanted = tokens.Wanted(owner, requester, renewers, request.max_lifetime_ms)
-    token = tokens.create(rules, wanted, str(ctx.cluster.new_uuid()), ctx.now_ms)
+    try:
+        rules = rules_of(ctx)
+        token = tokens.create(rules, wanted, str(ctx.cluster.new_uuid()), ctx.now_ms)
+    except KafkaError as error:
+        return _response(error.code, owner, requester, (0, 0, 0))
     await remember(ctx, token)
     times = (token.issue_timestamp_ms, token.expiration_timestamp_ms, token.max_timestamp_ms)
     return _response(ErrorCode.NONE, owner, requester, times, token.token_id, rules.hmac(token.token_id))

@@ -4,12 +4,14 @@ Versions 0-3. Not done: nothing.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.machine import Result
 from broker.coordination.metadata.topics import MorePartitions
-from broker.throttling import Mutations
+from broker.releases import Behaviour
+from broker.requests.throttling import Mutations
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -20,11 +22,11 @@ from protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+_MOST_ADDED = 10_000
+
 
 async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:
-    """Core B.8. Duplicates and permissions here, the rest in the machine."""
-    if request.timeout_ms <= 0 and request.topics:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    """Duplicates and permissions here, the rest in the machine (core B.8)."""
     times = Counter(topic.name for topic in request.topics)
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results = [_result(name, twice) for name, count in times.items() if count > 1]
@@ -36,6 +38,14 @@ async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> Creat
             wanted.append(_wanted(topic))
         else:
             results.append(_result(topic.name, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+    if request.timeout_ms <= 0 and wanted:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    if ctx.release.has(Behaviour.ADDED_PARTITIONS_BOUNDED) and _added(wanted, ctx) > _MOST_ADDED:
+        excessive = KafkaError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of additional partitions per request."
+        )
+        results += [_result(topic.name, excessive) for topic in wanted]
+        return CreatePartitionsResponse(results=results)
     mutations = Mutations(ctx, strict=features.create_partitions_refuses_above_quota(ctx.version))
     answers: list[Result] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.create_partitions(
@@ -44,6 +54,12 @@ async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> Creat
     )
     results += [_result(name, error) for name, error in answers]
     return CreatePartitionsResponse(mutations.settle(), results)
+
+
+def _added(wanted: Sequence[MorePartitions], ctx: RequestContext) -> int:
+    """How many partitions the request would add to topics that exist."""
+    known = ctx.cluster.image.topics
+    return sum(max(each.count - len(known[each.name].partitions), 0) for each in wanted if each.name in known)
 
 
 def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:

@@ -6,15 +6,15 @@ Versions 2-7. Not done: create.topic.policy.class.name (no plugins).
 from collections import Counter
 from collections.abc import Mapping
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.coordination.metadata.topics import MOST_PARTITIONS, CreatedTopic, NewTopic
 from broker.releases import Behaviour
+from broker.requests.throttling import Mutations
+from broker.requests.topology import may_on_cluster
 from broker.settings import topics as topic_settings
 from broker.settings.describe import topic_entries
-from broker.throttling import Mutations
-from broker.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -28,12 +28,11 @@ from protocol.messages.create_topics import (
 
 
 async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
-    """Core B.7: T1 to T5 here, the others in the machine."""
+    """Check the request as a whole; the machine decides about each topic (core B.7 T1 to T5)."""
     wanted, duplicates, refused = _sort_out(request, ctx)
-    if _partitions(wanted, ctx) > MOST_PARTITIONS:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-    if request.timeout_ms <= 0 and request.topics:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    if request.timeout_ms <= 0 and wanted:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # of the controller, which is asked about nothing else
+    _check_partitions(_partitions(wanted, ctx))
     settings = ctx.node.settings
 
     def check_configs(configs: Mapping[str, str | None]) -> None:
@@ -56,7 +55,7 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
 def _sort_out(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> tuple[list[CreatableTopic], list[CreatableTopicResult], list[CreatableTopicResult]]:
-    """What goes on, what stands twice (T1), what nobody may create (T2, T3)."""
+    """The topics that go on, the duplicates (core B.7 T1), the forbidden ones (core B.7 T2, T3)."""
     times = Counter(topic.name for topic in request.topics)
     everything = may_on_cluster(ctx, AclOperation.CREATE)
     wanted, refused = [], []
@@ -78,7 +77,7 @@ def _sort_out(
 
 
 def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:
-    """What is wrong with -1 where the broker's settings do not stand in for it."""
+    """The error of -1 in releases where the broker's settings do not replace it."""
     if topic.assignments or ctx.release.has(Behaviour.DEFAULT_COUNTS):
         return None
     if topic.num_partitions == -1:
@@ -89,12 +88,21 @@ def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:
 
 
 def _partitions(topics: list[CreatableTopic], ctx: RequestContext) -> int:
-    """How many partitions are asked for in all (T4)."""
+    """The number of requested partitions in all (core B.7 T4)."""
     default = ctx.node.settings.int("num.partitions")
     return sum(
         len(topic.assignments) or (default if topic.num_partitions == -1 else max(topic.num_partitions, 0))
         for topic in topics
     )
+
+
+def _check_partitions(total: int) -> None:
+    """Refuse too many partitions (core B.7 T4); Kafka's sum is an int, and one that overflows passes that check."""
+    overflowed = (total + 2**31) % 2**32 - 2**31
+    if overflowed > MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    if total > MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -121,7 +129,9 @@ def _result(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
     result.num_partitions, result.replication_factor = topic.partitions, topic.replication_factor
     entries = sorted(topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
     result.configs = [
-        CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.sensitive)
+        CreatableTopicConfigs(
+            entry.name, topic.configs.get(entry.name, entry.value), entry.read_only, entry.source, entry.sensitive
+        )
         for entry in entries
     ]
     return result

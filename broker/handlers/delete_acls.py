@@ -3,11 +3,11 @@
 Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
 """
 
-from broker.acl_requests import check_codes, filter_of, require_authorizer
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import Acl, Found
-from broker.topology import may_on_cluster
+from broker.requests.acls import check_codes, filter_of, require_authorizer
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_acls import (
@@ -21,10 +21,9 @@ _NONE = ErrorCode.NONE
 
 
 async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsResponse:
-    """Core G.9; each filter tells what it found, whether or not another one found it too."""
+    """The result of each filter has all that it matched, even what another one matched too (core G.9)."""
     check_codes(*request.filters)
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)
     filters = [filter_of(each) for each in request.filters]
     answers: list[Found] = await ctx.cluster.metadata.ask(

@@ -3,7 +3,7 @@
 Versions 0-2. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from protocol.apis import ApiKey
@@ -17,18 +17,21 @@ from protocol.messages.delete_records import (
 
 
 async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRecordsResponse:
-    """Core E.10. All replicas are in this process, so the low watermark is known at once."""
-    topics = []
-    for topic in request.topics:
-        answers = []
-        for asked in topic.partitions:
-            try:
-                low = _delete(topic.name, asked.partition_index, asked.offset, ctx)
-                answers.append(DeleteRecordsPartitionResult(asked.partition_index, low))
-            except KafkaError as error:
-                answers.append(DeleteRecordsPartitionResult(asked.partition_index, -1, error.code))
-        topics.append(DeleteRecordsTopicResult(topic.name, answers))
-    return DeleteRecordsResponse(topics=topics)
+    """All replicas are in this process, so the low watermark is known at once (core E.10).
+
+    Of two offsets for one partition the last one counts (KafkaApis.handleDeleteRecordsRequest keeps a map).
+    """
+    offsets = {
+        (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
+    }
+    topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
+    for (name, index), offset in offsets.items():
+        answers = topics.setdefault(name, [])
+        try:
+            answers.append(DeleteRecordsPartitionResult(index, _delete(name, index, offset, ctx)))
+        except KafkaError as error:
+            answers.append(DeleteRecordsPartitionResult(index, -1, error.code))
+    return DeleteRecordsResponse(topics=[DeleteRecordsTopicResult(name, answers) for name, answers in topics.items()])
 
 
 def _delete(topic: str, index: int, offset: int, ctx: RequestContext) -> int:

@@ -6,10 +6,10 @@ Versions 1-6. Not done: nothing.
 from collections import Counter
 from uuid import UUID
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.throttling import Mutations
-from broker.topology import may_on_cluster
+from broker.requests.throttling import Mutations
+from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -24,19 +24,22 @@ Answer = DeletableTopicResult
 
 
 async def handle(request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTopicsResponse:
-    """Core B.9, D1 to D10."""
+    """Delete topics by name or by id, each with its own result (core B.9 D1 to D10)."""
     if not ctx.node.settings.boolean("delete.topic.enable"):
         if features.delete_topics_knows_disabled(ctx.version):
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
-    if request.timeout_ms <= 0 and request.topics:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     names, ids, answers = _sort_out(request)
-    doomed = _Doomed(ctx, answers)
-    for topic_id in ids:
-        doomed.by_id(topic_id)
-    for name in names:
-        doomed.by_name(name)
+    if request.timeout_ms <= 0 and (any(count == 1 for count in names.values()) or any(c == 1 for c in ids.values())):
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # of looking them up in the controller
+    repeated = frozenset(topic_id for topic_id, count in ids.items() if count > 1)
+    doomed = _Doomed(ctx, answers, repeated)
+    for topic_id, count in ids.items():
+        if count == 1:
+            doomed.by_id(topic_id)
+    for name, count in names.items():
+        if count == 1:
+            doomed.by_name(name)
     mutations = Mutations(ctx, strict=features.delete_topics_refuses_above_quota(ctx.version))
     refused: dict[UUID, KafkaError] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.delete_topics(doomed.topics, token, charge=mutations.charge)
@@ -51,8 +54,8 @@ def _answer(name: str, topic_id: UUID, error: KafkaError | None) -> Answer:
     return Answer(name, error.code, error.message, topic_id)
 
 
-def _sort_out(request: DeleteTopicsRequest) -> tuple[list[str], list[UUID], list[Answer]]:
-    """The names and ids that stand there once each, and what is wrong with the others (D2 to D4)."""
+def _sort_out(request: DeleteTopicsRequest) -> tuple[Counter[str], Counter[UUID], list[Answer]]:
+    """Count each name and id; the errors of duplicate and invalid ones (core B.9 D2 to D4)."""
     answers: list[Answer] = []
     names: Counter[str] = Counter()
     ids: Counter[UUID] = Counter()
@@ -69,7 +72,7 @@ def _sort_out(request: DeleteTopicsRequest) -> tuple[list[str], list[UUID], list
     answers += [_invalid(topic, "Duplicate topic name.") for topic in twice]
     twice = [DeleteTopicState(topic_id=topic_id) for topic_id, count in ids.items() if count > 1]
     answers += [_invalid(topic, "Duplicate topic id.") for topic in twice]
-    return [n for n, count in names.items() if count == 1], [i for i, count in ids.items() if count == 1], answers
+    return names, ids, answers
 
 
 def _invalid(topic: DeleteTopicState, message: str) -> Answer:
@@ -79,8 +82,9 @@ def _invalid(topic: DeleteTopicState, message: str) -> Answer:
 class _Doomed:
     """The topics that will go, gathered under the permissions of the request."""
 
-    def __init__(self, ctx: RequestContext, answers: list[Answer]) -> None:
+    def __init__(self, ctx: RequestContext, answers: list[Answer], repeated: frozenset[UUID]) -> None:
         self.topics: dict[UUID, str] = {}
+        self._repeated = repeated
         self._ctx, self._answers = ctx, answers
         self._all = may_on_cluster(ctx, AclOperation.DELETE)
 
@@ -88,7 +92,7 @@ class _Doomed:
         return self._all or self._ctx.authorized(operation, ResourceType.TOPIC, name)
 
     def by_id(self, topic_id: UUID) -> None:
-        """D5, D6."""
+        """Names of the topics with these ids; unknown ones and those that may not be described (core B.9 D5, D6)."""
         topic = self._ctx.cluster.image.topics_by_id.get(topic_id)
         if topic is None:
             text = "This server does not host this topic ID."
@@ -101,7 +105,7 @@ class _Doomed:
             self.topics[topic_id] = topic.name
 
     def by_name(self, name: str) -> None:
-        """D7, D8."""
+        """Topics that were named: permission, existence, and ids that mean the same topic (core B.9 D7, D8)."""
         topic = self._ctx.cluster.image.topics.get(name)
         if not self._may(AclOperation.DESCRIBE, name):
             self._refuse(name, None)
@@ -110,9 +114,9 @@ class _Doomed:
             self._answers.append(Answer(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
         elif not self._may(AclOperation.DELETE, name):
             self._refuse(name, None)
-        elif topic.id in self.topics:
+        elif topic.id in self.topics or topic.id in self._repeated:
             text = "The provided topic name maps to an ID that was already supplied."
-            del self.topics[topic.id]
+            self.topics.pop(topic.id, None)
             self._answers.append(Answer(name, ErrorCode.INVALID_REQUEST, text, topic.id))
         else:
             self.topics[topic.id] = name

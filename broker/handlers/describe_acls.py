@@ -6,11 +6,11 @@ Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not do
 from itertools import groupby
 from operator import attrgetter
 
-from broker.acl_requests import check_codes, filter_of
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import find
-from broker.topology import may_on_cluster
+from broker.requests.acls import check_codes, filter_of
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_acls import (
@@ -24,10 +24,9 @@ _PATTERN = attrgetter("resource_type", "pattern_type", "resource_name")
 
 
 async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeAclsResponse:
-    """Core G.9; grouped by what they are about."""
+    """The ACLs that match a filter, grouped by resource (core G.9)."""
     check_codes(request)
-    if not may_on_cluster(ctx, AclOperation.DESCRIBE):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    check_on_cluster(ctx, AclOperation.DESCRIBE)
     if ctx.node.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     found = sorted(find(ctx.cluster.image, filter_of(request)), key=_PATTERN)

@@ -3,10 +3,10 @@
 Versions 0-1. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import find
-from broker.topology import may_on_cluster
+from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_client_quotas import (
@@ -19,7 +19,7 @@ from protocol.messages.describe_client_quotas import (
 
 
 async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
-    """Core G.10."""
+    """The quotas of the entities that match a filter (core G.10)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE_CONFIGS):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     asked = [(each.entity_type, each.match_type, each.match) for each in request.components]
@@ -30,7 +30,7 @@ async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> D
         )
         for entity, quotas in find(ctx.cluster.image, asked, strict=request.strict)
     ]
-    return DescribeClientQuotasResponse(error_message=None, entries=entries)
+    return DescribeClientQuotasResponse(error_message="", entries=entries)
 
 
 def refuse(request: DescribeClientQuotasRequest, error: KafkaError, version: int) -> DescribeClientQuotasResponse:  # noqa: ARG001

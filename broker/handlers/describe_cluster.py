@@ -3,42 +3,56 @@
 Versions 0-2. Differs from Kafka: ControllerId is the first alive broker, not a random one.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.topology import NOT_ASKED, authorized_operations, may_on_cluster, topology_of
+from broker.requests.topology import NOT_ASKED, authorized_operations, may_on_cluster, topology_of
+from protocol import features
 from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 
 _BROKERS, _CONTROLLERS = 1, 2
+_NAMES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
 
 
 async def handle(request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
-    """Core B.4."""
-    if request.endpoint_type == _CONTROLLERS:
+    """The cluster id and the brokers that the listener reaches (core B.4); at a controller itself (KIP-919)."""
+    here, wanted = _CONTROLLERS if ctx.at_controller else _BROKERS, request.endpoint_type
+    if wanted not in _NAMES:
+        raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {wanted}")
+    if wanted != here:
+        typed = features.describe_cluster_has_endpoint_types(ctx.version)
         raise KafkaError(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE if typed else ErrorCode.INVALID_REQUEST,
+            f"The request was sent to an endpoint of type {_NAMES[here]}, but we wanted an endpoint of type "
+            f"{_NAMES[wanted]}",
         )
-    if request.endpoint_type != _BROKERS:
-        raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}")
     operations = NOT_ASKED
     if request.include_cluster_authorized_operations:
         may = may_on_cluster(ctx, AclOperation.DESCRIBE)
         operations = authorized_operations(ctx, ResourceType.CLUSTER, CLUSTER_NAME) if may else 0
-    brokers = []
+    quorum = ctx.cluster.quorum
+    if ctx.at_controller:
+        controller_id, nodes = quorum.voter_id, [DescribeClusterBroker(quorum.voter_id, *quorum.address)]
+    else:
+        controller_id, nodes = topology_of(ctx).controller_id, _brokers(request, ctx)
+    return DescribeClusterResponse(
+        cluster_id=ctx.cluster.cluster_id,
+        controller_id=controller_id,
+        brokers=nodes,
+        cluster_authorized_operations=operations,
+        endpoint_type=wanted,
+    )
+
+
+def _brokers(request: DescribeClusterRequest, ctx: RequestContext) -> list[DescribeClusterBroker]:
+    found = []
     for broker_id, broker in sorted(ctx.cluster.image.brokers.items()):
         at = broker.listeners.get(ctx.listener)
         if at is not None and (not broker.fenced or request.include_fenced_brokers):
-            brokers.append(DescribeClusterBroker(broker_id, at.host, at.port, broker.rack, broker.fenced))
-    return DescribeClusterResponse(
-        cluster_id=ctx.cluster.cluster_id,
-        controller_id=topology_of(ctx).controller_id,
-        brokers=brokers,
-        cluster_authorized_operations=operations,
-        endpoint_type=request.endpoint_type,
-    )
+            found.append(DescribeClusterBroker(broker_id, at.host, at.port, broker.rack, broker.fenced))
+    return found
 
 
 def refuse(request: DescribeClusterRequest, error: KafkaError, version: int) -> DescribeClusterResponse:  # noqa: ARG001

@@ -1,18 +1,18 @@
 """DescribeConfigs: effective values of settings, where they come from, and what they are for (KIP-133, KIP-226).
 
 Versions 1-4: synonyms from v1, types and documentation from v3. A broker answers only for itself.
-Differs from Kafka: documentation in our own words, and listeners with the ports that they got (GAPS.md, Settings).
+Differs from Kafka: documentation in our own wording, and listeners with the ports that they got (GAPS.md, Settings).
 """
 
 from collections.abc import Iterable
 
-from broker.allowance import Allowance
-from broker.chain import Api
-from broker.configuring import config_allowed
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.coordination.metadata.names import check_topic_name
+from broker.coordination.metadata.topic_names import check_topic_name
 from broker.releases import Behaviour
-from broker.settings import ResourceType
+from broker.requests.configs import config_allowed
+from broker.requests.response_budget import Allowance
+from broker.settings import ConfigResourceType
 from broker.settings.describe import (
     Entry,
     broker_entries,
@@ -26,7 +26,7 @@ from broker.settings.describe import (
 from broker.settings.model import ConfigSource
 from broker.settings.names import as_broker_id
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import MALFORMED_REQUEST, ErrorCode, KafkaError
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -36,23 +36,23 @@ from protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-_KNOWN = frozenset(ResourceType) - {ResourceType.UNKNOWN}
+_KNOWN = frozenset(ConfigResourceType) - {ConfigResourceType.UNKNOWN}
 
 _UNAUTHORIZED = {
-    ResourceType.TOPIC: KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
-    ResourceType.GROUP: KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+    ConfigResourceType.TOPIC: KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    ConfigResourceType.GROUP: KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
 }
 _CLUSTER_UNAUTHORIZED = KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
 
 async def handle(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
-    """Core C.2: one unknown resource type fails them all; what is allowed is answered before what is not."""
+    """One unknown resource type fails them all; what is allowed is answered before what is not (core C.2)."""
     for resource in request.resources:
         if resource.resource_type not in _KNOWN:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected resource type {resource.resource_type}")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
     allowed, refused, allowance = [], [], Allowance()
     for resource in request.resources:
-        operation, kind = AclOperation.DESCRIBE_CONFIGS, ResourceType(resource.resource_type)
+        operation, kind = AclOperation.DESCRIBE_CONFIGS, ConfigResourceType(resource.resource_type)
         if config_allowed(ctx, operation, kind, resource.resource_name):
             allowed.append(_result(resource, request, ctx))
             allowance.take(len(allowed[-1].configs))
@@ -64,7 +64,7 @@ async def handle(request: DescribeConfigsRequest, ctx: RequestContext) -> Descri
 def _result(
     resource: DescribeConfigsResource, request: DescribeConfigsRequest, ctx: RequestContext
 ) -> DescribeConfigsResult:
-    kind = ResourceType(resource.resource_type)
+    kind = ConfigResourceType(resource.resource_type)
     try:
         entries = _entries(kind, resource.resource_name, resource.configuration_keys or None, ctx)
         configs = [_config(entry, kind, request, ctx) for entry in entries]
@@ -79,26 +79,26 @@ def _failed(resource: DescribeConfigsResource, error: KafkaError) -> DescribeCon
     return DescribeConfigsResult(error.code, error.message, resource.resource_type, resource.resource_name)
 
 
-def _entries(kind: ResourceType, name: str, keys: Iterable[str] | None, ctx: RequestContext) -> Iterable[Entry]:
-    """The settings of one resource (core C.2 items 4, 5, 7, 8)."""
+def _entries(kind: ConfigResourceType, name: str, keys: Iterable[str] | None, ctx: RequestContext) -> Iterable[Entry]:
+    """The settings of one resource (core C.2.4, C.2.5, C.2.7, C.2.8)."""
     settings, image = ctx.node.settings, ctx.cluster.image
     match kind:
-        case ResourceType.TOPIC:
+        case ConfigResourceType.TOPIC:
             check_topic_name(name)
             if name not in image.topics:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
             return topic_entries(image.config(kind, name), settings, keys)
-        case ResourceType.BROKER:
+        case ConfigResourceType.BROKER:
             if not name:
                 return cluster_wide_entries(settings, keys)
             _check_own_id(name, ctx, " or empty string,")
             return broker_entries(settings, keys)
-        case ResourceType.BROKER_LOGGER:
+        case ConfigResourceType.BROKER_LOGGER:
             if not name:
                 raise _bad("Broker id must not be empty")
             _check_own_id(name, ctx, "")
             return logger_entries(settings.loggers.levels(), keys)
-        case ResourceType.CLIENT_METRICS:
+        case ConfigResourceType.CLIENT_METRICS:
             if not name:
                 raise _bad("Client metrics subscription name must not be empty")
             return client_metrics_entries(image.config(kind, name), keys)
@@ -121,11 +121,11 @@ def _check_own_id(name: str, ctx: RequestContext, alternative: str) -> None:
 
 
 def _config(
-    entry: Entry, kind: ResourceType, request: DescribeConfigsRequest, ctx: RequestContext
+    entry: Entry, kind: ConfigResourceType, request: DescribeConfigsRequest, ctx: RequestContext
 ) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
     text: str | None = None
-    if kind is ResourceType.BROKER_LOGGER:
+    if kind is ConfigResourceType.BROKER_LOGGER:
         text = ""
     elif request.include_documentation:
         text = documentation(kind, entry.name)
@@ -138,7 +138,7 @@ def _config(
         synonyms=[DescribeConfigsSynonym(layer.name, layer.value, layer.source) for layer in synonyms],
         config_type=entry.type,
         documentation=text,
-        is_default=entry.source is ConfigSource.DEFAULT and not ctx.release.has(Behaviour.DEFAULTS_UNTOLD),
+        is_default=entry.source is ConfigSource.DEFAULT and not ctx.release.has(Behaviour.DEFAULTS_NOT_MARKED),
     )
 
 

@@ -3,10 +3,10 @@
 Versions 1-3. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata import tokens
-from broker.token_requests import check_known, rules_of, split
+from broker.requests.tokens import check_known, rules_of, split
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord
@@ -19,7 +19,7 @@ from protocol.messages.describe_delegation_token import (
 
 
 async def handle(request: DescribeDelegationTokenRequest, ctx: RequestContext) -> DescribeDelegationTokenResponse:
-    """Core G.12.5, filtered by G.8."""
+    """The tokens that the requester may see (core G.12.5, G.8)."""
     check_known(ctx)
     rules = rules_of(ctx)
     owners = request.owners

@@ -4,10 +4,11 @@ Versions 0-6; from v6 on a group that is not there is an error (KIP-1043). Not d
 describing APIs of their own.
 """
 
-from broker.chain import Api
-from broker.context import AclOperation, RequestContext
-from broker.coordination.group.states import State
-from broker.group_requests import coordinator, group_operations, require_group
+from broker.api import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.classic.states import State
+from broker.requests.groups import coordinator, require_group
+from broker.requests.topology import authorized_operations
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -15,12 +16,12 @@ from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequ
 
 
 async def handle(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
-    """Groups A.13: each group on its own, and each once."""
-    groups = [_describe(group_id, ctx) for group_id in dict.fromkeys(request.groups)]
+    """Describe each group as often as it is named, each with its own error (groups A.13)."""
+    groups = [_describe(group_id, ctx) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:
-                group.authorized_operations = group_operations(group.group_id, ctx)
+                group.authorized_operations = authorized_operations(ctx, ResourceType.GROUP, group.group_id)
     return DescribeGroupsResponse(groups)
 
 

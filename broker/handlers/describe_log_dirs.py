@@ -5,11 +5,11 @@ Versions 1-5. Differs from Kafka: a broker has one directory, so no log is ever 
 
 from collections.abc import Iterable
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.log_dirs import is_offline, path_of, space_of
-from broker.partition import ReplicatedPartition
-from broker.topology import may_on_cluster
+from broker.replication.partition import ReplicatedPartition
+from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -23,7 +23,7 @@ from protocol.messages.describe_log_dirs import (
 
 
 async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
-    """Core B.12."""
+    """Sizes and lags of the replicas in each log directory (core B.12)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     path = path_of(ctx.node)
@@ -34,7 +34,7 @@ async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> Descri
         log = partition.logs.get(ctx.node.id)
         if log is not None:
             lag = max(log.high_watermark - log.log_end_offset, 0)
-            told = DescribeLogDirsPartition(partition.index, log.size_bytes, lag)
+            told = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
             topics.setdefault(partition.topic, []).append(told)
     total, usable = space_of(ctx.node)
     result = DescribeLogDirsResult(

@@ -3,10 +3,10 @@
 Version 0. Any replica answers. Not done: nothing.
 """
 
-from broker.allowance import Allowance
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.metadata.names import check_topic_name
+from broker.coordination.metadata.topic_names import check_topic_name
+from broker.requests.response_budget import Allowance
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_producers import (
@@ -19,7 +19,7 @@ from protocol.messages.describe_producers import (
 
 
 async def handle(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
-    """Transactions C.8, partition by partition."""
+    """The producers that each partition remembers (transactions C.8)."""
     topics, allowance = [], Allowance()
     for topic in request.topics:
         answers = []
@@ -44,7 +44,6 @@ def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerStat
     if topic not in ctx.cluster.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN)
     log = ctx.node.partition(topic, index).hosted_by(ctx.node.id)
-    entries = log.producers.producers.values() if log.has_producers else ()
     return [
         ProducerState(
             entry.producer_id,
@@ -54,7 +53,7 @@ def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerStat
             entry.coordinator_epoch,
             -1 if entry.transaction_first_offset is None else entry.transaction_first_offset,
         )
-        for entry in entries
+        for entry in log.producer_log.entries()
     ]
 
 

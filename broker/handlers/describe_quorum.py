@@ -1,4 +1,4 @@
-"""DescribeQuorum: who keeps the metadata log, and how far everybody is (KIP-595, KIP-836).
+"""DescribeQuorum: the voters and observers of the metadata log, with their offsets (KIP-595, KIP-836).
 
 Versions 0-2. Differs from Kafka: the controller is part of the first broker and the only voter; the other brokers
 observe.
@@ -6,10 +6,10 @@ observe.
 
 from collections.abc import Callable
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.image import METADATA_TOPIC
-from broker.topology import may_on_cluster
+from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_quorum import (
@@ -26,18 +26,15 @@ Answer = ResponsePartitionData
 
 
 async def handle(request: DescribeQuorumRequest, ctx: RequestContext) -> DescribeQuorumResponse:
-    """Core B.13: exactly the one partition of the metadata topic."""
+    """Exactly the one partition of the metadata topic (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
     if asked != [(METADATA_TOPIC, 0)]:
         return _with(request, lambda index: Answer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=_UNKNOWN))
-    answer, voter = _quorum(ctx), min(ctx.cluster.image.brokers, default=-1)
+    answer, quorum = _quorum(ctx), ctx.cluster.quorum
     response = _with(request, lambda _index: answer)
-    broker = ctx.cluster.image.brokers.get(voter)
-    at = next(iter(broker.listeners.values()), None) if broker is not None else None
-    if at is not None:
-        response.nodes = [Node(voter, [Listener("CONTROLLER", at.host, at.port)])]
+    response.nodes = [Node(quorum.voter_id, [Listener(quorum.listener, *quorum.address)])]
     return response
 
 
@@ -45,16 +42,15 @@ _UNKNOWN = "This server does not host this topic-partition."
 
 
 def _quorum(ctx: RequestContext) -> Answer:
-    image = ctx.cluster.image
-    voter, *observers = sorted(image.brokers) or [-1]
+    image, voter = ctx.cluster.image, ctx.cluster.quorum.voter_id
+    observers = [broker_id for broker_id in sorted(image.brokers) if broker_id != voter]
     end, now_ms = image.offset + 1, ctx.now_ms
     return Answer(
         partition_index=0,
         leader_id=voter,
         leader_epoch=ctx.cluster.metadata.epoch,
         high_watermark=end,
-        # The voter's directory is not told, as with voters that are configured and not recorded.
-        current_voters=[ReplicaState(voter, end, now_ms, now_ms)],
+        current_voters=[ReplicaState(voter, end, now_ms, now_ms, ctx.cluster.quorum.shown_directory)],
         observers=[ReplicaState(i, end, now_ms, now_ms, image.brokers[i].directory_id) for i in observers],
     )
 

@@ -3,11 +3,11 @@
 Version 0. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, Topic
-from broker.coordination.metadata.names import check_topic_name
-from broker.topology import Topology, authorized_operations, topology_of
+from broker.coordination.metadata.topic_names import check_topic_name
+from broker.requests.topology import Topology, authorized_operations, topology_of
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_topic_partitions import (
@@ -22,7 +22,7 @@ Answer = DescribeTopicPartitionsResponseTopic
 
 
 async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> DescribeTopicPartitionsResponse:
-    """Core B.5. Names in order; what is not told comes last."""
+    """Names in order; those without permission come last (core B.5)."""
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None:
@@ -30,6 +30,8 @@ async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -
     names = sorted(asked or ctx.cluster.image.topics)
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
+    if "" in names:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # DescribeTopicPartitionsRequestHandler fails on it
     allowed = [name for name in names if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name)]
     limit = max(1, min(ctx.node.settings.int("max.request.partition.size.limit"), request.response_partition_limit))
     topics, next_cursor = _page(allowed, cursor, limit, ctx)

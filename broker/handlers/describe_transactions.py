@@ -3,10 +3,10 @@
 Version 0. Not done: nothing.
 """
 
-from broker.allowance import Allowance
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.listing import describe
+from broker.requests.response_budget import Allowance
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_transactions import (
@@ -18,7 +18,7 @@ from protocol.messages.describe_transactions import (
 
 
 async def handle(request: DescribeTransactionsRequest, ctx: RequestContext) -> DescribeTransactionsResponse:
-    """Transactions C.6, id by id."""
+    """State, producer and partitions of each transactional id (transactions C.6)."""
     states, allowance = [], Allowance()
     for name in request.transactional_ids:
         try:

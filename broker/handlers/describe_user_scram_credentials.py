@@ -1,12 +1,12 @@
-"""DescribeUserScramCredentials: who has which kind of password; salts and keys are never told (KIP-554).
+"""DescribeUserScramCredentials: the SCRAM mechanisms of users; salts and keys are never returned (KIP-554).
 
 Version 0. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata import scram
-from broker.topology import may_on_cluster
+from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import UserScramCredentialRecord
@@ -21,7 +21,7 @@ from protocol.messages.describe_user_scram_credentials import (
 async def handle(
     request: DescribeUserScramCredentialsRequest, ctx: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
-    """Core G.11."""
+    """Mechanisms and iterations of each user's credentials, never the keys (core G.11)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     found = scram.describe(ctx.cluster.image, [each.name for each in request.users or ()])
@@ -41,7 +41,7 @@ def refuse(
     version: int,  # noqa: ARG001
 ) -> DescribeUserScramCredentialsResponse:
     """At the top, and for each user who was named, without the name."""
-    results = [DescribeUserScramCredentialsResult("", error.code) for _ in request.users or ()]
+    results = [DescribeUserScramCredentialsResult("", error.code, None) for _ in request.users or ()]
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=None, results=results)
 
 

@@ -3,11 +3,14 @@
 Versions 0-2. Not done: nothing.
 """
 
-from broker.chain import Api
+from collections.abc import Sequence
+from itertools import islice
+
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.machine import Result
-from broker.topology import may_on_cluster
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.elect_leaders import (
@@ -15,36 +18,47 @@ from protocol.messages.elect_leaders import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
+    TopicPartitions,
 )
 
 _TYPES = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
 async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLeadersResponse:
-    """Core B.10. All partitions, if none are named: then those that need no election are left out."""
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    """All partitions, if none are named: then those that need no election are left out (core B.10)."""
+    check_on_cluster(ctx, AclOperation.ALTER)
+    wanted = request.topic_partitions
+    if wanted is not None and not wanted:  # QuorumController.electLeaders looks at nothing else then
+        return ElectLeadersResponse(replica_election_results=[])
+    if request.timeout_ms <= 0:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     election = _TYPES.get(request.election_type)
     if election is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
-    if request.timeout_ms <= 0:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-    every = request.topic_partitions is None
-    if request.topic_partitions is None:
+    if wanted is None:
         asked = [(topic.name, index) for topic, index, _ in ctx.cluster.image.all_partitions()]
     else:
-        asked = [(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions]
+        asked = [(topic.topic, index) for topic in wanted for index in topic.partitions]
     answers: list[Result] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.elect_leaders(asked, election, token)
     )
+    return ElectLeadersResponse(replica_election_results=_needed(answers) if wanted is None else _each(wanted, answers))
+
+
+def _each(wanted: Sequence[TopicPartitions], answers: Sequence[Result]) -> list[ReplicaElectionResult]:
+    """One result per entry of the request."""
+    results = iter([_result(index, error) for (_, index), error in answers])
+    return [ReplicaElectionResult(each.topic, list(islice(results, len(each.partitions)))) for each in wanted]
+
+
+def _needed(answers: Sequence[Result]) -> list[ReplicaElectionResult]:
+    """Of all partitions those that needed an election, by topic."""
     topics: dict[str, list[PartitionResult]] = {}
     for (name, index), error in answers:
         results = topics.setdefault(name, [])
-        if not (every and error is not None and error.code is ErrorCode.ELECTION_NOT_NEEDED):
+        if error is None or error.code is not ErrorCode.ELECTION_NOT_NEEDED:
             results.append(_result(index, error))
-    return ElectLeadersResponse(
-        replica_election_results=[ReplicaElectionResult(name, results) for name, results in topics.items()]
-    )
+    return [ReplicaElectionResult(name, results) for name, results in topics.items()]
 
 
 def _result(index: int, error: KafkaError | None) -> PartitionResult:

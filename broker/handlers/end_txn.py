@@ -4,9 +4,9 @@ Versions 0-5. From v5 every transaction ends with a new epoch, which the answer 
 Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.transaction.ending import EndRequest
+from broker.coordination.transaction.end import EndRequest
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.transitions import TV0, TV2
 from protocol import features
@@ -16,7 +16,7 @@ from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 
 async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
-    """Transactions C.3. The answer goes out when the decision is in the log; the markers follow."""
+    """The answer goes out when the decision is in the log; the markers follow (transactions C.3)."""
     name = request.transactional_id
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -25,7 +25,7 @@ async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
     ending = EndRequest(request.producer_id, request.producer_epoch, request.committed)
     client = TV2 if features.end_txn_bumps_epoch(ctx.version) else TV0
     go_on_with: ProducerIdAndEpoch = await ctx.node.transactions_for(name).ask(
-        lambda machine, now_ms, to: machine.end(name, ending, now_ms, to, client=client)
+        lambda machine, now_ms, to: machine.end(name, ending, now_ms, to, client=client), cause=ctx
     )
     return EndTxnResponse(producer_id=go_on_with.producer_id, producer_epoch=go_on_with.producer_epoch)
 

@@ -3,10 +3,10 @@
 Versions 1-2. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
 from broker.coordination.metadata import tokens
-from broker.token_requests import check_known, remember, rules_of
+from broker.requests.tokens import check_known, remember, rules_of
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord
@@ -14,8 +14,11 @@ from protocol.messages.expire_delegation_token import ExpireDelegationTokenReque
 
 
 async def handle(request: ExpireDelegationTokenRequest, ctx: RequestContext) -> ExpireDelegationTokenResponse:
-    """Core G.12.4."""
-    check_known(ctx)
+    """Set when a token ends, or end it at once (core G.12.4); only the broker's own errors carry -1."""
+    try:
+        check_known(ctx)
+    except KafkaError as error:
+        return ExpireDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)
     rules, image, period_ms = rules_of(ctx), ctx.cluster.image, request.expiry_time_period_ms
     left = tokens.expire(image, rules, bytes(request.hmac), ctx.principal, period_ms, ctx.now_ms)
     await remember(ctx, left)

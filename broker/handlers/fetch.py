@@ -7,36 +7,36 @@ Not done: preferred read replicas (KIP-392).
 
 from collections.abc import Sequence
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
-from broker.fetching.read import Limits, Reader, find
-from broker.fetching.sessions import Interest, SessionCache, resolve
-from broker.hints import endpoints_of
-from broker.throttling import charge_fetch, most_fetched
+from broker.fetch.read import Limits, Reader, find
+from broker.fetch.sessions import Interest, replica_of, resolve
+from broker.requests.leader_endpoints import endpoints_of
+from broker.requests.throttling import charge_fetch, most_fetched
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.codec import encode_response, is_flexible
+from protocol.codec import response_size
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 
 
 async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
-    """Core E.1, in its order."""
-    cache = sessions_of(ctx)
+    """Resolve the session, check, read or wait: Kafka's order (core E.1)."""
+    cache = ctx.node.sessions
     uses_topic_ids = features.fetch_uses_topic_ids(ctx.version)
     try:
         fetching = resolve(cache, request, uses_topic_ids, ctx.now_ms)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
-    readings = find(ctx, fetching.interests, uses_topic_ids, follower=request.replica_state.replica_id >= 0)
-    readable = any(each.refused is None for each in readings)
+    readings = find(ctx, fetching.interests, uses_topic_ids, follower=fetching.follower)
+    readable = bool(readings) and readings[0].refused is None  # what can be read comes first
     if readable and request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
-    quotas = ctx.node.quotas if request.replica_state.replica_id < 0 else None  # a follower pays nothing
+    quotas = None if fetching.follower else ctx.node.quotas  # a follower pays nothing
     if quotas is not None and (most := most_fetched(quotas, ctx)) is not None:
         limit = min(limit, most)
-    limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, request.replica_state.replica_id)
+    limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, replica_of(request))
     reader = Reader(ctx, readings, limits)
     answers = reader.read()
     if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:
@@ -50,24 +50,14 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
         return FetchResponse(error_code=error.code, session_id=request.session_id)
     response = FetchResponse(session_id=session_id, responses=by_topic(told))
     leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
-    if leaders:
+    if leaders and not fetching.follower:
         response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)]
     return response
 
 
 def _size(told: Sequence[tuple[Interest, PartitionData]], version: int) -> int:
-    """What a response counts for: its bytes without the header (Kafka's FetchResponse.sizeOf)."""
-    header_bytes = 5 if is_flexible(ApiKey.FETCH, version) else 4
-    parts = encode_response(ApiKey.FETCH, version, 0, FetchResponse(responses=by_topic(told)))
-    return sum(map(len, parts)) - header_bytes
-
-
-def sessions_of(ctx: RequestContext) -> SessionCache:
-    """This broker's sessions."""
-    if ctx.node.sessions is None:
-        slots = ctx.node.settings.int("max.incremental.fetch.session.cache.slots")
-        ctx.node.sessions = SessionCache(slots, ctx.cluster.random)
-    return ctx.node.sessions
+    """What a response counts for: its body and its size field (Kafka's FetchResponse.sizeOf)."""
+    return 4 + response_size(ApiKey.FETCH, version, FetchResponse(responses=by_topic(told)))
 
 
 def by_topic(told: Sequence[tuple[Interest, PartitionData]]) -> list[FetchableTopicResponse]:
@@ -89,8 +79,8 @@ def _same_topic(last: FetchableTopicResponse, interest: Interest) -> bool:
 
 
 def refuse(request: FetchRequest, error: KafkaError, version: int) -> FetchResponse:
-    """At the top; before v13 on each listed partition too (core E.5.10)."""
-    response = FetchResponse(error_code=error.code)
+    """At the top, with the session's id; before v13 on each listed partition too (core E.5.10)."""
+    response = FetchResponse(error_code=error.code, session_id=request.session_id)
     if not features.fetch_uses_topic_ids(version):
         response.responses = [
             FetchableTopicResponse(

@@ -1,18 +1,19 @@
 """FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
 
-Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Not done: nothing.
+Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Differs from Kafka: the first
+request after a reset is answered at once (docs/divergences.md).
 """
 
 import binascii
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import BrokerListener
 from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
-from broker.topology import may_on_cluster
+from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import MALFORMED_REQUEST, ErrorCode, KafkaError
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.types import uuid_from_text
 
@@ -23,15 +24,12 @@ _TEXTS = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
-    ErrorCode.INVALID_REQUEST: (
-        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
-        "an incompatible broker. See the broker logs for more details."
-    ),
+    ErrorCode.INVALID_REQUEST: MALFORMED_REQUEST,
 }
 
 
 async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
-    """Core B.6, in the order of the keys."""
+    """The broker that coordinates each key, in the order of the keys (core B.6)."""
     if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     share = request.key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
@@ -47,7 +45,7 @@ def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:
         topic = _topic(key, key_type, ctx)
         broker_id, at = _coordinator(topic, ctx.node.coordinating_partition(topic, key), ctx)
     except KafkaError as error:
-        text = _TEXTS.get(error.code, "") if features.find_coordinator_tells_errors(ctx.version) else ""
+        text = _TEXTS.get(error.code, "") if features.find_coordinator_has_error_message(ctx.version) else ""
         return Coordinator(key, -1, "", -1, error.code, text)
     return Coordinator(key, broker_id, at.host, at.port)
 
@@ -79,12 +77,17 @@ def _is_share_partition(key: str) -> bool:
 
 
 def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, BrokerListener]:
-    """Who leads the partition, and where; the topic is made when it is first asked for."""
-    image = ctx.cluster.image
-    if topic not in image.topics:
+    """The leader of the partition and its address; the topic is created at the first request.
+
+    Kafka answers that request before the topic exists (core B.6), and librdkafka then pauses for a second. After a
+    reset the answer is that of a cluster that has been used before, unless `--lazy-coordinators` is given.
+    """
+    if topic not in ctx.cluster.image.topics:
         machine = ctx.cluster.metadata.machine
         ctx.cluster.metadata.submit(lambda _now_ms: machine.create_internal_topic(topic))
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if ctx.cluster.lazy_coordinators:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    image = ctx.cluster.image
     partition = image.partition(topic, index)
     at = None if partition is None else image.listener(partition.leader, ctx.listener)
     if partition is None or at is None:

@@ -1,10 +1,10 @@
-"""GetTelemetrySubscriptions: which metrics a client shall push, and how often (KIP-714).
+"""GetTelemetrySubscriptions: which metrics a client is to push, and how often (KIP-714).
 
 Version 0, served and not listed, as by a Kafka without a telemetry plugin. Not done: plugins that
 receive metrics.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
 from broker.telemetry import COMPRESSION_TYPES, Client
 from protocol.apis import ApiKey
@@ -16,7 +16,7 @@ from protocol.messages.get_telemetry_subscriptions import (
 
 
 async def handle(request: GetTelemetrySubscriptionsRequest, ctx: RequestContext) -> GetTelemetrySubscriptionsResponse:
-    """Core H.1. A client without an id gets one."""
+    """A client without an id gets one (core H.1)."""
     connection = ctx.connection
     client = Client(
         request.client_instance_id or ctx.cluster.new_uuid(),
@@ -44,7 +44,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> GetTelemetrySubscriptionsResponse:
-    """The code and nothing else; what is no error of this API's own reads INVALID_REQUEST."""
+    """The error code alone; errors that this API does not have become INVALID_REQUEST."""
     own = error.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
     return GetTelemetrySubscriptionsResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
 

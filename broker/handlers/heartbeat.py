@@ -1,18 +1,18 @@
-"""Heartbeat: a member is alive; it hears whether to join anew.
+"""Heartbeat: a member is alive; the answer asks it to rejoin if need be.
 
 Versions 0-4. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.group_requests import ask_coordinator, require_group
+from broker.requests.groups import ask_coordinator, require_group
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
-    """Groups A.8. While the coordinator loads, everybody is taken to be alive (groups 0.6.4)."""
+    """While the coordinator loads, every member counts as alive (groups A.8, 0.6.4)."""
     require_group(AclOperation.READ, request.group_id, ctx)
     try:
         response: HeartbeatResponse = await ask_coordinator(

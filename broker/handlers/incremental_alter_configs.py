@@ -3,9 +3,9 @@
 Versions 0-1. Not done: alter.config.policy.class.name; no class is loaded.
 """
 
-from broker.chain import Api
-from broker.configuring import alter
+from broker.api import Api
 from broker.context import RequestContext
+from broker.requests.configs import alter
 from broker.settings.alter import Alteration, Change
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
@@ -17,7 +17,7 @@ from protocol.messages.incremental_alter_configs import (
 
 
 async def handle(request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> IncrementalAlterConfigsResponse:
-    """Core C.4 and C.5, resource by resource."""
+    """Change the named settings of each resource; one that fails changes nothing (core C.4, C.5)."""
     wanted = [
         Alteration(
             resource.resource_type,

@@ -6,9 +6,9 @@ Not done: nothing.
 
 from functools import partial
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.transaction.epochs import NOBODY, ProducerIdAndEpoch
+from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
 from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
 from protocol import features
 from protocol.acls import CLUSTER_NAME
@@ -18,25 +18,25 @@ from protocol.messages.init_producer_id import InitProducerIdRequest, InitProduc
 
 
 async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
-    """Transactions A.1: who may ask, then what; the coordinator decides the rest."""
+    """Who may ask, then what; the coordinator decides the rest (transactions A.1)."""
     name = request.transactional_id
     _check_authorized(request, ctx)
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch come together or not at all")
-    if name is None:  # an idempotent producer: any broker will do, and nothing is remembered (A5)
+    if name is None:  # idempotent: served by any broker, nothing is logged (transactions A.1 A5)
         return InitProducerIdResponse(
             producer_id=ctx.node.producer_ids.next(ctx.cluster.allocate_producer_ids), producer_epoch=0
         )
     timeout_ms = _timeout_ms(name, request, ctx)
     expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     given: ProducerIdAndEpoch = await ctx.node.transactions_for(name).ask(
-        lambda machine, now_ms, to: machine.init_producer_id(name, timeout_ms, expected, now_ms, to)
+        lambda machine, now_ms, to: machine.init_producer_id(name, timeout_ms, expected, now_ms, to), cause=ctx
     )
     return InitProducerIdResponse(producer_id=given.producer_id, producer_epoch=given.producer_epoch)
 
 
 def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> None:
-    """Rules A1 to A3."""
+    """Whether the client may use this transactional id, or be idempotent at all (transactions A.1 A1 to A3)."""
     if request.transactional_id is None:
         may_here = ctx.authorized(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
         if not may_here and not ctx.authorized_somewhere(AclOperation.WRITE, ResourceType.TOPIC):
@@ -48,7 +48,7 @@ def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> No
 
 
 def _timeout_ms(name: str, request: InitProducerIdRequest, ctx: RequestContext) -> int:
-    """Rules A6 to A9: the transaction's timeout, where the request makes sense."""
+    """The transaction's timeout, where the request makes sense (transactions A.1 A6 to A9)."""
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     settings = ctx.node.settings
@@ -68,7 +68,9 @@ def refuse(request: InitProducerIdRequest, error: KafkaError, version: int) -> I
     code = error.code
     if code is ErrorCode.PRODUCER_FENCED and not features.init_producer_id_knows_fencing(version):
         code = ErrorCode.INVALID_PRODUCER_EPOCH
-    return InitProducerIdResponse(error_code=code, producer_id=NOBODY.producer_id, producer_epoch=NOBODY.producer_epoch)
+    return InitProducerIdResponse(
+        error_code=code, producer_id=NO_PRODUCER.producer_id, producer_epoch=NO_PRODUCER.producer_epoch
+    )
 
 
 API = Api(ApiKey.INIT_PRODUCER_ID, (0, 5), handle, refuse, unstable=6)

@@ -1,14 +1,14 @@
-"""JoinGroup: become a member, or say that one still is, and wait for the others.
+"""JoinGroup: become or remain a member, and wait for the others.
 
-Versions 0-9. A first join is told its id from v4 on (KIP-394); static members since v5 (KIP-345).
+Versions 0-9. A first join gets its id in an error from v4 on (KIP-394); static members since v5 (KIP-345).
 Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.coordination.group.answers import join_refused
-from broker.coordination.group.joining import Joiner
-from broker.group_requests import ask_coordinator, require_group
+from broker.coordination.group.kind import Joiner
+from broker.coordination.group.responses import join_refused
+from broker.requests.groups import ask_coordinator, require_group
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -16,7 +16,7 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 async def handle(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse:
-    """Groups A.4. Answered when the join phase ends."""
+    """Answered when the join phase ends (groups A.4)."""
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     if not request.group_id:
         return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)

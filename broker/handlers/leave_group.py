@@ -3,16 +3,16 @@
 Versions 0-5. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.group_requests import ask_coordinator, require_group
+from broker.requests.groups import ask_coordinator, require_group
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 async def handle(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
-    """Groups A.9."""
+    """Remove the named members, each with its own result (groups A.9)."""
     require_group(AclOperation.READ, request.group_id, ctx)
     response: LeaveGroupResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.leave(request, now_ms, to)

@@ -5,11 +5,10 @@ Versions 0-1: v0 lists client metrics subscriptions and nothing else. Not done: 
 
 from collections.abc import Iterator
 
-from broker.chain import Api
-from broker.context import AclOperation, RequestContext
-from broker.context import ResourceType as AclResource
+from broker.api import Api
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import ClusterImage
-from broker.settings import ResourceType
+from broker.settings import ConfigResourceType
 from protocol import features
 from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
@@ -21,21 +20,21 @@ from protocol.messages.list_config_resources import (
 )
 
 _IN_ORDER = (
-    ResourceType.GROUP,
-    ResourceType.CLIENT_METRICS,
-    ResourceType.BROKER_LOGGER,
-    ResourceType.BROKER,
-    ResourceType.TOPIC,
+    ConfigResourceType.GROUP,
+    ConfigResourceType.CLIENT_METRICS,
+    ConfigResourceType.BROKER_LOGGER,
+    ConfigResourceType.BROKER,
+    ConfigResourceType.TOPIC,
 )
 
 
 async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> ListConfigResourcesResponse:
-    """Core C.7."""
-    if not ctx.authorized(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, CLUSTER_NAME):
+    """Names of the resources that can have settings, by type (core C.7)."""
+    if not ctx.authorized(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = set(request.resource_types or _IN_ORDER)
     if not features.list_config_resources_chooses_types(ctx.version):
-        wanted = {ResourceType.CLIENT_METRICS}
+        wanted = {ConfigResourceType.CLIENT_METRICS}
     if not wanted <= set(_IN_ORDER):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
@@ -48,11 +47,11 @@ async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> Li
     )
 
 
-def _names(kind: ResourceType, image: ClusterImage) -> Iterator[str]:
+def _names(kind: ConfigResourceType, image: ClusterImage) -> Iterator[str]:
     """Groups and subscriptions that have settings, brokers that are alive, all topics."""
-    if kind is ResourceType.TOPIC:
+    if kind is ConfigResourceType.TOPIC:
         yield from image.topics
-    elif kind in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
+    elif kind in {ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER}:
         yield from (str(broker.id) for broker in image.alive_brokers())
     else:
         yield from (name for (stored_kind, name), configs in image.configs.items() if stored_kind == kind and configs)

@@ -3,7 +3,7 @@
 Versions 0-5; filters by state since v4 (KIP-518), by type since v5 (KIP-848). Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.runtime import State
 from protocol.apis import ApiKey
@@ -12,7 +12,7 @@ from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGr
 
 
 async def handle(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
-    """Groups A.13. One shard that still loads is an error for all."""
+    """One shard that still loads is an error for all (groups A.13)."""
     states = {name.strip().lower() for name in request.states_filter}
     types = {name.strip().lower() for name in request.types_filter}
     groups: list[ListedGroup] = []

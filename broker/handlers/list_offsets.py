@@ -5,11 +5,12 @@ timestamps answer as on a broker without it).
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.fetching.read import READ_COMMITTED
-from broker.message_format import check_time
+from broker.fetch.read import READ_COMMITTED
+from broker.requests.message_format import check_time
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -18,10 +19,10 @@ from protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from storage.lookups import segment_starts
-from storage.partition_log import PartitionLog
+from storage.log.partition_log import PartitionLog
 
 LATEST = -1
 EARLIEST = -2
@@ -32,29 +33,45 @@ _ANY_REPLICA = -2  # a debugging consumer (core E.8.3)
 
 
 async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
-    """Core E.8."""
+    """The offset of each partition at a time, or at one of its ends (core E.8).
+
+    Kafka answers by topic from a map of partitions (ReplicaManager.fetchOffset): each is answered once, and a topic
+    without partitions is left out.
+    """
     if request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
-    topics = []
-    for topic in request.topics:
-        answers = []
-        for p in topic.partitions:
-            try:
-                if asked[topic.name, p.partition_index] > 1:
-                    raise KafkaError(ErrorCode.INVALID_REQUEST)
-                answers.append(_answer(request, topic.name, p, ctx))
-            except KafkaError as error:
-                answers.append(ListOffsetsPartitionResponse(p.partition_index, error.code))
-        topics.append(ListOffsetsTopicResponse(topic.name, answers))
-    return ListOffsetsResponse(topics)
+    allowed, denied = _by_right(request.topics, ctx)
+    times = Counter((topic.name, p.partition_index) for topic in allowed for p in topic.partitions)
+    wanted = {(topic.name, p.partition_index): p for topic in allowed for p in topic.partitions}
+    answers: dict[str, list[ListOffsetsPartitionResponse]] = {}
+    for (name, index), asked in wanted.items():
+        of_topic = answers.setdefault(name, [])
+        try:
+            if times[name, index] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST)
+            of_topic.append(_answer(request, name, asked, ctx))
+        except KafkaError as error:
+            of_topic.append(ListOffsetsPartitionResponse(index, error.code))
+    topics = [ListOffsetsTopicResponse(name, of_topic) for name, of_topic in answers.items()]
+    refused = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return ListOffsetsResponse([*topics, *(_refused(topic, refused) for topic in denied)])
+
+
+def _by_right(
+    topics: Sequence[ListOffsetsTopic], ctx: RequestContext
+) -> tuple[list[ListOffsetsTopic], list[ListOffsetsTopic]]:
+    """The topics that may be described, and the others, which are answered last."""
+    allowed: list[ListOffsetsTopic] = []
+    denied: list[ListOffsetsTopic] = []
+    for topic in topics:
+        may = ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        (allowed if may else denied).append(topic)
+    return allowed, denied
 
 
 def _answer(
     request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition, ctx: RequestContext
 ) -> ListOffsetsPartitionResponse:
-    if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
-        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     counts_segments = features.list_offsets_counts_segments(ctx.version)
     if not counts_segments and asked.timestamp < features.list_offsets_oldest_special(ctx.version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
@@ -83,7 +100,7 @@ def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now
 
     Kafka: UnifiedLog.legacyFetchOffsetsBefore and Partition.legacyFetchOffsetsForTimestamp of 0.11 to 3.9.
     """
-    found = segment_starts(log, now_ms)
+    found = log.reader.segment_starts(now_ms)
     if asked.timestamp == EARLIEST:
         found = found[-1:]
     elif asked.timestamp != LATEST:
@@ -98,13 +115,13 @@ def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now
 def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]:
     """Offset, timestamp and leader epoch; -1 each where there is none."""
     if timestamp == LATEST:
-        return bound, -1, log.latest_epoch
+        return bound, -1, log.epochs.latest
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return log.log_start_offset, -1, log.earliest_epoch
+        return log.log_start_offset, -1, log.epochs.earliest(log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
-        found = log.max_timestamp_offset(bound)
+        found = log.reader.max_timestamp_offset(bound)
     elif timestamp >= 0:
-        found = log.offset_for_timestamp(timestamp, bound)
+        found = log.reader.offset_for_timestamp(timestamp, bound)
     else:
         return -1, -1, -1  # tiered storage: nothing is there
     return (-1, -1, -1) if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
@@ -112,13 +129,12 @@ def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]
 
 def refuse(request: ListOffsetsRequest, error: KafkaError, version: int) -> ListOffsetsResponse:  # noqa: ARG001
     """On every partition; the API has no error of its own."""
-    return ListOffsetsResponse(
-        [
-            ListOffsetsTopicResponse(
-                topic.name, [ListOffsetsPartitionResponse(p.partition_index, error.code) for p in topic.partitions]
-            )
-            for topic in request.topics
-        ]
+    return ListOffsetsResponse([_refused(topic, error) for topic in request.topics])
+
+
+def _refused(topic: ListOffsetsTopic, error: KafkaError) -> ListOffsetsTopicResponse:
+    return ListOffsetsTopicResponse(
+        topic.name, [ListOffsetsPartitionResponse(p.partition_index, error.code) for p in topic.partitions]
     )
 
 

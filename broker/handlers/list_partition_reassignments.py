@@ -3,11 +3,11 @@
 Version 0. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.topology import may_on_cluster
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import KafkaError
 from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -17,9 +17,8 @@ from protocol.messages.list_partition_reassignments import (
 
 
 async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext) -> ListPartitionReassignmentsResponse:
-    """Core B.11. Topics that do not exist and partitions that stand still are left out."""
-    if not may_on_cluster(ctx, AclOperation.DESCRIBE):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    """Topics that do not exist and partitions without a reassignment are left out (core B.11)."""
+    check_on_cluster(ctx, AclOperation.DESCRIBE)
     image = ctx.cluster.image
     if request.topics is None:
         asked = [(topic.name, index) for topic, index, _ in image.all_partitions()]

@@ -3,7 +3,7 @@
 Versions 0-2: filters by duration (KIP-994) and by pattern (KIP-1152). Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.listing import TransactionFilter, compile_pattern
 from broker.coordination.transaction.states import BY_TEXT
@@ -17,7 +17,7 @@ from protocol.messages.list_transactions import (
 
 
 async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
-    """Transactions C.7. Clients ask every broker and put the answers together."""
+    """Clients ask every broker and put the answers together (transactions C.7)."""
     known = frozenset(BY_TEXT[text] for text in request.state_filters if text in BY_TEXT)
     wanted = TransactionFilter(
         known if request.state_filters else None,

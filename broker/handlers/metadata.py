@@ -6,13 +6,13 @@ Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, Topic
-from broker.coordination.metadata.names import check_topic_name
+from broker.coordination.metadata.topic_names import check_topic_name
 from broker.coordination.metadata.topics import MOST_PARTITIONS, NewTopic
-from broker.throttling import Mutations
-from broker.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
+from broker.requests.throttling import Mutations
+from broker.requests.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -29,7 +29,7 @@ Answer = MetadataResponseTopic
 
 
 async def handle(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
-    """Core B.3, rules M1 to M8 in their order."""
+    """Describe brokers and topics, in Kafka's order of checks (core B.3 M1 to M8)."""
     _check(request.topics, ctx.version)
     seen = topology_of(ctx)
     if request.topics is None:
@@ -62,7 +62,7 @@ def _brokers(seen: Topology, ctx: RequestContext) -> list[MetadataResponseBroker
 
 
 def _check(topics: Sequence[MetadataRequestTopic] | None, version: int) -> None:
-    """M1: versions 10 and 11 have ids and nullable names, and take neither."""
+    """Versions 10 and 11 have ids and nullable names, and take neither (core B.3 M1)."""
     for asked in topics or ():
         named = asked.name is not None
         if not features.metadata_finds_by_id(version) and (not named or asked.topic_id is not None):
@@ -88,7 +88,7 @@ def _all(seen: Topology, ctx: RequestContext) -> list[Answer]:
 
 
 def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]:
-    """M2; unknown ids come first, then what is found, then what is not told."""
+    """Unknown ids come first, then what is found, then what the client may not see (core B.3 M2)."""
     unknown, found, denied = [], [], []
     for topic_id in ids:
         topic = ctx.cluster.image.topics_by_id.get(topic_id)
@@ -102,7 +102,7 @@ def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]
 
 
 def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: bool) -> list[Answer]:
-    """M4 to M8: what is found, what is missing, what may not be created, what is not told."""
+    """The topics that are found, missing, not to be created, or hidden from the client (core B.3 M4 to M8)."""
     create = create and ctx.node.settings.boolean("auto.create.topics.enable")
     found, missing, uncreated, denied = [], [], [], []
     wanted: list[str] = []
@@ -129,7 +129,7 @@ def _may_create(name: str, ctx: RequestContext) -> bool:
 
 
 def _missing(name: str) -> Answer:
-    """M6, M7."""
+    """A named topic that does not exist: 17 or 3, and perhaps it is created (core B.3 M6, M7)."""
     try:
         check_topic_name(name)
     except KafkaError as error:
@@ -138,7 +138,7 @@ def _missing(name: str) -> Answer:
 
 
 def _create(names: list[str], ctx: RequestContext) -> None:
-    """Create topics that were asked for and are not there; they are told at the next request, as in Kafka.
+    """Create topics that were asked for and are not there; the next request returns them, as in Kafka.
 
     All in one step, so that there may be no more than CreateTopics takes: beyond that none is made.
     """
@@ -149,7 +149,7 @@ def _create(names: list[str], ctx: RequestContext) -> None:
             metadata.submit(lambda _now_ms, name=name: machine.create_internal_topic(name))  # type: ignore[misc]
     topics = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
     if topics and len(topics) * ctx.node.settings.int("num.partitions") <= MOST_PARTITIONS:
-        charge = Mutations(ctx, strict=True).charge  # as the newest CreateTopics; nobody hears of a refusal
+        charge = Mutations(ctx, strict=True).charge  # as the newest CreateTopics; a refusal is not reported
         metadata.submit(lambda _now_ms: machine.create_topics(topics, charge=charge))
 
 
@@ -162,7 +162,7 @@ def _refused(code: ErrorCode, name: str) -> Answer:
 
 def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
     version, partitions = ctx.version, []
-    all_replicas = features.metadata_tells_all_replicas(version)
+    all_replicas = features.metadata_lists_offline_replicas(version)
     for index, partition in topic.partitions.items():
         told = seen.partition(topic, index, partition)
         error, replicas, isr = told.error, partition.replicas, partition.isr

@@ -5,10 +5,11 @@ Versions 2-10; topics by id from v10 on (KIP-848). Not done: nothing.
 
 from collections.abc import Sequence
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.group_requests import ask_coordinator, merged, require_group, sift
+from broker.coordination.metadata.image import ClusterImage
 from broker.releases import Behaviour
+from broker.requests.groups import ask_coordinator, merge_topics, require_group, split_topics
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -23,14 +24,16 @@ from protocol.messages.offset_commit import (
 
 
 async def handle(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse:
-    """Groups B.1. The coordinator hears of the partitions that exist; its refusal stands on each of them."""
+    """Commit for the partitions that exist; the coordinator's refusal goes to each of them (groups B.1)."""
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
-    sifted = sift(request.topics, ctx, by_id=features.offset_commit_uses_topic_ids(ctx.version))
+    split = split_topics(
+        request.topics, ctx, _by_id if features.offset_commit_uses_topic_ids(ctx.version) else _by_name
+    )
     answered: Sequence[OffsetCommitResponseTopic] = ()
-    if sifted.passed:
+    if split.passed:
         named = ctx.release.has(Behaviour.ABSENT_GROUPS_NAMED)
         knows_stale_epochs = named and features.offset_commit_knows_stale_epochs(ctx.version)
-        commit = request.changed(topics=sifted.passed) if sifted.failed else request
+        commit = request.changed(topics=split.passed)
         try:
             response: OffsetCommitResponse = await ask_coordinator(
                 request.group_id,
@@ -41,8 +44,18 @@ async def handle(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCom
             )
             answered = response.topics
         except KafkaError as error:
-            answered = [_answer(topic, topic.partitions, error.code) for topic in sifted.passed]
-    return OffsetCommitResponse(merged(sifted.failed, answered, _answer))
+            answered = [_answer(topic, topic.partitions, error.code) for topic in split.passed]
+    return OffsetCommitResponse(merge_topics(split.failed, answered, _answer))
+
+
+def _by_name(topic: OffsetCommitRequestTopic, image: ClusterImage) -> OffsetCommitRequestTopic:
+    known = image.topics.get(topic.name)
+    return topic if known is None else topic.changed(topic_id=known.id)
+
+
+def _by_id(topic: OffsetCommitRequestTopic, image: ClusterImage) -> OffsetCommitRequestTopic | None:
+    known = image.topics_by_id.get(topic.topic_id) if topic.topic_id is not None else None
+    return None if known is None else topic.changed(name=known.name)
 
 
 def _answer(

@@ -5,9 +5,9 @@ Version 0. Not done: nothing.
 
 from collections.abc import Sequence
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.group_requests import ask_coordinator, merged, require_group, sift
+from broker.requests.groups import ask_coordinator, merge_topics, require_group, split_topics
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_delete import (
@@ -21,15 +21,15 @@ from protocol.messages.offset_delete import (
 
 
 async def handle(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
-    """Transactions E.4."""
+    """Delete committed offsets of topics that no member subscribes to (transactions E.4)."""
     require_group(AclOperation.DELETE, request.group_id, ctx)
-    sifted = sift(request.topics, ctx)
+    split = split_topics(request.topics, ctx)
     # Also with no topic left: a group that does not exist is refused before any topic is.
-    wanted = request.changed(topics=sifted.passed)
+    wanted = request.changed(topics=split.passed)
     response: OffsetDeleteResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.delete_offsets(wanted, now_ms, to)
     )
-    return OffsetDeleteResponse(topics=merged(sifted.failed, response.topics, _answer))
+    return OffsetDeleteResponse(topics=merge_topics(split.failed, response.topics, _answer))
 
 
 def _answer(

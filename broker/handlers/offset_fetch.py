@@ -6,11 +6,11 @@ Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (
 
 from collections.abc import Sequence
 
-from broker.allowance import Allowance
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.group.commits import no_offset
-from broker.group_requests import coordinator, require_group
+from broker.coordination.group.offsets.commit import no_offset
+from broker.requests.groups import coordinator, require_group
+from broker.requests.response_budget import Allowance
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -25,7 +25,7 @@ from protocol.messages.offset_fetch import (
 
 
 async def handle(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
-    """Groups B.2: each group on its own."""
+    """Committed offsets, each group with its own error (groups B.2)."""
     groups, allowance = [], Allowance()
     for wanted in request.groups:
         try:
@@ -53,7 +53,7 @@ def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, ctx: RequestCo
 def _sift(
     topics: Sequence[OffsetFetchRequestTopics], ctx: RequestContext
 ) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
-    """The topics that may be told of, with their names; the others with the reason."""
+    """The topics that the client may see, with their names; the others with the error."""
     by_id = features.offset_fetch_uses_topic_ids(ctx.version)
     passed, failed = [], []
     for topic in topics:
@@ -72,7 +72,7 @@ def _sift(
 
 
 def _visible(topics: Sequence[OffsetFetchResponseTopics], ctx: RequestContext) -> list[OffsetFetchResponseTopics]:
-    """Of all topics those that may be told of; where they go by id, those that exist."""
+    """All topics that the client may see; with topic ids, those that exist."""
     topics = [t for t in topics if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, t.name)]
     if not features.offset_fetch_uses_topic_ids(ctx.version):
         return topics

@@ -3,7 +3,7 @@
 Versions 2-4. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -17,9 +17,10 @@ from protocol.messages.offset_for_leader_epoch import (
 
 
 async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> OffsetForLeaderEpochResponse:
-    """Core E.9."""
+    """The end offset of each leader epoch in the leader's log (core E.9)."""
     inter_broker = ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster")
-    topics = []
+    topics: list[OffsetForLeaderTopicResult] = []
+    denied: list[OffsetForLeaderTopicResult] = []
     for topic in request.topics:
         allowed = inter_broker or ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic)
         answers = []
@@ -30,14 +31,15 @@ async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> O
                 answers.append(_answer(topic.topic, asked, ctx))
             except KafkaError as error:
                 answers.append(EpochEndOffset(error.code, asked.partition))
-        topics.append(OffsetForLeaderTopicResult(topic.topic, answers))
-    return OffsetForLeaderEpochResponse(topics=topics)
+        (topics if allowed else denied).append(OffsetForLeaderTopicResult(topic.topic, answers))
+    return OffsetForLeaderEpochResponse(topics=[*topics, *denied])  # denied ones last, as KafkaApis puts them
 
 
 def _answer(topic: str, asked: OffsetForLeaderPartition, ctx: RequestContext) -> EpochEndOffset:
     partition = ctx.node.partition(topic, asked.partition)
     partition.check_epoch(ctx.node.id, asked.current_leader_epoch)
-    epoch, end = partition.led_by(ctx.node.id).end_offset_for_epoch(asked.leader_epoch)
+    log = partition.led_by(ctx.node.id)
+    epoch, end = log.epochs.end_offset_for(asked.leader_epoch, log.log_end_offset)
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end)
 
 

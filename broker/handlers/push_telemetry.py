@@ -5,7 +5,7 @@ Version 0, served and not listed. Not done: plugins that receive metrics; pushes
 
 from uuid import UUID
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
 from broker.telemetry import Client
 from protocol.apis import ApiKey
@@ -24,7 +24,7 @@ _OWN_ERRORS = frozenset(
 
 
 async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTelemetryResponse:
-    """Core H.1."""
+    """Take a client's metrics; they are checked and dropped (core H.1)."""
     connection = ctx.connection
     client = Client(
         request.client_instance_id or UUID(int=0),
@@ -41,7 +41,7 @@ async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTele
 
 
 def refuse(request: PushTelemetryRequest, error: KafkaError, version: int) -> PushTelemetryResponse:  # noqa: ARG001
-    """The code; what is no error of this API's own reads INVALID_REQUEST."""
+    """The error code; errors that this API does not have become INVALID_REQUEST."""
     own = error.code in _OWN_ERRORS
     return PushTelemetryResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
 

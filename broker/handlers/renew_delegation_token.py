@@ -3,18 +3,21 @@
 Versions 1-2. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
 from broker.coordination.metadata import tokens
-from broker.token_requests import check_known, remember, rules_of
+from broker.requests.tokens import check_known, remember, rules_of
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 
 
 async def handle(request: RenewDelegationTokenRequest, ctx: RequestContext) -> RenewDelegationTokenResponse:
-    """Core G.12.3."""
-    check_known(ctx)
+    """Extend a token's life, within its maximum (core G.12.3); only the broker's own errors carry -1."""
+    try:
+        check_known(ctx)
+    except KafkaError as error:
+        return RenewDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)
     rules, image = rules_of(ctx), ctx.cluster.image
     token = tokens.renew(image, rules, bytes(request.hmac), ctx.principal, request.renew_period_ms, ctx.now_ms)
     await remember(ctx, token)

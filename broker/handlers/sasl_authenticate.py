@@ -1,22 +1,23 @@
-"""SaslAuthenticate: a mechanism's tokens go to and fro (KIP-152), and how long the outcome holds is told (KIP-368).
+"""SaslAuthenticate: the tokens of a mechanism (KIP-152), and the lifetime of the session (KIP-368).
 
 Versions 0-2. Not done: nothing.
 """
 
-from broker.authentication.gate import State
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
+from broker.security.sasl_gate import State
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
 async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslAuthenticateResponse:
-    """Core A.9 where nobody has to authenticate: out of place, and the connection stays open. Else G.2 S7 to S9."""
+    """Answer a token (core G.2 S7 to S9); without SASL it is refused and the connection stays open (core A.9)."""
     gate = ctx.connection.gate
     if gate is None or gate.state is not State.TOKENS:
         problem = "SaslAuthenticate request received after successful authentication"
         raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, problem)
+    await gate.prepare()
     passed = gate.token(bytes(request.auth_bytes))
     if gate.principal is not None:
         ctx.connection.principal = gate.principal

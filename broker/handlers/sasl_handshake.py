@@ -3,7 +3,7 @@
 Versions 0-1. Not done: GSSAPI.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -11,7 +11,7 @@ from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshake
 
 
 async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHandshakeResponse:
-    """Core A.9 where nobody has to authenticate: out of place, and the connection stays open. Else G.2 S2, G.5."""
+    """Choose a mechanism (core G.2 S2, G.5); without SASL it is refused and the connection stays open (core A.9)."""
     gate = ctx.connection.gate
     if gate is None:
         raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE)

@@ -3,9 +3,9 @@
 Versions 0-5; from v5 on members name the protocol that they believe in (KIP-559). Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.group_requests import ask_coordinator, require_group
+from broker.requests.groups import ask_coordinator, require_group
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -13,7 +13,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupResponse:
-    """Groups A.7. A follower is answered when the leader's request has come."""
+    """A follower is answered when the leader's request has come (groups A.7)."""
     if features.sync_group_names_protocol(ctx.version) and None in (request.protocol_type, request.protocol_name):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     require_group(AclOperation.READ, request.group_id, ctx)

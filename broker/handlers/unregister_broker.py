@@ -3,18 +3,17 @@
 Version 0. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.topology import may_on_cluster
+from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import KafkaError
 from protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
 async def handle(request: UnregisterBrokerRequest, ctx: RequestContext) -> UnregisterBrokerResponse:
-    """Core B.13. A broker that runs is not told; it is missing until it starts again."""
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    """Unregister a broker; a running one is not notified, and is missing until it starts again (core B.13)."""
+    check_on_cluster(ctx, AclOperation.ALTER)
     await ctx.cluster.metadata.ask(lambda machine, _now_ms, token: machine.unregister_broker(request.broker_id, token))
     return UnregisterBrokerResponse()
 

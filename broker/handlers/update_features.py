@@ -1,15 +1,15 @@
 """UpdateFeatures: finalized levels up or down (KIP-584, KIP-778, KIP-1022).
 
-Versions 0-2. Not done: kraft.version, which has no levels to move here.
+Versions 0-2. Not done: nothing.
 """
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.coordination.metadata.features import FeatureUpdate, UpgradeType
-from broker.topology import may_on_cluster
+from broker.coordination.metadata.features import SUPPORTED, FeatureUpdate, UpgradeType
+from broker.requests.topology import check_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import KafkaError
 from protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -19,16 +19,21 @@ from protocol.messages.update_features import (
 
 
 async def handle(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
-    """Core B.13: all of them or none."""
-    if not may_on_cluster(ctx, AclOperation.ALTER):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    """Change feature levels, all of them or none (core B.13)."""
+    check_on_cluster(ctx, AclOperation.ALTER)
     updates = [_update(each, ctx.version) for each in request.feature_updates]
     await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.update_features(updates, token, validate_only=request.validate_only)
+        lambda machine, _now_ms, token: machine.update_features(
+            updates,
+            token,
+            kraft_version=ctx.cluster.quorum.version,
+            supported=ctx.release.supported or SUPPORTED,
+            validate_only=request.validate_only,
+        )
     )
     # Quirk: each feature's message is the name of the code, as 4.3.1 answers.
     done = [UpdatableFeatureResult(update.name, error_message="NONE") for update in updates]
-    each_told = features.update_features_tells_each(ctx.version)
+    each_told = features.update_features_has_results(ctx.version)
     return UpdateFeaturesResponse(error_message=None, results=done if each_told else ())
 
 

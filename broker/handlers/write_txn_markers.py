@@ -1,14 +1,14 @@
 """WriteTxnMarkers: end producers' transactions on this broker's partitions (KIP-98; by hand since KIP-664).
 
-Versions 1-2; v2 says by which rule the epoch is checked (KIP-1228). Not done: nothing.
+Versions 1-2; v2 has the rule by which the epoch is checked (KIP-1228). Not done: nothing.
 """
 
 import asyncio
 from functools import partial
 
-from broker.chain import Api
+from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.markers import Marker, write_marker
+from broker.transactions.markers import Marker, write_marker
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
@@ -24,7 +24,7 @@ from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse:
-    """Transactions C.5. Answers when every marker is replicated, or is not going to be."""
+    """Answers when every marker is replicated, or is not going to be (transactions C.5)."""
     if not any(
         ctx.authorized(operation, ResourceType.CLUSTER, "kafka-cluster")
         for operation in (AclOperation.ALTER, AclOperation.CLUSTER_ACTION)
@@ -62,12 +62,12 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
 
 
 def _can_be_written(marker: WritableTxnMarker) -> bool:
-    """A batch without producer id or epoch is no marker: Kafka fails over the whole request where it builds one."""
+    """Whether a marker has a producer id and epoch: without them Kafka fails the whole request."""
     return marker.producer_id != NO_PRODUCER_ID and marker.producer_epoch != NO_PRODUCER_EPOCH
 
 
 def _is_here(place: TopicPartition, ctx: RequestContext) -> bool:
-    """Whether the broker has a replica; of another one's partition it only says that it knows none."""
+    """Whether the broker has a replica; of another one's partition it only answers that it knows none."""
     found = ctx.cluster.image.partition(*place)
     return found is not None and ctx.node.id in found.replicas
 
@@ -87,10 +87,8 @@ def _result(producer_id: int, codes: dict[TopicPartition, ErrorCode]) -> Writabl
 
 
 def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> WriteTxnMarkersResponse:  # noqa: ARG001
-    """On every partition; the API has no error of its own."""
-    codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
-    for marker in request.markers:
-        codes.setdefault(marker.producer_id, {}).update(dict.fromkeys(_places(marker), error.code))
+    """On every partition of each producer's last marker (WriteTxnMarkersRequest.getErrorResponse)."""
+    codes = {marker.producer_id: dict.fromkeys(_places(marker), error.code) for marker in request.markers}
     return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
 
 

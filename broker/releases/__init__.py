@@ -1,7 +1,7 @@
 """The releases of Kafka that can be played: the versions that each advertised, its features, and how it behaved.
 
 `table.json` is recorded from the releases themselves by `tools/record_releases.py`. It holds changes alone: a range
-stands under the first release that has it. `behaviours.py` holds what no range of versions tells.
+is listed under the first release that has it. `behaviours.py` holds what no range of versions shows.
 """
 
 import json
@@ -14,16 +14,18 @@ from typing import Any
 from broker.releases.behaviours import Behaviour
 from broker.releases.defaults import DEFAULTS
 
-__all__ = ["NAMES", "NEWEST", "Behaviour", "Release", "release"]
+__all__ = ["DEFAULT", "NAMES", "NEWEST", "Behaviour", "Release", "newest_behaves", "release"]
 
 NAMES = (
     *("0.11", "1.0", "1.1"),
     *(f"2.{minor}" for minor in range(9)),
     *(f"3.{minor}" for minor in range(10)),
-    *("4.0", "4.1", "4.2", "4.3"),
+    *("4.0", "4.1", "4.2", "4.3", "4.4"),
 )
 """Oldest first."""
 NEWEST = NAMES[-1]
+DEFAULT = NEWEST
+"""The release that is played unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Release:
         apis: API's name -> lowest and highest version on the broker's listener.
         supported: feature -> lowest and highest level; empty before features (KIP-584).
         levels: the finalized levels of a fresh cluster.
-        features_epoch: what a release without features says of their epoch; -1 for nothing.
+        features_epoch: the features' epoch that a release without features sends; -1 for none.
         last_error: the highest error code that it knew.
         defaults: broker settings whose default was another one, as texts.
         behaviours: what it did that others did not.
@@ -54,13 +56,22 @@ class Release:
     defaults: Mapping[str, str]
     behaviours: frozenset[Behaviour]
 
+    @property
+    def unstable_versions(self) -> bool:
+        """Whether its versions in development, and the APIs that it serves unlisted, are played (since 4.3)."""
+        return self.at_least("4.3")
+
+    def at_least(self, other: str) -> bool:
+        """Whether it is that release or a later one."""
+        return NAMES.index(self.name) >= NAMES.index(other)
+
     def has(self, behaviour: Behaviour) -> bool:
         """Whether the release behaves so."""
         return behaviour in self.behaviours
 
     @property
     def newest(self) -> bool:
-        """Whether it is the one that is played unless another is asked for."""
+        """Whether everything that the code serves is offered: no later release is known."""
         return self.name == NEWEST
 
 
@@ -71,8 +82,8 @@ def release(name: str) -> Release:
     facts = table["releases"][name]
     own = NAMES.index(name)
     apis: dict[str, tuple[int, int]] = {}
-    for api, told in table["apis"].items():
-        limits = next((told[each] for each in reversed(NAMES[: own + 1]) if each in told), None)
+    for api, ranges in table["apis"].items():
+        limits = next((ranges[each] for each in reversed(NAMES[: own + 1]) if each in ranges), None)
         if limits is not None:
             apis[api] = (limits[0], limits[1])
     return Release(
@@ -87,6 +98,11 @@ def release(name: str) -> Release:
         {setting: text for setting, rows in DEFAULTS.items() if (text := _at(rows, own)) is not None},
         frozenset(each for each in Behaviour if NAMES.index(each.since) <= own),
     )
+
+
+def newest_behaves(behaviour: Behaviour) -> bool:
+    """Whether the newest release that is played behaves so."""
+    return release(NEWEST).has(behaviour)
 
 
 def _at(rows: Mapping[str, str], own: int) -> str | None:

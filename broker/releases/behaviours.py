@@ -1,6 +1,6 @@
-"""What brokers of some releases do and others do not, by name.
+"""Behaviours of the brokers of some releases that others do not have, by name.
 
-Handlers and logs ask for a behaviour; nobody compares releases. What changed is written as what the newer side does,
+Handlers and logs ask for a behaviour, and never compare releases. What changed is written as what the newer side does,
 under the first release that does so. Each was seen on real brokers of both sides: `tests/releases` asks the same
 questions of them and of this one.
 """
@@ -31,7 +31,7 @@ class Behaviour(Enum):
     API_VERSIONS_RANGE = (
         "2.4",
         (
-            "An ApiVersions request of an unknown version is told which versions there are (KIP-511); before, it gets "
+            "An ApiVersions request of an unknown version gets the supported versions (KIP-511); before, it gets "
             "an error and an empty list."
         ),
     )
@@ -41,22 +41,22 @@ class Behaviour(Enum):
     )
     DEFAULT_COUNTS = (
         "2.4",
-        ("A topic may be created with -1 partitions or replicas, as many as the broker's settings say (KIP-464)."),
+        ("A topic may be created with -1 partitions or replicas, as many as the broker's settings have (KIP-464)."),
     )
     INVALID_RECORD = (
         "2.4",
         ("A record that a topic does not take is refused with INVALID_RECORD (KIP-467); before, with CORRUPT_MESSAGE."),
     )
     UNKNOWN_PRODUCERS_WELCOME = "2.5", ("A producer that the log does not know may go on with any sequence (KIP-360).")
-    DEFAULTS_UNTOLD = (
+    DEFAULTS_NOT_MARKED = (
         "2.7",
-        "DescribeConfigs v0 says of no setting that it has its default: the field is no longer filled.",
+        "DescribeConfigs v0 marks no setting as having its default: the field is no longer filled.",
     )
     MESSAGE_FORMAT_IGNORED = (
         "3.0",
         (
             "message.format.version is taken and ignored (KIP-724); before, a topic's records are kept and sent in "
-            "that format, and where it is older than 0.11, idempotent producers hear UNSUPPORTED_FOR_MESSAGE_FORMAT."
+            "that format, and where it is older than 0.11, idempotent producers get UNSUPPORTED_FOR_MESSAGE_FORMAT."
         ),
     )
     VERIFICATION = (
@@ -73,8 +73,8 @@ class Behaviour(Enum):
     PENDING_FIRST = (
         "4.0",
         (
-            "While the markers of a transaction are written, whoever adds partitions or a group to the next one hears "
-            "CONCURRENT_TRANSACTIONS (KIP-890); before, a wrong producer id or epoch is told first."
+            "While the markers of a transaction are written, a request that adds partitions or a group to the next one "
+            "gets CONCURRENT_TRANSACTIONS (KIP-890); before, a wrong producer id or epoch is reported first."
         ),
     )
     NO_OLD_MESSAGES = (
@@ -99,3 +99,73 @@ class Behaviour(Enum):
         ),
     )
     SEGMENTS_OF_A_MEBIBYTE = ("4.1", "segment.bytes is at least 1048576 (KIP-1030); before, 14.")
+    TOPIC_IDS_OF_PENDING_OFFSETS = (
+        "4.4",
+        (
+            "Offsets that a transaction commits are stored with their topic's id (KIP-1319), like those of "
+            "OffsetCommit; before, without."
+        ),
+    )
+    BOUNDS_AS_RANGES = (
+        "4.4",
+        (
+            "A group's setting outside of the broker's bounds is refused with the values of the bounds; before, with "
+            "the name of the broker's setting."
+        ),
+    )
+    BROKER_CONFIGS_AUTHORIZED_FIRST = (
+        "4.4",
+        (
+            "A requester who may not alter the cluster's settings is refused before a broker's settings are looked "
+            "at; before, bad ones are reported to anybody."
+        ),
+    )
+    ADDED_PARTITIONS_BOUNDED = (
+        "4.4",
+        (
+            "A CreatePartitions request that would add more than 10000 partitions in all is refused with "
+            "POLICY_VIOLATION; before, the topic that goes beyond is refused with UNKNOWN_SERVER_ERROR."
+        ),
+    )
+    SHARE_STATE_NEVER_GOES_BACK = (
+        "4.4",
+        (
+            "The share coordinator never lowers a start offset, and refuses negative epochs with INVALID_REQUEST; "
+            "before, it stores the start offset that the leader writes, and -1 is an epoch that is not checked."
+        ),
+    )
+    SHARE_PARTITIONS_FROM_ZERO = (
+        "4.4",
+        (
+            "Partitions that a topic gets after a share group has begun to read it are read from offset 0; before, "
+            "as share.auto.offset.reset decides."
+        ),
+    )
+    SHARE_EMPTIED_ASSIGNMENT = (
+        "4.4",
+        (
+            "When the last member of a share group leaves, its assignment gets the group's epoch; before, it keeps the "
+            "epoch of the last target."
+        ),
+    )
+    CONSUMER_EMPTIED_ASSIGNMENT = (
+        "4.4",
+        (
+            "When the last member of a consumer group leaves, its assignment gets the group's epoch; before, it keeps "
+            "the epoch of the last target."
+        ),
+    )
+    RETURNING_STATIC_MEMBERS_FIT = (
+        "4.4",
+        (
+            "A static member that comes back to a full consumer group under another member id takes its place; before, "
+            "it is refused with GROUP_MAX_SIZE_REACHED."
+        ),
+    )
+    STATIC_STREAMS_MEMBERS = (
+        "4.4",
+        (
+            "Members of streams groups may be static, report the offsets of their tasks and own warm-up tasks; before, "
+            "they are refused with INVALID_REQUEST."
+        ),
+    )

@@ -1,4 +1,4 @@
-"""What all SASL mechanisms have in common: tokens come in, tokens go out, and in the end there is a name."""
+"""The interface of all SASL mechanisms: tokens come in, tokens go out, and the result is a name."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who somebody has proved to be, and until when that holds (ms of the cluster's clock); ``None``: for ever."""
+    """An authenticated name, and until when it holds (ms of the cluster's clock); ``None``: forever."""
 
     name: str
     expires_at_ms: int | None = None
@@ -26,9 +26,9 @@ class Exchange(Protocol):
 
 
 class Refused(Exception):
-    """The token is not taken, and the authentication has failed.
+    """The token is refused, and the authentication has failed.
 
-    ``message`` is for the client; without one it hears that its credentials are invalid, whatever was wrong with them.
+    ``message`` is for the client; without one it learns only that its credentials are invalid.
     """
 
     def __init__(self, message: str | None = None) -> None:

@@ -2,16 +2,16 @@
 
 import re
 
-_WORD = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s=;"]+))')
+_TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s=;"]+))')
 _EQUALS = re.compile(r"\s*=")
 _END = re.compile(r"\s*;\s*")
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 USER = "user_"
-"""What PLAIN's options begin with that hold a user's password."""
+"""Prefix of PLAIN's options that hold a user's password."""
 
 
 class JaasError(ValueError):
-    """The text is no such value; the message is one sentence."""
+    """The text is not a JAAS entry; the message is one sentence."""
 
 
 def options_of(text: str) -> dict[str, str]:
@@ -20,24 +20,24 @@ def options_of(text: str) -> dict[str, str]:
     Raises:
         JaasError: it is written wrongly, or names more than one.
     """
-    _, at = _word(text, 0, "the class of a login module")
-    flag, at = _word(text, at, "a flag such as required")
+    _, at = _token(text, 0, "the class of a login module")
+    flag, at = _token(text, at, "a flag such as required")
     if flag.lower() not in _FLAGS:
-        raise JaasError(f"{flag!r} is no flag; there are {', '.join(sorted(_FLAGS))}")
+        raise JaasError(f"{flag!r} is not a flag; there are {', '.join(sorted(_FLAGS))}")
     found: dict[str, str] = {}
     while not (end := _END.match(text, at)):
-        name, at = _word(text, at, "an option or a semicolon")
+        name, at = _token(text, at, "an option or a semicolon")
         equals = _EQUALS.match(text, at)
         if equals is None:
             raise JaasError(f"option {name} needs =VALUE")
-        found[name], at = _word(text, equals.end(), f"a value of {name}")
+        found[name], at = _token(text, equals.end(), f"a value of {name}")
     if end.end() != len(text):
-        raise JaasError("only one login module may be named, and nothing may stand behind its semicolon")
+        raise JaasError("only one login module may be named, and nothing may follow its semicolon")
     return found
 
 
-def _word(text: str, at: int, what: str) -> tuple[str, int]:
-    found = _WORD.match(text, at)
+def _token(text: str, at: int, what: str) -> tuple[str, int]:
+    found = _TOKEN.match(text, at)
     if found is None:
         raise JaasError(f"{what} is missing at character {at}")
     quoted, plain = found.groups()

@@ -1,15 +1,18 @@
-"""Which mechanisms a listener offers, and what each of them needs to know."""
+"""The SASL mechanisms of a listener, and their configuration."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.util import find_spec
 from typing import Protocol
 
 from broker.sasl.exchange import Exchange
 from broker.sasl.jaas import USER, JaasError, options_of
+from broker.sasl.key_set import KeySet
 from broker.sasl.oauthbearer import OAuthBearerExchange
 from broker.sasl.plain import PlainExchange
 from broker.sasl.scram import MECHANISMS as SCRAM
 from broker.sasl.scram import ScramExchange, Token
+from broker.sasl.signed_token import SignedTokenExchange, demands_of
 from broker.settings import BrokerSettings
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
@@ -20,7 +23,7 @@ _NEEDS_JAAS = (PLAIN, OAUTHBEARER)
 
 
 class Credentials(Protocol):
-    """What the cluster knows that mechanisms ask for."""
+    """The cluster's credentials, for mechanisms."""
 
     def scram(self, user: str, mechanism: int) -> UserScramCredentialRecord | None:
         """The stored credential, if there is one."""
@@ -31,11 +34,15 @@ class Credentials(Protocol):
         ...
 
     def nonce(self) -> str:
-        """Something that nobody could have guessed, printable and without a comma."""
+        """An unpredictable text, printable and without a comma."""
         ...
 
     def now_ms(self) -> int:
         """The cluster's time."""
+        ...
+
+    def keys(self, url: str, refresh_ms: int) -> KeySet:
+        """The keys of an issuer, which the broker's connections share."""
         ...
 
 
@@ -46,14 +53,14 @@ def offered(settings: BrokerSettings, listener: str) -> list[str]:
 
 
 def problem(settings: BrokerSettings, listener: str) -> str | None:
-    """Why a listener cannot be opened, in one sentence that says what to do; ``None``: it can."""
+    """Why a listener cannot be opened and the remedy, in one sentence; ``None``: it can."""
     names = offered(settings, listener)
     where = f"listener.name.{listener.lower()}"
     unknown = [name for name in names if name not in KNOWN]
     if unknown or not names:
-        told = ", ".join(unknown) or "nothing"
+        others = ", ".join(unknown) or "nothing"
         return (
-            f"listener {listener} offers {told} by {_ENABLED}, which is not there: set {_ENABLED} to one or more of "
+            f"listener {listener} offers {others} by {_ENABLED}, which is not there: set {_ENABLED} to one or more of "
             f"{', '.join(KNOWN)}"
         )
     for name in names:
@@ -63,7 +70,19 @@ def problem(settings: BrokerSettings, listener: str) -> str | None:
             return f"{where}.{name.lower()}.{_JAAS} is written wrongly: {error}"
         if name in _NEEDS_JAAS and options is None:
             example = _example(name)
-            return f"listener {listener} offers {name} and knows nobody: set {where}.{name.lower()}.{_JAAS}={example}"
+            return f"listener {listener} offers {name} and has no users: set {where}.{name.lower()}.{_JAAS}={example}"
+        if name == OAUTHBEARER and (found := _problem_of_signed(settings, listener)) is not None:
+            return found
+    return None
+
+
+def _problem_of_signed(settings: BrokerSettings, listener: str) -> str | None:
+    """Why a listener cannot verify signed tokens."""
+    try:
+        if demands_of(settings, listener) is not None and not find_spec("jwt"):
+            return f"listener {listener} verifies signed tokens: pip install 'understudy-kafka[security]'"
+    except ValueError as error:
+        return f"listener {listener} verifies signed tokens: {error}"
     return None
 
 
@@ -73,12 +92,17 @@ def begin(name: str, settings: BrokerSettings, listener: str, credentials: Crede
         mechanism = SCRAM[name]
         find = partial(credentials.scram, mechanism=mechanism)
         return ScramExchange(mechanism, find, credentials.nonce, credentials.token)
+    if name == OAUTHBEARER and (demands := demands_of(settings, listener)) is not None:
+        keys = credentials.keys(demands.url, demands.refresh_ms)
+        return SignedTokenExchange(demands, keys, credentials.now_ms)
     options = _options(settings, listener, name) or {}
     return _WITH_OPTIONS[name](options, credentials)
 
 
 def _plain(options: Mapping[str, str], _credentials: Credentials) -> Exchange:
-    return PlainExchange({name.removeprefix(USER): said for name, said in options.items() if name.startswith(USER)})
+    return PlainExchange(
+        {name.removeprefix(USER): password for name, password in options.items() if name.startswith(USER)}
+    )
 
 
 def _bearer(options: Mapping[str, str], credentials: Credentials) -> Exchange:

@@ -1,4 +1,4 @@
-"""OAUTHBEARER with tokens that nobody has signed (RFC 7628, KIP-255; core G.6).
+"""OAUTHBEARER with unsigned tokens (RFC 7628, KIP-255; core G.6).
 
 After Kafka's ``OAuthBearerSaslServer`` and ``OAuthBearerUnsecuredValidatorCallbackHandler``: for tests, as there.
 """
@@ -21,7 +21,7 @@ _GIVEN_UP = b"\x01"
 
 
 class OAuthBearerExchange:
-    """One step where the token is good; two where it is not, for the client is told why and gives up."""
+    """One step if the token is valid; two if not, for the client gets the reason and gives up."""
 
     def __init__(self, options: Mapping[str, str], now_ms: int) -> None:
         """``options``: those of the login module that begin with ``unsecuredValidator``."""
@@ -37,9 +37,9 @@ class OAuthBearerExchange:
         if found is None:
             raise Refused
         try:
-            identity = self._checked(_claims(found["token"].decode()))
-        except _Invalid as invalid:
-            self._problem = invalid.told
+            identity = self._authenticated(found["token"].decode())
+        except InvalidToken as invalid:
+            self._problem = invalid.response
             return self._problem.encode()
         wanted = (found["authorization"] or b"").decode("utf-8", "replace")
         if wanted not in ("", identity.name):
@@ -50,45 +50,49 @@ class OAuthBearerExchange:
         self.identity = identity
         return b""
 
+    def _authenticated(self, token: str) -> Identity:
+        """Whose token it is. Raises InvalidToken."""
+        return self._checked(_claims(token))
+
     def _option(self, name: str, default: str) -> str:
         return self._options.get(f"{_OPTION}{name}", default)
 
     def _checked(self, claims: Mapping[str, Any]) -> Identity:
-        """Raises _Invalid."""
+        """Raises InvalidToken."""
         skew_ms = int(self._option("AllowableClockSkewMs", "0"))
         name = claims.get(self._option("PrincipalClaimName", "sub"))
-        expires_ms, issued_ms = _time_ms(claims, "exp"), _time_ms(claims, "iat")
+        expires_ms, issued_ms = time_ms(claims, "exp"), time_ms(claims, "iat")
         if not isinstance(name, str) or not name.strip() or expires_ms is None:
-            raise _Invalid
+            raise InvalidToken
         if expires_ms + skew_ms <= self._now_ms:
-            raise _Invalid
+            raise InvalidToken
         if issued_ms is not None and (issued_ms - skew_ms > self._now_ms or expires_ms <= issued_ms):
-            raise _Invalid
+            raise InvalidToken
         required = self._option("RequiredScope", "").split()
         given = claims.get(self._option("ScopeClaimName", "scope"), "")
         scopes = given if isinstance(given, list) else str(given).split()
         if not set(required) <= set(scopes):
-            raise _Invalid(" ".join(required))
+            raise InvalidToken(" ".join(required))
         return Identity(name, expires_ms)
 
 
-class _Invalid(Exception):
-    """The token is no good, or not good enough: the scope that it lacks."""
+class InvalidToken(Exception):
+    """The token is invalid, or has not the required scope, which is given."""
 
     def __init__(self, scope: str | None = None) -> None:
         super().__init__(scope)
         status = {"status": "invalid_token"} if scope is None else {"status": "insufficient_scope", "scope": scope}
-        self.told = json.dumps(status, separators=(",", ":"))
+        self.response = json.dumps(status, separators=(",", ":"))
 
 
 def _claims(token: str) -> dict[str, Any]:
-    """Of a token without a signature. Raises _Invalid."""
+    """Of a token without a signature. Raises InvalidToken."""
     pieces = token.split(".")
     if len(pieces) != 3 or pieces[2]:
-        raise _Invalid
+        raise InvalidToken
     header, claims = (_decoded(piece) for piece in pieces[:2])
     if header.get("alg") != "none":
-        raise _Invalid
+        raise InvalidToken
     return claims
 
 
@@ -96,17 +100,17 @@ def _decoded(piece: str) -> dict[str, Any]:
     try:
         found = json.loads(base64.urlsafe_b64decode(piece + "=" * (-len(piece) % 4)))
     except (binascii.Error, ValueError, RecursionError):
-        raise _Invalid from None
+        raise InvalidToken from None
     if not isinstance(found, dict):
-        raise _Invalid
+        raise InvalidToken
     return found
 
 
-def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
-    """A claim of seconds since 1970. Raises _Invalid where it is there and no number."""
+def time_ms(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim of seconds since 1970. Raises InvalidToken where it is there and no number."""
     value = claims.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e12:  # nor NaN
-        raise _Invalid
+        raise InvalidToken
     return round(value * 1000)

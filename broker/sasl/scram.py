@@ -29,18 +29,18 @@ _FINAL = re.compile(rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTEN
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the first message said and was answered."""
+    """The state after the first message and its answer."""
 
     nonce: str
     credential: UserScramCredentialRecord
     identity: Identity
-    """Who that is, if the proof is good."""
-    said: str
+    """The user, if the proof is good."""
+    messages: str
     """Both messages, as they are signed."""
 
 
 class Token(NamedTuple):
-    """A delegation token: whose it is, what proves that somebody has it, until when it holds."""
+    """A delegation token: its owner, the secret that proves its possession, until when it holds."""
 
     owner: str
     proof: bytes
@@ -86,7 +86,7 @@ class ScramExchange:
         return answer.encode()
 
     def _known(self, user: str, *, by_token: bool) -> tuple[UserScramCredentialRecord, Identity]:
-        """What is stored of a user, or follows from a token whose id stands in the user's place."""
+        """The stored credential of a user, or that of a token whose id is given as the user."""
         if not by_token:
             stored = self._find(user)
             if stored is None:
@@ -104,7 +104,7 @@ class ScramExchange:
         found = _FINAL.fullmatch(message)
         if found is None or found["nonce"] != asked.nonce:
             raise Refused
-        signed = f"{asked.said},{found['unproved']}".encode()
+        signed = f"{asked.messages},{found['unproved']}".encode()
         try:
             proof = base64.b64decode(found["proof"], validate=True)
         except binascii.Error:
@@ -120,7 +120,7 @@ class ScramExchange:
 def credential(
     user: str, mechanism: int, salt: bytes, salted_password: bytes, iterations: int
 ) -> UserScramCredentialRecord:
-    """What is stored of a password: keys that prove it, and do not tell it (core G.4.6)."""
+    """The stored keys of a password, which prove it and do not reveal it (core G.4.6)."""
     name = _HASHES[mechanism]
     client_key = hmac.digest(salted_password, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()

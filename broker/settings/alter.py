@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: refuse, or say what is to be stored (core C.4 A1 to A16).
+"""AlterConfigs and IncrementalAlterConfigs: refuse, or decide what is stored (core C.4 A1 to A16).
 
 Pure decisions over what is stored now. Storing is the metadata machine's; log levels are the broker's own.
 """
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from broker.settings import client_metrics, groups, topics
+from broker.settings.broker_settings import BrokerSettings
 from broker.settings.dynamic import validate_broker
-from broker.settings.layers import BrokerSettings
 from broker.settings.loggers import Loggers
-from broker.settings.model import ConfigType, Operation, ResourceType, Row
+from broker.settings.model import ConfigResourceType, ConfigType, Operation, Row
 from broker.settings.names import as_broker_id
 from broker.settings.tables import BROKER, GROUP, TOPIC
 from broker.settings.values import shown
@@ -20,17 +20,22 @@ from protocol.errors import ErrorCode, KafkaError
 
 _MAX_VALUE_BYTES = 32767
 _ELR_SETTING = "min.insync.replicas"
-_ALTERABLE = frozenset({ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP})
+_ALTERABLE = frozenset(
+    {ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP}
+)
 # Quirk: the lists of client metrics are not among those that can be appended to.
 _SPLITTABLE: Mapping[int, Mapping[str, Row]] = {
-    ResourceType.TOPIC: TOPIC,
-    ResourceType.BROKER: BROKER,
-    ResourceType.GROUP: GROUP,
+    ConfigResourceType.TOPIC: TOPIC,
+    ConfigResourceType.BROKER: BROKER,
+    ConfigResourceType.GROUP: GROUP,
 }
+
+_WITHOUT_DEFAULT = frozenset({"controller.listener.names", "process.roles"})
+"""Lists of brokers whose default is ConfigDef.NO_DEFAULT_VALUE, which Kafka fails to read as a list."""
 
 
 class Change(NamedTuple):
-    """What to do to one key. AlterConfigs only sets."""
+    """A change to one key. AlterConfigs only sets."""
 
     name: str
     value: str | None
@@ -55,33 +60,66 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the decisions depend on."""
+    """The state that the decisions depend on."""
 
     settings: BrokerSettings  # of the broker that was asked
     stored: Callable[[int, str], Mapping[str, str]]  # by resource type and name; empty if nothing is stored
     topic_exists: Callable[[str], bool]
     check_topic_name: Callable[[str], None]  # raises KafkaError INVALID_TOPIC_EXCEPTION
     may_alter: Callable[[int, str], bool] = field(default=lambda _type, _name: True)
+    broker_exists: Callable[[int], bool] = field(default=lambda _id: True)
+    at_controller: bool = False  # whether the request came to the controller itself
+    authorizes_first: bool = True  # whether the broker checks the right to its settings before them (4.4)
     eligible_leader_replicas: bool = True  # the feature's level is 1: min.insync.replicas is the cluster's (KIP-966)
 
 
 def decide(alterations: Sequence[Alteration], world: World, *, incremental: bool) -> list[Decision]:
-    """One decision per resource, in order; one that is refused leaves the others alone."""
+    """One decision per resource, in order; one that is refused leaves the others alone.
+
+    An unknown operation is the exception: Kafka's controller (ConfigurationControlManager) fails on it, and with it
+    every resource of the request that was forwarded to the controller.
+    """
     times = Counter((one.type, one.name) for one in alterations)
-    return [_decide(one, world, incremental, times[one.type, one.name] > 1) for one in alterations]
+    at_broker = [_decide_at_broker(one, world, incremental, times[one.type, one.name] > 1) for one in alterations]
+    forwarded = [one for one, decision in zip(alterations, at_broker, strict=True) if decision is None]
+    if incremental and any(_fails_controller(one, world) for one in forwarded):
+        failed = Decision(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return [decision or failed for decision in at_broker]
+    return [
+        decision or _decide_at_controller(one, world, incremental)
+        for one, decision in zip(alterations, at_broker, strict=True)
+    ]
 
 
-def _decide(one: Alteration, world: World, incremental: bool, repeated: bool) -> Decision:
+def _decide_at_broker(one: Alteration, world: World, incremental: bool, repeated: bool) -> Decision | None:
+    """Decide what the broker that was asked decides itself (ConfigAdminManager.preprocess); the rest is forwarded."""
     try:
         if repeated:
             raise _request("Each resource must appear at most once.")
         _check_keys(one)
-        if one.type == ResourceType.BROKER_LOGGER and incremental:
+        if one.type == ConfigResourceType.BROKER_LOGGER and incremental:
             return _decide_loggers(one, world)
-        if one.type == ResourceType.BROKER:
+        if one.type == ConfigResourceType.BROKER:
+            if world.at_controller:
+                _check_broker_name(one, world)
+            elif world.authorizes_first and not world.may_alter(one.type, one.name):
+                raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             _check_broker(one, world, incremental)
         elif one.type not in _ALTERABLE:
-            raise _request(f"Unknown resource type {one.type}")
+            raise _unknown_type(one, world)
+    except KafkaError as error:
+        return Decision(error.code, error.message)
+    return None
+
+
+def _fails_controller(one: Alteration, world: World) -> bool:
+    """Whether the controller fails on an unknown operation; it does not look at what the requester may not alter."""
+    unknown = any(change.operation not in set(Operation) for change in one.changes)
+    return unknown and world.may_alter(one.type, one.name)
+
+
+def _decide_at_controller(one: Alteration, world: World, incremental: bool) -> Decision:
+    try:
         _authorize(one, world)
         stored = world.stored(one.type, one.name)
         new = _applied(one, stored) if incremental else _replaced(one)
@@ -102,7 +140,7 @@ def _config(message: str) -> KafkaError:
 
 
 def _check_keys(one: Alteration) -> None:
-    """A2, A3."""
+    """Refuse duplicate keys and values that are null (core C.4 A2, A3)."""
     if len({change.name for change in one.changes}) < len(one.changes):
         raise _request("Error due to duplicate config keys")
     nulls = [c.name for c in one.changes if c.value is None and c.operation != Operation.DELETE]
@@ -110,17 +148,39 @@ def _check_keys(one: Alteration) -> None:
         raise _request(f"Null value not supported for : {', '.join(nulls)}")
 
 
+def _unknown_type(one: Alteration, world: World) -> KafkaError:
+    """The refusal of a kind of resource, by a broker or by the controller (ControllerApis.authorizeAlterResource)."""
+    if not world.at_controller:
+        return _request(f"Unknown resource type {one.type}")
+    if one.type == ConfigResourceType.BROKER_LOGGER:
+        return _request("Unexpected resource type BROKER_LOGGER.")
+    return KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {one.type}.")
+
+
+def _check_broker_name(one: Alteration, world: World) -> None:
+    """Refuse a broker's id as the controller does (ControllerConfigurationValidator, QuorumController)."""
+    if not one.name:
+        return
+    node_id = as_broker_id(one.name)
+    if node_id is None:
+        raise _request("Unable to parse broker name as a base 10 number.")
+    if node_id < 0:
+        raise _request("Invalid negative broker ID.")
+    if not world.broker_exists(node_id):
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node_id} found.")
+
+
 def _own_id(one: Alteration, world: World, otherwise: str) -> None:
-    """The resource's name must be this broker's id (A5, C.5)."""
+    """The resource's name must be this broker's id (core C.4 A5, C.5)."""
     node_id = as_broker_id(one.name)
     if node_id is None:
         raise _request(f"Node id must be an integer, but it is: {one.name}")
-    if node_id != world.settings.node_id:
+    if node_id != world.settings.node_id and not (world.at_controller and one.type == ConfigResourceType.BROKER):
         raise _request(f"{otherwise} {world.settings.node_id}, but received {one.name}")
 
 
 def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
-    """A5 to A8: what the broker itself looks at, before any permission."""
+    """Checks of the broker itself, before any permission (core C.4 A5 to A8)."""
     if one.name:
         _own_id(one, world, "Unexpected broker id, expected")
     new = _replaced(one)
@@ -132,32 +192,34 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
                 if row is None:
                     raise _config(f"Unknown config name: {change.name}")
                 if row.type is not ConfigType.LIST:
-                    word = Operation(change.operation).name.lower()
-                    raise _config(f"Config value {word} is not allowed for config key: {change.name}")
+                    operation = Operation(change.operation).name.lower()
+                    raise _config(f"Config value {operation} is not allowed for config key: {change.name}")
+                if change.name in _WITHOUT_DEFAULT and not world.stored(one.type, one.name).get(change.name):
+                    raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         new = _applied(one, world.stored(one.type, one.name))
     validate_broker(new, world.settings, per_broker=bool(one.name))
 
 
 def _check_operations(changes: Iterable[Change]) -> None:
-    """A6, for brokers; what other resources hear of it is in `_applied`."""
+    """Refuse unknown operations on a broker; :func:`_fails_controller` has those on other resources (core C.4 A6)."""
     for change in changes:
         if change.operation not in set(Operation):
             raise _request(f"Unknown operations type {change.operation}")
 
 
 def _authorize(one: Alteration, world: World) -> None:
-    """A10."""
+    """Check the permission to alter that kind of resource (core C.4 A10)."""
     if world.may_alter(one.type, one.name):
         return
-    if one.type == ResourceType.TOPIC:
+    if one.type == ConfigResourceType.TOPIC:
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
-    if one.type == ResourceType.GROUP:
+    if one.type == ConfigResourceType.GROUP:
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
     raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
 
 def _decide_loggers(one: Alteration, world: World) -> Decision:
-    """C.5: permission first here, and no word about it; one bad key refuses them all."""
+    """Check permission first, without a message; one bad key refuses them all (core C.5)."""
     if not world.may_alter(one.type, one.name):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     _own_id(one, world, "Unexpected node id. Expected")
@@ -172,21 +234,18 @@ def _replaced(one: Alteration) -> dict[str, str]:
 
 
 def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
-    """IncrementalAlterConfigs: the stored keys with the changes applied (A11)."""
+    """IncrementalAlterConfigs: the stored keys with the changes applied (core C.4 A11)."""
     new = dict(stored)
     for name, value, operation in one.changes:
         if operation == Operation.DELETE:
             new.pop(name, None)
         elif operation == Operation.SET:
             new[name] = value or ""
-        elif operation not in (Operation.APPEND, Operation.SUBTRACT):
-            # Kafka's controller falls over it and resigns; the client hears this, and here nobody else hears anything.
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
             row = _SPLITTABLE.get(one.type, {}).get(name)
             if row is None or row.type is not ConfigType.LIST:
-                word = Operation(operation).name
-                raise _config(f"Can't {word} to key {name} because its type is not LIST.")
+                verb = Operation(operation).name
+                raise _config(f"Can't {verb} to key {name} because its type is not LIST.")
             # Quirk: what is not set starts from the default of the table, not from the broker's value.
             start = stored.get(name, shown(row.default) or "")
             new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT)
@@ -209,7 +268,7 @@ def _check_elr(
     one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str], incremental: bool
 ) -> None:
     """With eligible leader replicas, min.insync.replicas is set for all brokers at once, and never unset (core C.3)."""
-    if one.type != ResourceType.BROKER or not world.eligible_leader_replicas:
+    if one.type != ConfigResourceType.BROKER or not world.eligible_leader_replicas:
         return
     touched = [change for change in one.changes if change.name == _ELR_SETTING]
     if one.name:
@@ -228,19 +287,19 @@ def _check_sizes(new: Mapping[str, str]) -> None:
 
 
 def _validate(one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str]) -> None:
-    """A12 to A14."""
-    if one.type == ResourceType.TOPIC:
+    """Check the resource's name, its new settings, and that the topic exists (core C.4 A12 to A14)."""
+    if one.type == ConfigResourceType.TOPIC:
         if not one.name:
             raise _request("Default topic resources are not allowed.")
         world.check_topic_name(one.name)
         topics.validate(new, world.settings, stored)
         if not world.topic_exists(one.name):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{one.name}' does not exist.")
-    elif one.type == ResourceType.GROUP:
+    elif one.type == ConfigResourceType.GROUP:
         if not one.name:
             raise _request("Default group resources are not allowed.")
         groups.validate(new, world.settings)
-    elif one.type == ResourceType.CLIENT_METRICS:
+    elif one.type == ConfigResourceType.CLIENT_METRICS:
         if not one.name:
             raise _request("Subscription name can't be empty")
         client_metrics.validate(new)

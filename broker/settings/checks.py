@@ -1,4 +1,4 @@
-"""The constraints of the tables, saying what Kafka's validators say (core C.3, appendices 2 and 3).
+"""The constraints of the tables, with the messages of Kafka's validators (core C.3, appendix 2 and appendix 3).
 
 Each answers with the full message, or None. `invalid` gives most of them their frame.
 """
@@ -29,7 +29,7 @@ class Between:
         self.most = most
 
     def __call__(self, name: str, value: Value) -> str | None:
-        """What Kafka says, or None."""
+        """Kafka's error message, or None."""
         assert isinstance(value, (int, float))  # the tables give ranges to numbers only
         if value < self.least:
             return invalid(name, str(shown(value)), f"Value must be at least {self.least}")
@@ -52,7 +52,7 @@ def between(least: float, most: float) -> Check:
 class ValidList:
     """A list without empty elements, of any strings or only of `allowed` ones (ConfigDef.ValidList).
 
-    Elements that stand twice are kept once, before this is asked.
+    Duplicate elements are dropped before this check.
     """
 
     __slots__ = ("allowed", "may_be_empty")
@@ -63,7 +63,7 @@ class ValidList:
         self.may_be_empty = may_be_empty
 
     def __call__(self, name: str, value: Value) -> str | None:
-        """What Kafka says, or None."""
+        """Kafka's error message, or None."""
         assert isinstance(value, tuple)  # the tables give this to lists only
         if not value and not self.may_be_empty:
             choice = f"[{', '.join(self.allowed)}]" if self.allowed else "any non-empty value"
@@ -191,7 +191,7 @@ AUTHORIZERS = (
 
 
 def authorizer_class(name: str, value: Value) -> str | None:
-    """None, or one that is there: a cluster that lets everybody in would not be what was asked for."""
+    """None, or one that exists: a cluster without authorization would not be what was asked for."""
     if not value or value in AUTHORIZERS:
         return None
     return invalid(name, str(value), f"No class is loaded here but {AUTHORIZERS[0]}, which decides by ACLs")
@@ -199,16 +199,16 @@ def authorizer_class(name: str, value: Value) -> str | None:
 
 def principals(_name: str, value: Value) -> str | None:
     """Principals between semicolons, each with its type (SecurityUtils.parseKafkaPrincipal)."""
-    for word in str(value or "").split(";"):
-        if word.strip() and ":" not in word:
-            return f"expected a string in format principalType:principalName but got {word.strip()}"
+    for part in str(value or "").split(";"):
+        if part.strip() and ":" not in part:
+            return f"expected a string in format principalType:principalName but got {part.strip()}"
     return None
 
 
 def principal_rules(_name: str, value: Value) -> str | None:
-    """Rules between semicolons: a pattern of client ids and the principal that it stands for."""
-    for word in str(value or "").split(";"):
-        pattern, equals, principal = word.strip().partition("=")
-        if word.strip() and not (pattern.strip() and equals and ":" in principal):
-            return f"expected rules in format clientIdPattern=principalType:principalName but got {word.strip()}"
+    """Rules between semicolons: a pattern of client ids and the principal that it maps them to."""
+    for part in str(value or "").split(";"):
+        pattern, equals, principal = part.strip().partition("=")
+        if part.strip() and not (pattern.strip() and equals and ":" in principal):
+            return f"expected rules in format clientIdPattern=principalType:principalName but got {part.strip()}"
     return None

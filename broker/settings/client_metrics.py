@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from broker.settings.definition_order import as_hashed
 from broker.settings.model import Value
 from broker.settings.tables import CLIENT_METRICS
 from broker.settings.values import BLANKS, parse
@@ -53,7 +54,7 @@ def validate(proposed: Mapping[str, str]) -> None:
     Raises:
         KafkaError: INVALID_REQUEST for an unknown name or an interval out of range, else INVALID_CONFIG.
     """
-    for name in proposed:
+    for name in as_hashed(proposed):
         if name not in CLIENT_METRICS:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
     values = effective(proposed)

@@ -28,7 +28,7 @@ def _int(values: Values, name: str) -> int:
 
 
 def log_default(values: Values, topic_setting: str) -> int:
-    """What topics inherit, in the topic's unit: the first of the broker settings behind it that is set."""
+    """The value that topics inherit, in the topic's unit: the first of the broker settings behind it that is set."""
     found = (
         value * synonym.factor
         for synonym in TOPIC[topic_setting].synonyms
@@ -48,7 +48,9 @@ def _log_times(values: Values) -> Iterator[str]:
 
 def _cleaner(values: Values) -> Iterator[str]:
     threads = _int(values, "log.cleaner.threads")
-    if threads == 0 or _int(values, "log.cleaner.dedupe.buffer.size") // threads <= 1024 * 1024:
+    if threads == 0:
+        yield "/ by zero"  # of Kafka's own division
+    elif _int(values, "log.cleaner.dedupe.buffer.size") // threads <= 1024 * 1024:
         yield "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
 
 

@@ -1,11 +1,11 @@
-"""What DescribeConfigs tells: entries with effective values, sources and synonyms (core C.2)."""
+"""The answer of DescribeConfigs: entries with effective values, sources and synonyms (core C.2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from broker.settings import client_metrics, groups, topics
-from broker.settings.layers import BrokerSettings
-from broker.settings.model import ConfigSource, ConfigType, ResourceType, Row, Value, Visibility
+from broker.settings.broker_settings import BrokerSettings
+from broker.settings.model import ConfigResourceType, ConfigSource, ConfigType, Row, Value, Visibility
 from broker.settings.names import broker_row, broker_synonyms, is_dynamic
 from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from broker.settings.values import shown
@@ -20,7 +20,7 @@ class Layer(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One setting of a resource. `synonyms` are always there; a handler leaves them out when nobody asked."""
+    """One setting of a resource. `synonyms` are always there; a handler drops them unless they were requested."""
 
     name: str
     value: str | None
@@ -32,20 +32,20 @@ class Entry(NamedTuple):
 
     @property
     def source(self) -> ConfigSource:
-        """Where the effective value comes from (core C.2 item 10)."""
+        """The source of the effective value (core C.2.10)."""
         return self.synonyms[0].source if self.synonyms else self.default_source
 
 
 def broker_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
-    """All public settings of a broker and whatever else is set on it, or those of the named ones that exist."""
-    for name in _wanted(keys, BROKER, *(texts for _, texts in settings.layers[:-1])):
+    """All public settings of a broker and all others that are set on it, or those of the named ones that exist."""
+    for name in _wanted(keys, _known(BROKER, settings), *(texts for _, texts in settings.layers[:-1])):
         row = broker_row(name)
         synonyms = _chain(settings, name, broker_synonyms(name), sensitive=row is None or row.sensitive)
         yield _entry(name, row, None if row is None else settings.value(name), synonyms, read_only=not is_dynamic(name))
 
 
 def cluster_wide_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
-    """What is set for all brokers at once (BROKER ""), as it was written."""
+    """The settings for all brokers at once (BROKER ""), as written."""
     for name in _wanted(keys, {}, settings.cluster_wide):
         row = broker_row(name)
         sensitive = row is None or row.sensitive
@@ -68,7 +68,7 @@ def group_entries(
     """All settings of a group, whether it exists or not."""
     values = groups.stated(stored, settings)
     for entry in _derived(GROUP, values, stored, settings, source=ConfigSource.GROUP, keys=keys):
-        row = GROUP.get(entry.name)
+        row = _known(GROUP, settings).get(entry.name)
         if row is None or row.synonyms:
             yield entry
         else:
@@ -90,22 +90,29 @@ def logger_entries(levels: Mapping[str, str], keys: Iterable[str] | None = None)
         yield Entry(name, levels[name], unknown, False, read_only=False, synonyms=(), default_source=source)
 
 
-def documentation(resource_type: ResourceType, name: str) -> str | None:
-    """What a setting is for, in a sentence or two; None for names that no table knows."""
-    from broker.settings import texts  # noqa: PLC0415 - long, and asked for rarely
+def documentation(resource_type: ConfigResourceType, name: str) -> str | None:
+    """Documentation of a setting, in a sentence or two; None for names in no table."""
+    from broker.settings import docs as texts  # noqa: PLC0415 - long, and asked for rarely
 
-    if resource_type is ResourceType.BROKER:
+    if resource_type is ConfigResourceType.BROKER:
         row = broker_row(name)
         return None if row is None else texts.BROKER.get(row.name)
     return {
-        ResourceType.TOPIC: texts.TOPIC,
-        ResourceType.GROUP: texts.GROUP,
-        ResourceType.CLIENT_METRICS: texts.CLIENT_METRICS,
+        ConfigResourceType.TOPIC: texts.TOPIC,
+        ConfigResourceType.GROUP: texts.GROUP,
+        ConfigResourceType.CLIENT_METRICS: texts.CLIENT_METRICS,
     }[resource_type].get(name)
 
 
+def _known(table: Mapping[str, Row], settings: BrokerSettings | None) -> Mapping[str, Row]:
+    """The rows that the release has which is played."""
+    if settings is None or not settings.missing:
+        return table
+    return {name: row for name, row in table.items() if name not in settings.missing}
+
+
 def _wanted(keys: Iterable[str] | None, table: Mapping[str, Row], *layers: Mapping[str, str]) -> Iterator[str]:
-    """The names to describe: all there are, or of the given ones those that there are, each once (core C.2 item 3)."""
+    """The names to describe: all there are, or of the given ones those that there are, each once (core C.2.3)."""
     public = Visibility.PUBLIC
     if keys is None:
         listed = [name for name, row in table.items() if row.visibility is public]
@@ -118,9 +125,9 @@ def _wanted(keys: Iterable[str] | None, table: Mapping[str, Row], *layers: Mappi
 
 
 def _chain(settings: BrokerSettings, name: str, synonyms: Sequence[str], *, sensitive: bool) -> list[Layer]:
-    """Where a broker setting has values, highest precedence first.
+    """The values of a broker setting, highest precedence first.
 
-    Quirk (core C.2 item 11): what comes before the first entry of that very name is dropped, so with only
+    Quirk (core C.2.11): what comes before the first entry of that very name is dropped, so with only
     `log.retention.hours` set, `log.retention.ms` has no entry at all.
     """
     found = [
@@ -143,8 +150,9 @@ def _derived(
     keys: Iterable[str] | None,
 ) -> Iterator[Entry]:
     """The settings of a resource that takes its defaults from the broker."""
-    for name in _wanted(keys, table, own):
-        row = table.get(name)
+    known = _known(table, settings)
+    for name in _wanted(keys, known, own):
+        row = known.get(name)
         synonyms: list[Layer] = []
         if name in own:
             synonyms.append(Layer(name, None if row is None else shown(values[name]), source))

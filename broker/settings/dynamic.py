@@ -5,15 +5,16 @@ All refusals are INVALID_REQUEST, also those of bad values: a quirk of Kafka's.
 
 from collections.abc import Iterable, Mapping
 
+from broker.settings.broker_settings import BrokerSettings
 from broker.settings.crosschecks import Values, broker_problem, log_default
-from broker.settings.layers import BrokerSettings
+from broker.settings.definition_order import as_defined, as_hashed
 from broker.settings.model import Row, UpdateMode, Value
 from broker.settings.names import base_name, broker_row
 from broker.settings.topics import local_retention_problem
 from broker.settings.values import parse
 from protocol.errors import ErrorCode, KafkaError
 
-# Pools that may at most double or halve in one step. The cleaner says it in its own words.
+# Pools that may at most double or halve in one step. The cleaner has its own error message.
 THREAD_POOLS = frozenset(
     {
         "background.threads",
@@ -34,6 +35,12 @@ _OF_OPEN_LISTENERS = ("listeners", "listener.security.protocol.map", "sasl.mecha
 _REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 
 
+_NO_CONTROLLER = (
+    "requirement failed: controller.listener.names must contain at least one value appearing in the 'listeners' "
+    "configuration when running the KRaft controller role"
+)
+
+
 def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool) -> None:
     """Check the whole of what would be stored for BROKER "<id>" (per_broker) or BROKER "".
 
@@ -47,11 +54,9 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
         "These security configs can be dynamically updated only per-listener using the listener prefix",
         (name for name in texts if _is_secret_of_a_listener(name)),
     )
-    for name, row in known.items():
-        try:
-            parse(row._replace(name=name), texts[name])
-        except KafkaError as error:
-            raise _refused(error.message or "") from None
+    problems = {name: problem for name, row in known.items() if (problem := _problem(name, row, texts[name]))}
+    for name in as_defined("broker", problems) if problems else ():
+        raise _refused(problems[name])
     if not per_broker:
         _refuse_names(
             "Cannot update these configs at default cluster level, broker id must be specified",
@@ -62,10 +67,20 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     problem = broker_problem(after)
     if problem is not None and problem != broker_problem(before):
         raise _refused(problem)
+    if "listeners" in texts and not _has_controller(after):
+        raise _refused(_NO_CONTROLLER)
     for problem in _reconfiguration_problems(before, after):
         # The reason arrives as an exception's text in the place of a value: a quirk of Kafka's.
         exception = f"org.apache.kafka.common.config.ConfigException: {problem}"
         raise _refused(f"Invalid value {exception} for configuration Invalid dynamic configuration")
+
+
+def _has_controller(values: Values) -> bool:
+    """Whether a controller's listener is among the listeners; the broker is a controller too (process.roles)."""
+    names, found = values["controller.listener.names"], values["listeners"]
+    controllers = names if isinstance(names, tuple) and names else ("CONTROLLER",)
+    listed = found if isinstance(found, tuple) else ()
+    return any(each.strip().upper().startswith(f"{name.upper()}://") for each in listed for name in controllers)
 
 
 def _refused(message: str) -> KafkaError:
@@ -75,7 +90,15 @@ def _refused(message: str) -> KafkaError:
 def _refuse_names(complaint: str, names: Iterable[str]) -> None:
     found = list(names)
     if found:
-        raise _refused(f"{complaint}: [{', '.join(found)}]")
+        raise _refused(f"{complaint}: [{', '.join(as_hashed(found))}]")
+
+
+def _problem(name: str, row: Row, text: str) -> str | None:
+    try:
+        parse(row._replace(name=name), text)
+    except KafkaError as error:
+        return error.message or ""
+    return None
 
 
 def _is_fixed(name: str, row: Row) -> bool:
@@ -89,7 +112,7 @@ def _is_secret_of_a_listener(name: str) -> bool:
 
 
 def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
-    """What the parts of the broker say that would have to follow the change."""
+    """The errors of the parts of the broker that would have to follow the change."""
     for name, value in after.items():
         if value != before.get(name):
             yield from _thread_problems(name, before.get(name, before.get(base_name(name))), value)

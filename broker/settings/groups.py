@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from broker.settings.layers import BrokerSettings
+from broker.settings.broker_settings import BrokerSettings
 from broker.settings.model import Value
 from broker.settings.tables import GROUP
 from broker.settings.values import parse
@@ -50,17 +50,16 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
         KafkaError: INVALID_CONFIG with Kafka's message.
     """
     for name in proposed:
-        if name not in GROUP:
+        if name not in GROUP or name in settings.missing:
             raise _refused(f"Unknown group config name: {name}")
     given = {name: parse(GROUP[name], text) for name, text in proposed.items()}
     for name, (least, most) in _BOUNDS.items():
         value = given.get(name)
         if not isinstance(value, int):
             continue
-        if least is not None and value < settings.int(least):
-            raise _refused(f"{name} must be greater than or equal to {least}")
-        if value > settings.int(most):
-            raise _refused(f"{name} must be less than or equal to {most}")
+        if problem := _out_of_bounds(name, value, least, most, settings):
+            raise _refused(problem)
+    _check_names(given, settings)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         session_ms = given.get(session, settings.int(f"group.{session}"))
@@ -69,6 +68,41 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
         assert isinstance(heartbeat_ms, int)  # an INT without null
         if session_ms <= heartbeat_ms:
             raise _refused(f"{session} must be greater than {heartbeat}")
+
+
+def _out_of_bounds(name: str, value: int, least: str | None, most: str, settings: BrokerSettings) -> str | None:
+    """The problem; since 4.4 it has the values of the bounds, before their names."""
+    low, high = None if least is None else settings.int(least), settings.int(most)
+    if low is not None and value < low:
+        problem = f"{name} must be greater than or equal to {least}"
+    elif value > high:
+        problem = f"{name} must be less than or equal to {most}"
+    else:
+        return None
+    if not settings.bounds_as_ranges:
+        return problem
+    return (
+        f"{name} must be less than or equal to {high}"
+        if low is None
+        else (f"{name} must be in the range {low} to {high} inclusive.")
+    )
+
+
+def _check_names(given: Mapping[str, Value], settings: BrokerSettings) -> None:
+    """Check the settings of 4.4 that name something. Raises INVALID_CONFIG."""
+    topic, assignor = given.get("errors.deadletterqueue.topic.name"), given.get("streams.assignor.name")
+    tags = given.get("streams.rack.aware.assignment.tags") or ()
+    if isinstance(topic, str) and topic.startswith("__"):
+        raise _refused("errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'")
+    known = settings.list("group.streams.assignors")
+    if assignor is not None and assignor not in known:
+        raise _refused(
+            f"streams.assignor.name '{assignor}' is not a registered task assignor. "
+            f"Registered assignors are: [{', '.join(known)}]."
+        )
+    assert isinstance(tags, tuple)  # a LIST
+    if len(set(tags)) < len(tags):
+        raise _refused("streams.rack.aware.assignment.tags must not contain duplicate tag keys.")
 
 
 def _refused(message: str) -> KafkaError:

@@ -10,7 +10,7 @@ from protocol.errors import ErrorCode, KafkaError
 ROOT = "root"
 LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
-# A broker's loggers: one for each room of the house.
+# A broker's loggers: one for each package.
 NAMES = (ROOT, "broker", "protocol", "storage")
 
 
@@ -40,12 +40,15 @@ class Loggers:
         """Whether a level may be set or deleted.
 
         Raises:
-            KafkaError: INVALID_CONFIG for an unknown logger or level, INVALID_REQUEST for what is never allowed.
+            KafkaError: INVALID_CONFIG for an unknown logger or level, INVALID_REQUEST for what is never allowed,
+                UNKNOWN_SERVER_ERROR for an unknown operation.
         """
         if operation not in {Operation.SET, Operation.DELETE}:
-            known = operation in set(Operation)
-            word = f"{Operation(operation).name} operation" if known else f"Unknown operation type {operation}"
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{word} is not allowed for the BROKER_LOGGER resource")
+            if operation not in set(Operation):
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # null to Kafka, whose ConfigAdminManager fails on it
+            verb = Operation(operation).name
+            reason = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
         if name not in NAMES:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
         if operation == Operation.DELETE:

@@ -1,7 +1,7 @@
-"""What one setting is: a row of a table, and the small words of the config APIs.
+"""One setting as a row of a table, and the enums of the config APIs.
 
 A row holds what the broker must know at every start. Its documentation, which only a DescribeConfigs with
-IncludeDocumentation reads, stands under the same name in `broker.settings.texts`.
+IncludeDocumentation reads, is under the same name in `broker.settings.docs`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Value = bool | int | float | str | tuple[str, ...] | None
 """A parsed value: a list is a tuple of strings, a password and a class are strings, null is None."""
 
 Check = Callable[[str, Value], str | None]
-"""Judges a parsed value under its setting's name: what Kafka would say against it, or None."""
+"""Validates a parsed value under its setting's name: Kafka's error message, or None."""
 
 
 class ConfigType(IntEnum):
@@ -31,7 +31,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where an effective value comes from, as DescribeConfigs reports it (core C.1)."""
+    """The source of an effective value, as DescribeConfigs reports it (core C.1)."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -44,8 +44,8 @@ class ConfigSource(IntEnum):
     GROUP = 8
 
 
-class ResourceType(IntEnum):
-    """What the config APIs speak about (core C.1)."""
+class ConfigResourceType(IntEnum):
+    """The resource types of the config APIs (core C.1)."""
 
     UNKNOWN = 0
     TOPIC = 2
@@ -56,7 +56,7 @@ class ResourceType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs does to one key (core C.1)."""
+    """The operations of IncrementalAlterConfigs on one key (core C.1)."""
 
     SET = 0
     DELETE = 1
@@ -98,10 +98,12 @@ class Row(NamedTuple):
     mode: UpdateMode = UpdateMode.READ_ONLY
     visibility: Visibility = Visibility.PUBLIC
     synonyms: tuple[Synonym, ...] = ()
+    since: str = ""
+    """The release that introduced it, where earlier ones are played without it."""
 
     @property
     def sensitive(self) -> bool:
-        """Whether its value is never told (core C.2 item 9)."""
+        """Whether its value is never returned (core C.2.9)."""
         return self.type is ConfigType.PASSWORD
 
 

@@ -1,12 +1,12 @@
-"""Which names there are: prefixed ones, plugins' ones, and the nearest one to a slip of the pen."""
+"""Names of settings: with prefixes, of plugins, and the nearest one to a misspelt name."""
 
 import re
-from collections.abc import Iterable
 
 from broker.settings.model import Row, UpdateMode, Visibility
 from broker.settings.tables import BROKER
 from broker.settings.values import parse
 from protocol.errors import KafkaError
+from understudy.control_api.spelling import closest
 
 # DynamicBrokerConfig.ListenerConfigRegex: a setting for one listener alone.
 _OF_LISTENER = r"listener\.name\.[^.]*\.(.+)"
@@ -20,7 +20,7 @@ _OF_MECHANISM = (
     "connections.max.reauth.ms",
 )
 
-# Configuration of plugins: whatever comes after these is nobody's business but theirs.
+# Configuration of plugins: what comes after these prefixes is not checked.
 PLUGIN_PREFIXES = (
     "listener.name.",
     "config.providers.",
@@ -43,7 +43,7 @@ SYNONYMS_OF_A_BROKER = {
     for name in family
     if name != "log.flush.scheduler.interval.ms"
 }
-"""Broker settings that stand for each other, in order of precedence (DynamicBrokerConfig.brokerConfigSynonyms)."""
+"""Broker settings that are synonyms, in order of precedence (DynamicBrokerConfig.brokerConfigSynonyms)."""
 
 
 def base_name(name: str) -> str:
@@ -69,7 +69,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def as_broker_id(text: str) -> int | None:
-    """The broker id that a resource's name means, or None if it is no integer."""
+    """The broker id that a resource's name means, or None if it is not an integer."""
     return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
 
 
@@ -79,27 +79,19 @@ def is_dynamic(name: str) -> bool:
     return row is not None and row.mode is not UpdateMode.READ_ONLY
 
 
-def nearest(wanted: str, names: Iterable[str]) -> str | None:
-    """The known name that looks most like the wanted one, if any does."""
-    import difflib  # noqa: PLC0415 - slow to import, and only a refusal needs it
-
-    found = difflib.get_close_matches(wanted, list(names), n=1, cutoff=0.6)
-    return found[0] if found else None
-
-
 def is_setting(name: str) -> bool:
     """Whether Kafka has a broker setting of that name, or leaves the name to a plugin."""
     return base_name(name) in BROKER or name.startswith(PLUGIN_PREFIXES)
 
 
 def static_problem(name: str, text: str) -> str | None:
-    """What is wrong with `--set name=text`, in one sentence, or None.
+    """The problem with `--set name=text`, in one sentence, or None.
 
     Unlike Kafka, which keeps what it does not know for plugins, an unknown name outside the plugins' prefixes is a
     mistake: here no plugin can be loaded.
     """
     if not is_setting(name):
-        meant = nearest(name, BROKER)
+        meant = closest(name, BROKER)
         return "Kafka has no such broker setting" + (f"; did you mean {meant}?" if meant else "")
     row = BROKER.get(base_name(name))
     if row is not None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from broker.settings.layers import BrokerSettings
+from broker.settings.broker_settings import BrokerSettings
+from broker.settings.definition_order import as_defined, as_hashed
 from broker.settings.model import Value
 from broker.settings.tables import TOPIC
 from broker.settings.values import invalid, parse
@@ -48,12 +49,13 @@ def validate(
     if nulls:
         raise _refused(f"Null value not supported for topic configs: {','.join(nulls)}")
     rows = {}
-    for name in proposed:
+    for name in as_hashed(proposed):
         row = settings.topic_row(name)
         if row is None:
             raise _refused(f"Unknown topic config name: {name}")
         rows[name] = row
-    given = {name: parse(rows[name], text) for name, text in proposed.items() if text is not None}
+    ordered = as_defined("topic", proposed) if len(proposed) > 1 else proposed
+    given = {name: parse(rows[name], text) for name in ordered if (text := proposed[name]) is not None}
     tiered = settings.boolean("remote.log.storage.system.enable")
     # Quirk: only with tiered storage on the broker do its own defaults take part in the check.
     values = {**(settings.topic_defaults if tiered else _SCHEMA_DEFAULTS), **given}
@@ -105,7 +107,7 @@ def _check_remote(values: Mapping[str, Value], *, tiered: bool, was_remote: bool
 
 
 def local_retention_problem(name: str, local: int, limit: str, total: int) -> str | None:
-    """What is wrong with keeping `local` on the broker's disk when `total` is kept at all; -1 is no limit."""
+    """The problem with keeping `local` on the broker's disk when `total` is kept at all; -1 is no limit."""
     if total == -1:
         return None
     if local == -1:

@@ -1,4 +1,4 @@
-"""Text to value and back, as Kafka's ConfigDef reads and prints settings (core C.3, C.2 item 9)."""
+"""Text to value and back, as Kafka's ConfigDef reads and prints settings (core C.2.9, C.3)."""
 
 import math
 import re
@@ -12,7 +12,7 @@ BLANKS = "".join(map(chr, range(33)))
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
+_NAMED_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
 # A class must be loadable in Kafka. Here nothing is loaded; a name with a package passes for one.
 _CLASS = re.compile(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+")
@@ -44,10 +44,10 @@ def _refuse(row: Row, text: str, reason: str) -> KafkaError:
 
 
 def _boolean(row: Row, text: str) -> Value:
-    word = text.strip(BLANKS).lower()
-    if word not in {"true", "false"}:
+    lowered = text.strip(BLANKS).lower()
+    if lowered not in {"true", "false"}:
         raise _refuse(row, text, "Expected value to be either true or false")
-    return word == "true"
+    return lowered == "true"
 
 
 def _integer(row: Row, text: str) -> Value:
@@ -62,8 +62,8 @@ def _integer(row: Row, text: str) -> Value:
 
 def _double(row: Row, text: str) -> Value:
     trimmed = text.strip(BLANKS)
-    if trimmed in _WORDS:
-        return _WORDS[trimmed]
+    if trimmed in _NAMED_DOUBLES:
+        return _NAMED_DOUBLES[trimmed]
     match = _DOUBLE.fullmatch(trimmed)
     if match is None:
         raise _refuse(row, text, "Not a number of type DOUBLE")

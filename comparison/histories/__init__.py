@@ -1,1 +1,1 @@
-"""Histories: requests in a sequence, made up, played on both clusters, compared, and shortened where these differ."""
+"""Histories: generated sequences of requests, played on both clusters, compared, and shrunk if the responses differ."""

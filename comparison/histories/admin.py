@@ -1,10 +1,10 @@
-"""Steps of an administrator: topics, partitions, settings, records deleted, and the looks at them."""
+"""Steps of an administrator: topics, partitions, configs, deleted records, and their descriptions."""
 
 from functools import partial
 from typing import Any
 
-from comparison.histories.asked import Asked, Builder, Settle, Step
-from comparison.side import Side
+from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from protocol.messages.create_partitions import (
@@ -33,100 +33,100 @@ TOPIC, BROKER = 2, 4
 PATIENCE_MS = 15_000
 
 
-def _learn(side: Side, symbol: str, answer: Any) -> None:
-    """A topic's id, out of CreateTopics or Metadata."""
+def _learn(target: Target, symbol: str, answer: Any) -> None:
+    """Remember a topic's id from CreateTopics or Metadata."""
     for topic in answer.topics:
-        if topic.name == side.called(symbol) and topic.topic_id not in (None, ZERO_UUID):
-            side.topics[symbol] = topic.topic_id
+        if topic.name == target.called(symbol) and topic.topic_id not in (None, ZERO_UUID):
+            target.topics[symbol] = topic.topic_id
 
 
-def create_topic(side: Side, step: Step) -> Asked:
+def create_topic(target: Target, step: Step) -> StepRequest:
     """CreateTopics of one topic."""
     configs = [CreatableTopicConfig(name, value) for name, value in step.get("configs", {}).items()]
-    placed = [CreatableReplicaAssignment(index, each) for index, each in enumerate(step.get("assign", ()))]
-    count, factor = (-1, -1) if placed else (step["partitions"], step.get("factor", 1))
-    topic = CreatableTopic(side.called(step["topic"]), count, factor, placed, configs)
+    assignments = [CreatableReplicaAssignment(index, each) for index, each in enumerate(step.get("assign", ()))]
+    count, factor = (-1, -1) if assignments else (step["partitions"], step.get("factor", 1))
+    topic = CreatableTopic(target.called(step["topic"]), count, factor, assignments, configs)
     request = CreateTopicsRequest([topic], PATIENCE_MS, step.get("validate", False))
-    after = partial(_learn, side, step["topic"])
-    return Asked(ApiKey.CREATE_TOPICS, step["v"], request, step["c"], after, Settle.METADATA)
+    after = partial(_learn, target, step["topic"])
+    return StepRequest(ApiKey.CREATE_TOPICS, step["v"], request, step["c"], after, Settle.METADATA)
 
 
-def delete_topic(side: Side, step: Step) -> Asked:
-    """DeleteTopics of one topic, by id where the step says so."""
-    name = side.called(step["topic"])
+def delete_topic(target: Target, step: Step) -> StepRequest:
+    """DeleteTopics of one topic, by id if the step has `by_id`."""
+    name = target.called(step["topic"])
     if step["v"] >= 6:  # topics by id (KIP-516)
         by_id = step.get("by_id", False)
-        topic = DeleteTopicState(None, side.topic_id(step["topic"])) if by_id else DeleteTopicState(name)
+        topic = DeleteTopicState(None, target.topic_id(step["topic"])) if by_id else DeleteTopicState(name)
         request = DeleteTopicsRequest(timeout_ms=PATIENCE_MS, topics=[topic])
     else:
         request = DeleteTopicsRequest([name], PATIENCE_MS, [DeleteTopicState(name)])
-    return Asked(ApiKey.DELETE_TOPICS, step["v"], request, step["c"], settle=Settle.METADATA)
+    return StepRequest(ApiKey.DELETE_TOPICS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 
-def create_partitions(side: Side, step: Step) -> Asked:
-    """CreatePartitions: a topic gets more of them."""
-    placed = [CreatePartitionsAssignment(each) for each in step["assign"]] if "assign" in step else None
-    topic = CreatePartitionsTopic(side.called(step["topic"]), step["count"], placed)
+def create_partitions(target: Target, step: Step) -> StepRequest:
+    """CreatePartitions of one topic."""
+    assignments = [CreatePartitionsAssignment(each) for each in step["assign"]] if "assign" in step else None
+    topic = CreatePartitionsTopic(target.called(step["topic"]), step["count"], assignments)
     request = CreatePartitionsRequest([topic], PATIENCE_MS, step.get("validate", False))
-    return Asked(ApiKey.CREATE_PARTITIONS, step["v"], request, step["c"], settle=Settle.METADATA)
+    return StepRequest(ApiKey.CREATE_PARTITIONS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 
-def metadata(side: Side, step: Step) -> Asked:
+def metadata(target: Target, step: Step) -> StepRequest:
     """Metadata of some topics; it may create them."""
-    topics = [MetadataRequestTopic(side.called(symbol)) for symbol in step["topics"]]
+    topics = [MetadataRequestTopic(target.called(symbol)) for symbol in step["topics"]]
     auto = step.get("auto", False)
     request = MetadataRequest(topics, auto, include_topic_authorized_operations=step.get("operations", False))
 
     def after(answer: Any) -> None:
         for symbol in step["topics"]:
-            _learn(side, symbol, answer)
+            _learn(target, symbol, answer)
 
     settle = Settle.METADATA if auto else Settle.NOTHING
-    return Asked(ApiKey.METADATA, step["v"], request, step["c"], after, settle, reads=not auto)
+    return StepRequest(ApiKey.METADATA, step["v"], request, step["c"], after, settle, reads=not auto)
 
 
-def describe_topic(side: Side, step: Step) -> Asked:
+def describe_topic(target: Target, step: Step) -> StepRequest:
     """DescribeTopicPartitions."""
-    topics = [TopicRequest(side.called(symbol)) for symbol in sorted(step["topics"])]
+    topics = [TopicRequest(target.called(symbol)) for symbol in sorted(step["topics"])]
     request = DescribeTopicPartitionsRequest(topics, step.get("limit", 2000), None)
-    return Asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS, step["v"], request, step["c"], reads=True)
+    return StepRequest(ApiKey.DESCRIBE_TOPIC_PARTITIONS, step["v"], request, step["c"], reads=True)
 
 
-def describe_configs(side: Side, step: Step) -> Asked:
+def describe_configs(target: Target, step: Step) -> StepRequest:
     """DescribeConfigs of a topic."""
-    resource = DescribeConfigsResource(TOPIC, side.called(step["topic"]), step.get("keys"))
+    resource = DescribeConfigsResource(TOPIC, target.called(step["topic"]), step.get("keys"))
     request = DescribeConfigsRequest([resource], step.get("synonyms", False), False)
-    return Asked(ApiKey.DESCRIBE_CONFIGS, step["v"], request, step["c"], reads=True)
+    return StepRequest(ApiKey.DESCRIBE_CONFIGS, step["v"], request, step["c"], reads=True)
 
 
-def alter_configs(side: Side, step: Step) -> Asked:
+def alter_configs(target: Target, step: Step) -> StepRequest:
     """IncrementalAlterConfigs of a topic; each change is [name, operation, value]."""
     changes = [Alteration(name, operation, value) for name, operation, value in step["changes"]]
-    resource = Altered(TOPIC, side.called(step["topic"]), changes)
+    resource = Altered(TOPIC, target.called(step["topic"]), changes)
     request = IncrementalAlterConfigsRequest([resource], step.get("validate", False))
-    return Asked(ApiKey.INCREMENTAL_ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)
+    return StepRequest(ApiKey.INCREMENTAL_ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 
-def replace_configs(side: Side, step: Step) -> Asked:
-    """AlterConfigs of a topic: what is not named goes."""
+def replace_configs(target: Target, step: Step) -> StepRequest:
+    """AlterConfigs of a topic: configs that are not named are removed."""
     configs = [AlterableConfig(name, value) for name, value in step["configs"].items()]
-    resource = AlterConfigsResource(TOPIC, side.called(step["topic"]), configs)
+    resource = AlterConfigsResource(TOPIC, target.called(step["topic"]), configs)
     request = AlterConfigsRequest([resource], step.get("validate", False))
-    return Asked(ApiKey.ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)
+    return StepRequest(ApiKey.ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 
-def delete_records(side: Side, step: Step) -> Asked:
+def delete_records(target: Target, step: Step) -> StepRequest:
     """DeleteRecords of one partition."""
     partitions = [DeleteRecordsPartition(step["partition"], step["offset"])]
-    request = DeleteRecordsRequest([DeleteRecordsTopic(side.called(step["topic"]), partitions)], PATIENCE_MS)
-    return Asked(ApiKey.DELETE_RECORDS, step["v"], request, step["c"])
+    request = DeleteRecordsRequest([DeleteRecordsTopic(target.called(step["topic"]), partitions)], PATIENCE_MS)
+    return StepRequest(ApiKey.DELETE_RECORDS, step["v"], request, step["c"])
 
 
-def elect_leaders(side: Side, step: Step) -> Asked:
+def elect_leaders(target: Target, step: Step) -> StepRequest:
     """ElectLeaders of one partition."""
-    asked = [TopicPartitions(side.called(step["topic"]), [step["partition"]])]
+    asked = [TopicPartitions(target.called(step["topic"]), [step["partition"]])]
     request = ElectLeadersRequest(asked, PATIENCE_MS, step["type"])
-    return Asked(ApiKey.ELECT_LEADERS, step["v"], request, step["c"], settle=Settle.METADATA)
+    return StepRequest(ApiKey.ELECT_LEADERS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 
 STEPS: dict[str, Builder] = {

@@ -1,22 +1,21 @@
-"""Histories made up by chance: mostly what clients do, now and then what they should not. A seed makes the same again.
+"""Random histories: mostly requests of well-behaved clients, sometimes invalid ones. A seed reproduces its history.
 
-What is drawn follows a rough idea of what exists, so that most requests get somewhere; it is no model, and nothing is
-judged by it.
+The draws follow a rough idea of existing resources, so that most requests succeed; no response is judged by it.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from comparison.histories.asked import Step
 from comparison.histories.drawing.administration import Administration
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
 from comparison.histories.drawing.transactions import Transactions
+from comparison.histories.step_request import Step
 
 
 class Generator(Administration, Partitions, Transactions, Groups):
-    """Draws histories."""
+    """Generates histories."""
 
     def __init__(self, versions: Versions, seed: object) -> None:
         super().__init__(versions, seed)
@@ -64,7 +63,7 @@ class Generator(Administration, Partitions, Transactions, Groups):
         }
 
     def history(self, length: int, *, restarts: int = 0) -> list[Step]:
-        """The next history: a topic to begin with, then what chance brings, with so many restarts among it."""
+        """Generate the next history: a topic first, then random steps, with `restarts` restarts among them."""
         self._known = Known()
         first = self._create_topic(sound=True)
         draws, weights = list(self._draws), list(self._draws.values())

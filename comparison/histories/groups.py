@@ -1,10 +1,10 @@
-"""Steps of classic groups: members that come, assign, beat and go; offsets; and the looks at them."""
+"""Steps of classic groups: members that join, sync, heartbeat and leave; offsets; and descriptions."""
 
 import struct
 from typing import Any
 
-from comparison.histories.asked import Asked, Builder, Settle, Step
-from comparison.side import UNKNOWN_MEMBER_ID, Member, Side
+from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.target import UNKNOWN_MEMBER_ID, Member, Target
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
@@ -33,29 +33,29 @@ MANY_KEYS = 4
 SESSION_MS, REBALANCE_MS = 60_000, 120_000
 
 
-def _member(side: Side, step: Step) -> Member:
+def _member(target: Target, step: Step) -> Member:
     if "member" not in step:
         return Member(step["group"], UNKNOWN_MEMBER_ID)
-    return side.member(step["member"], step["group"])
+    return target.member(step["member"], step["group"])
 
 
 def _subscription(topics: list[str], data: bytes) -> bytes:
-    """A consumer's subscription, version 0: its topics, and bytes of its assignor's own (ConsumerProtocol)."""
+    """Encode a consumer's subscription, version 0: topics and user data (ConsumerProtocol)."""
     named = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
     return struct.pack(">hi", 0, len(topics)) + named + struct.pack(">i", len(data)) + data
 
 
-def join(side: Side, step: Step) -> Asked:
-    """JoinGroup, on the member's own connection: its answer may wait for others."""
-    member = _member(side, step)
+def join(target: Target, step: Step) -> StepRequest:
+    """JoinGroup, on the member's own connection: its response may wait for other members."""
+    member = _member(target, step)
     if "instance" in step:
         member.instance_id = step["instance"]
     protocols = [
-        JoinGroupRequestProtocol(name, _subscription([side.called(topic) for topic in topics], text.encode()))
+        JoinGroupRequestProtocol(name, _subscription([target.called(topic) for topic in topics], text.encode()))
         for name, text, topics in step["protocols"]
     ]
     request = JoinGroupRequest(
-        side.called(step["group"]),
+        target.called(step["group"]),
         step.get("session_ms", SESSION_MS),
         member.id,
         step.get("type", "consumer"),
@@ -73,16 +73,16 @@ def join(side: Side, step: Step) -> Asked:
 
     about = step["group"]
     connection = f"member {step['member']}"
-    return Asked(ApiKey.JOIN_GROUP, step["v"], request, connection, after, Settle.GROUP, about, parks=True)
+    return StepRequest(ApiKey.JOIN_GROUP, step["v"], request, connection, after, Settle.GROUP, about, parks=True)
 
 
-def sync(side: Side, step: Step) -> Asked:
-    """SyncGroup; the leader gives each member its name, as bytes."""
-    member = _member(side, step)
-    given = [SyncGroupRequestAssignment(each, side.names.name("member", each).encode()) for each in member.members]
+def sync(target: Target, step: Step) -> StepRequest:
+    """SyncGroup; the leader assigns each member its name, as bytes."""
+    member = _member(target, step)
+    given = [SyncGroupRequestAssignment(each, target.names.name("member", each).encode()) for each in member.members]
     protocol = (step.get("type"), step.get("protocol"))
     request = SyncGroupRequest(
-        side.called(step["group"]),
+        target.called(step["group"]),
         member.generation + step.get("generation_shift", 0),
         member.id,
         given if member.leads else [],
@@ -90,82 +90,82 @@ def sync(side: Side, step: Step) -> Asked:
         *protocol,
     )
     connection = f"member {step['member']}"
-    return Asked(ApiKey.SYNC_GROUP, step["v"], request, connection, None, Settle.GROUP, step["group"], parks=True)
+    return StepRequest(ApiKey.SYNC_GROUP, step["v"], request, connection, None, Settle.GROUP, step["group"], parks=True)
 
 
-def heartbeat(side: Side, step: Step) -> Asked:
+def heartbeat(target: Target, step: Step) -> StepRequest:
     """Heartbeat."""
-    member = _member(side, step)
+    member = _member(target, step)
     generation = member.generation + step.get("generation_shift", 0)
-    request = HeartbeatRequest(side.called(step["group"]), generation, member.id, member.instance_id)
-    return Asked(ApiKey.HEARTBEAT, step["v"], request, step["c"])
+    request = HeartbeatRequest(target.called(step["group"]), generation, member.id, member.instance_id)
+    return StepRequest(ApiKey.HEARTBEAT, step["v"], request, step["c"])
 
 
-def leave(side: Side, step: Step) -> Asked:
+def leave(target: Target, step: Step) -> StepRequest:
     """LeaveGroup of one member."""
-    member = _member(side, step)
+    member = _member(target, step)
     gone = member.id, member.instance_id
-    request = LeaveGroupRequest(side.called(step["group"]), gone[0], [MemberIdentity(*gone)])
+    request = LeaveGroupRequest(target.called(step["group"]), gone[0], [MemberIdentity(*gone)])
 
     def after(answer: Any) -> None:
         if not answer.error_code and "member" in step:
-            side.members.pop(step["member"], None)
+            target.members.pop(step["member"], None)
 
-    return Asked(ApiKey.LEAVE_GROUP, step["v"], request, step["c"], after, Settle.GROUP, step["group"])
+    return StepRequest(ApiKey.LEAVE_GROUP, step["v"], request, step["c"], after, Settle.GROUP, step["group"])
 
 
-def commit(side: Side, step: Step) -> Asked:
+def commit(target: Target, step: Step) -> StepRequest:
     """OffsetCommit of one partition: for a member, or from outside the group."""
     partition = OffsetCommitRequestPartition(step["partition"], step["offset"], step.get("metadata", ""))
     if step["v"] >= COMMIT_BY_ID:
-        topic = OffsetCommitRequestTopic("", [partition], side.topic_id(step["topic"]))
+        topic = OffsetCommitRequestTopic("", [partition], target.topic_id(step["topic"]))
     else:
-        topic = OffsetCommitRequestTopic(side.called(step["topic"]), [partition])
-    request = OffsetCommitRequest(side.called(step["group"]), topics=[topic])
+        topic = OffsetCommitRequestTopic(target.called(step["topic"]), [partition])
+    request = OffsetCommitRequest(target.called(step["group"]), topics=[topic])
     if "member" in step:
-        member = _member(side, step)
+        member = _member(target, step)
         request.generation_id_or_member_epoch = member.generation + step.get("generation_shift", 0)
         request.member_id, request.group_instance_id = member.id, member.instance_id
-    return Asked(ApiKey.OFFSET_COMMIT, step["v"], request, step["c"])
+    return StepRequest(ApiKey.OFFSET_COMMIT, step["v"], request, step["c"])
 
 
-def fetch_offsets(side: Side, step: Step) -> Asked:
+def fetch_offsets(target: Target, step: Step) -> StepRequest:
     """OffsetFetch of one group: some partitions, or all of them."""
     topics = None
     if step.get("partitions") is not None:
         by_id = step["v"] >= OFFSETS_BY_ID
         topics = [
-            OffsetFetchRequestTopics(*(("", parts, side.topic_id(topic)) if by_id else (side.called(topic), parts)))
+            OffsetFetchRequestTopics(*(("", parts, target.topic_id(topic)) if by_id else (target.called(topic), parts)))
             for topic, parts in step["partitions"].items()
         ]
-    group = OffsetFetchRequestGroup(side.called(step["group"]), topics)
+    group = OffsetFetchRequestGroup(target.called(step["group"]), topics)
     request = OffsetFetchRequest(require_stable=step.get("stable", False), groups=[group])
-    return Asked(ApiKey.OFFSET_FETCH, step["v"], request, step["c"], reads=True)
+    return StepRequest(ApiKey.OFFSET_FETCH, step["v"], request, step["c"], reads=True)
 
 
-def delete_offset(side: Side, step: Step) -> Asked:
+def delete_offset(target: Target, step: Step) -> StepRequest:
     """OffsetDelete of one partition."""
-    topic = OffsetDeleteRequestTopic(side.called(step["topic"]), [OffsetDeleteRequestPartition(step["partition"])])
-    request = OffsetDeleteRequest(side.called(step["group"]), [topic])
-    return Asked(ApiKey.OFFSET_DELETE, step["v"], request, step["c"])
+    topic = OffsetDeleteRequestTopic(target.called(step["topic"]), [OffsetDeleteRequestPartition(step["partition"])])
+    request = OffsetDeleteRequest(target.called(step["group"]), [topic])
+    return StepRequest(ApiKey.OFFSET_DELETE, step["v"], request, step["c"])
 
 
-def delete_group(side: Side, step: Step) -> Asked:
+def delete_group(target: Target, step: Step) -> StepRequest:
     """DeleteGroups of one group."""
-    return Asked(ApiKey.DELETE_GROUPS, step["v"], DeleteGroupsRequest([side.called(step["group"])]), step["c"])
+    return StepRequest(ApiKey.DELETE_GROUPS, step["v"], DeleteGroupsRequest([target.called(step["group"])]), step["c"])
 
 
-def describe_group(side: Side, step: Step) -> Asked:
+def describe_group(target: Target, step: Step) -> StepRequest:
     """DescribeGroups of one group."""
-    request = DescribeGroupsRequest([side.called(step["group"])], step.get("operations", False))
-    return Asked(ApiKey.DESCRIBE_GROUPS, step["v"], request, step["c"], reads=True)
+    request = DescribeGroupsRequest([target.called(step["group"])], step.get("operations", False))
+    return StepRequest(ApiKey.DESCRIBE_GROUPS, step["v"], request, step["c"], reads=True)
 
 
-def find_coordinator(side: Side, step: Step) -> Asked:
+def find_coordinator(target: Target, step: Step) -> StepRequest:
     """FindCoordinator of a group (0) or a transactional id (1)."""
-    key = side.called(step["name"])
+    key = target.called(step["name"])
     request = FindCoordinatorRequest(key, step["type"], [key])
-    return Asked(ApiKey.FIND_COORDINATOR, step["v"], request, step["c"], reads=True)
+    return StepRequest(ApiKey.FIND_COORDINATOR, step["v"], request, step["c"], reads=True)
 
 
 STEPS: dict[str, Builder] = {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from comparison.histories.asked import Asked, Builder, Settle, Step
-from comparison.side import Producer, Side
+from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.target import Producer, Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_producers import DescribeProducersRequest
 from protocol.messages.describe_producers import TopicRequest as ProducersOf
@@ -24,12 +24,12 @@ NO_PRODUCER = Producer(None, -1, -1)
 COMMITTED = 1
 
 
-def _batch(side: Side, step: Step, producer: Producer, sequence: int) -> bytes:
-    """The step's records, each given as [key, value, seconds, headers...]."""
+def _batch(target: Target, step: Step, producer: Producer, sequence: int) -> bytes:
+    """Build a batch of the step's records, each given as [key, value, seconds, headers...]."""
     records = [
         Record(
             index,
-            side.names.base_ms + 1000 * seconds,
+            target.names.base_ms + 1000 * seconds,
             None if key is None else key.encode(),
             None if value is None else value.encode(),
             [(name, text.encode()) for name, text in headers],
@@ -48,14 +48,14 @@ def _batch(side: Side, step: Step, producer: Producer, sequence: int) -> bytes:
     )
 
 
-def produce(side: Side, step: Step) -> Asked:
-    """Produce to one partition: plainly, or for a producer, whose sequence the step may shift."""
-    producer = side.producer(step["producer"]) if "producer" in step else NO_PRODUCER
+def produce(target: Target, step: Step) -> StepRequest:
+    """Produce to one partition, with or without an idempotent producer, whose sequence the step may shift."""
+    producer = target.producer(step["producer"]) if "producer" in step else NO_PRODUCER
     place = (step["topic"], step["partition"])
     sequence = -1
     if producer.id >= 0:
         sequence = max(producer.sequences.get(place, 0) + step.get("sequence_shift", 0), 0)
-    batch = _batch(side, step, producer, sequence)
+    batch = _batch(target, step, producer, sequence)
     if step.get("spoil") is not None:
         position, mask = step["spoil"]
         spoiled = bytearray(batch)
@@ -63,15 +63,15 @@ def produce(side: Side, step: Step) -> Asked:
         batch = bytes(spoiled)
     data = [PartitionProduceData(step["partition"], batch)]
     if step["v"] >= PRODUCE_BY_ID:
-        topics = [TopicProduceData("", data, side.topic_id(step["topic"]))]
+        topics = [TopicProduceData("", data, target.topic_id(step["topic"]))]
     else:
-        topics = [TopicProduceData(side.called(step["topic"]), data)]
-    for name, partition in step.get("also", []):  # the same records once more, to somewhere else
-        other = [PartitionProduceData(partition, _batch(side, step, NO_PRODUCER, -1))]
-        identity = ("", other, side.topic_id(name)) if step["v"] >= PRODUCE_BY_ID else (side.called(name), other)
+        topics = [TopicProduceData(target.called(step["topic"]), data)]
+    for name, partition in step.get("also", []):  # the same records to another partition
+        other = [PartitionProduceData(partition, _batch(target, step, NO_PRODUCER, -1))]
+        identity = ("", other, target.topic_id(name)) if step["v"] >= PRODUCE_BY_ID else (target.called(name), other)
         topics.append(TopicProduceData(*identity))
     transactional_id = producer.transactional_id if step.get("transactional") else None
-    named = None if transactional_id is None else side.called(transactional_id)
+    named = None if transactional_id is None else target.called(transactional_id)
     request = ProduceRequest(named, step["acks"], 10_000, topics)
 
     def after(answer: Any) -> None:
@@ -83,19 +83,19 @@ def produce(side: Side, step: Step) -> Asked:
             producer.sequences[place] = max(following, producer.sequences.get(place, 0))
 
     if step["acks"] == 0:
-        return Asked(ApiKey.PRODUCE, step["v"], request, step["c"], settle=Settle.CONNECTION, answered=False)
+        return StepRequest(ApiKey.PRODUCE, step["v"], request, step["c"], settle=Settle.CONNECTION, answered=False)
     settle = Settle.NOTHING if step["acks"] == ALL_REPLICAS else Settle.REPLICAS
-    return Asked(ApiKey.PRODUCE, step["v"], request, step["c"], after, settle=settle)
+    return StepRequest(ApiKey.PRODUCE, step["v"], request, step["c"], after, settle=settle)
 
 
-def fetch(side: Side, step: Step) -> Asked:
+def fetch(target: Target, step: Step) -> StepRequest:
     """Fetch of one partition, without waiting and without a session."""
-    asked = FetchPartition(step["partition"], step["offset"], step.get("max_bytes", 1 << 20))
-    asked.current_leader_epoch = step.get("epoch", -1)
+    partition = FetchPartition(step["partition"], step["offset"], step.get("max_bytes", 1 << 20))
+    partition.current_leader_epoch = step.get("epoch", -1)
     if step["v"] >= FETCH_BY_ID:
-        topic = FetchTopic("", [asked], side.topic_id(step["topic"]))
+        topic = FetchTopic("", [partition], target.topic_id(step["topic"]))
     else:
-        topic = FetchTopic(side.called(step["topic"]), [asked])
+        topic = FetchTopic(target.called(step["topic"]), [partition])
     request = FetchRequest(
         max_wait_ms=0,
         min_bytes=step.get("min_bytes", 1),
@@ -105,19 +105,25 @@ def fetch(side: Side, step: Step) -> Asked:
         session_id=0,
         session_epoch=-1,
     )
-    return Asked(ApiKey.FETCH, step["v"], request, step["c"], reads=True)
+    return StepRequest(ApiKey.FETCH, step["v"], request, step["c"], reads=True)
 
 
-def fetch_session(side: Side, step: Step) -> Asked:
-    """Fetch of several partitions in a session: `begin` opens a new one, `forget` takes partitions out (KIP-227)."""
-    session_id, epoch = (0, 0) if step.get("begin") else side.sessions.get(step["session"], (0, 0))
+def fetch_session(target: Target, step: Step) -> StepRequest:
+    """Fetch of several partitions in a session: `begin` opens a new one, `forget` removes partitions (KIP-227)."""
+    session_id, epoch = (0, 0) if step.get("begin") else target.sessions.get(step["session"], (0, 0))
     by_id = step["v"] >= FETCH_BY_ID
     topics, forgotten = [], []
     for name, partitions in step["partitions"].items():
-        asked = [FetchPartition(partition, offset, 1 << 20) for partition, offset in partitions]
-        topics.append(FetchTopic("", asked, side.topic_id(name)) if by_id else FetchTopic(side.called(name), asked))
+        fetched = [FetchPartition(partition, offset, 1 << 20) for partition, offset in partitions]
+        topics.append(
+            FetchTopic("", fetched, target.topic_id(name)) if by_id else FetchTopic(target.called(name), fetched)
+        )
     for name, numbers in step.get("forget", {}).items():
-        gone = ForgottenTopic("", numbers, side.topic_id(name)) if by_id else ForgottenTopic(side.called(name), numbers)
+        gone = (
+            ForgottenTopic("", numbers, target.topic_id(name))
+            if by_id
+            else ForgottenTopic(target.called(name), numbers)
+        )
         forgotten.append(gone)
     shifted = epoch + step.get("epoch_shift", 0)
     request = FetchRequest(
@@ -132,32 +138,32 @@ def fetch_session(side: Side, step: Step) -> Asked:
 
     def after(answer: Any) -> None:
         if not answer.error_code and answer.session_id:
-            side.sessions[step["session"]] = (answer.session_id, max(epoch, 0) + 1)
+            target.sessions[step["session"]] = (answer.session_id, max(epoch, 0) + 1)
 
-    return Asked(ApiKey.FETCH, step["v"], request, step["c"], after)
+    return StepRequest(ApiKey.FETCH, step["v"], request, step["c"], after)
 
 
-def list_offsets(side: Side, step: Step) -> Asked:
-    """ListOffsets of one partition: a special timestamp, or seconds after the history's beginning."""
+def list_offsets(target: Target, step: Step) -> StepRequest:
+    """ListOffsets of one partition: by a special timestamp, or by seconds after the start of the history."""
     at = step["at"]
-    asked = ListOffsetsPartition(step["partition"], at if at < 0 else side.names.base_ms + 1000 * at)
-    asked.current_leader_epoch = step.get("epoch", -1)
-    topics = [ListOffsetsTopic(side.called(step["topic"]), [asked])]
+    partition = ListOffsetsPartition(step["partition"], at if at < 0 else target.names.base_ms + 1000 * at)
+    partition.current_leader_epoch = step.get("epoch", -1)
+    topics = [ListOffsetsTopic(target.called(step["topic"]), [partition])]
     request = ListOffsetsRequest(-1, topics, step.get("isolation", 0))
-    return Asked(ApiKey.LIST_OFFSETS, step["v"], request, step["c"], reads=True)
+    return StepRequest(ApiKey.LIST_OFFSETS, step["v"], request, step["c"], reads=True)
 
 
-def epoch_end(side: Side, step: Step) -> Asked:
+def epoch_end(target: Target, step: Step) -> StepRequest:
     """OffsetForLeaderEpoch of one partition."""
-    asked = OffsetForLeaderPartition(step["partition"], step.get("epoch", -1), step["leader_epoch"])
-    request = OffsetForLeaderEpochRequest([OffsetForLeaderTopic(side.called(step["topic"]), [asked])])
-    return Asked(ApiKey.OFFSET_FOR_LEADER_EPOCH, step["v"], request, step["c"], reads=True)
+    partition = OffsetForLeaderPartition(step["partition"], step.get("epoch", -1), step["leader_epoch"])
+    request = OffsetForLeaderEpochRequest([OffsetForLeaderTopic(target.called(step["topic"]), [partition])])
+    return StepRequest(ApiKey.OFFSET_FOR_LEADER_EPOCH, step["v"], request, step["c"], reads=True)
 
 
-def describe_producers(side: Side, step: Step) -> Asked:
+def describe_producers(target: Target, step: Step) -> StepRequest:
     """DescribeProducers of one partition."""
-    request = DescribeProducersRequest([ProducersOf(side.called(step["topic"]), [step["partition"]])])
-    return Asked(ApiKey.DESCRIBE_PRODUCERS, step["v"], request, step["c"], reads=True)
+    request = DescribeProducersRequest([ProducersOf(target.called(step["topic"]), [step["partition"]])])
+    return StepRequest(ApiKey.DESCRIBE_PRODUCERS, step["v"], request, step["c"], reads=True)
 
 
 STEPS: dict[str, Builder] = {

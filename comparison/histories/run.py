@@ -1,4 +1,4 @@
-"""Many histories in a row: each that shows a difference is played again, and shortened if it shows it again."""
+"""Runs many histories: one with a difference is played again, and shrunk if the difference shows again."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,21 +8,21 @@ from typing import Any
 
 from comparison.difference import Difference
 from comparison.exchange import Pair
-from comparison.histories.asked import Step
 from comparison.histories.generate import Generator
+from comparison.histories.multi_broker import assign_internal_topics, spread
 from comparison.histories.play import Played, Player
-from comparison.histories.settle import common_versions, warmed_up
+from comparison.histories.quiescence import common_versions, wait_ready
 from comparison.histories.shrink import shrunk
-from comparison.histories.spread import placed, spread
+from comparison.histories.step_request import Step
 
 LENGTH = 40
 MOST_PLAYS = 150
-"""Shortening stops there and shows what it has."""
+"""Limit of plays while a history is shrunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A history that shows a difference each time; or, with ``steady`` false, one that showed it once."""
+    """History with a difference that shows every time, or only once if ``steady`` is false."""
 
     seed: object
     steps: Sequence[Step]
@@ -37,7 +37,7 @@ class Found:
 
 @dataclass
 class Report:
-    """What a run of histories came to."""
+    """Result of a run of histories."""
 
     pair: Pair
     histories: int = 0
@@ -47,32 +47,32 @@ class Report:
 
     @property
     def steady(self) -> list[Found]:
-        """What differs each time."""
+        """Histories whose difference shows every time."""
         return [found for found in self.found if found.steady]
 
     def lines(self) -> list[str]:
-        """For people: how much was asked, what was covered, what was found."""
+        """Return a summary: number of steps, coverage, differences."""
         seen_once = len(self.found) - len(self.steady)
-        asked = f"{self.histories} histories, {self.steps} steps asked of both"
+        played = f"{self.histories} histories, {self.steps} steps asked of both"
         skipped = f"{self.skipped} left out since their connection waited"
-        told = [f"{asked}, {skipped}; {len(self.steady)} differences, {seen_once} seen once"]
-        told += [f"known: {name} {times} times" for name, times in self.pair.met.most_common()]
-        return told + self.pair.coverage.rows() + [str(found) for found in self.found]
+        lines = [f"{played}, {skipped}; {len(self.steady)} differences, {seen_once} seen once"]
+        lines += [f"known: {name} {times} times" for name, times in self.pair.met.most_common()]
+        return lines + self.pair.coverage.rows() + [str(found) for found in self.found]
 
 
 def line(step: Step) -> str:
-    """A step as one line of JSON."""
+    """Encode a step as one line of JSON."""
     return json.dumps(dict(step), ensure_ascii=False)
 
 
-def saved(file: Path) -> dict[str, Any]:
-    """A history from its file: `why`, `steps`, and what `kafka` answered."""
-    read: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return read
+def load_history(file: Path) -> dict[str, Any]:
+    """Load a history from its file: `why`, `steps`, and the responses of `kafka`."""
+    history: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return history
 
 
 def save(file: Path, why: str, steps: Sequence[Step], answers: Mapping[str, Any]) -> None:
-    """Keep a history and what Kafka answers: one line for each step, and for each answer."""
+    """Save a history and Kafka's responses, with one line per step and per response."""
     lines = [
         f'{{"why": {json.dumps(why, ensure_ascii=False)},\n "steps": [',
         ",\n".join(f"  {line(step)}" for step in steps),
@@ -85,35 +85,35 @@ def save(file: Path, why: str, steps: Sequence[Step], answers: Mapping[str, Any]
 
 
 class Histories:
-    """A pair of clusters that histories are played on."""
+    """Plays histories on a pair of clusters."""
 
     def __init__(self, pair: Pair, run: str = "h") -> None:
-        for side in pair.sides:
-            warmed_up(side)
-            if side.others:
-                placed(side)
+        for target in pair.targets:
+            wait_ready(target)
+            if target.others:
+                assign_internal_topics(target)
         self.pair, self.player = pair, Player(pair, run)
-        self.versions = common_versions(*pair.sides)
+        self.versions = common_versions(*pair.targets)
 
     def run(self, seeds: Iterable[object], length: int = LENGTH, *, most_found: int = 5, restarts: int = 0) -> Report:
-        """Play a history for each seed; stops once so many differences were found that come each time."""
+        """Play a history for each seed; stop after `most_found` steady differences."""
         report = Report(self.pair)
         for seed in seeds:
             steps: Sequence[Step] = Generator(self.versions, seed).history(length, restarts=restarts)
-            if brokers := len(self.pair.sides[0].others):
+            if brokers := len(self.pair.targets[0].others):
                 steps = spread(steps, seed, 1 + brokers)
             played = self.player.play(steps)
             report.histories += 1
-            report.steps += played.asked
+            report.steps += played.steps
             report.skipped += played.skipped
             if played.differences:
-                report.found.append(self.pursued(seed, steps, played))
+                report.found.append(self.reproduce(seed, steps, played))
                 if len(report.steady) >= most_found:
                     break
         return report
 
-    def pursued(self, seed: object, steps: Sequence[Step], played: Played) -> Found:
-        """A difference played again, and shortened."""
+    def reproduce(self, seed: object, steps: Sequence[Step], played: Played) -> Found:
+        """Play a history with a difference again, and shrink it."""
         wanted, plays = _signature(played), 0
         steps = list(steps[: played.step + 1])
 

@@ -1,14 +1,14 @@
-"""The shortest history that still shows a difference (delta debugging: Zeller and Hildebrandt's ddmin)."""
+"""Shrinking a history that shows a difference (delta debugging: Zeller and Hildebrandt's ddmin)."""
 
 from collections.abc import Callable, Sequence
 
-from comparison.histories.asked import Step
+from comparison.histories.step_request import Step
 
 
 def shrunk(steps: Sequence[Step], shows: Callable[[Sequence[Step]], bool]) -> list[Step]:
-    """The steps without which the difference would not show; none of them can be left out alone.
+    """Return a minimal list of steps that shows the difference: no single step can be left out.
 
-    ``shows`` plays a history and says whether the same difference is there.
+    ``shows`` plays a history and returns whether the same difference shows.
     """
     left, parts = list(steps), 2
     while len(left) > 1:

@@ -1,4 +1,4 @@
-"""An app as compose.yaml starts it: writes ten orders, reads them back, says so, and ends."""
+"""An application as started by compose.yaml: produces ten orders, consumes them, and prints their number."""
 
 import os
 

@@ -1,10 +1,10 @@
-"""A transaction outlives its timeout; its producer recovers and goes on (KIP-588).
+"""A transaction exceeds its timeout; its producer recovers and continues (KIP-588).
 
     make serve                                                  # in another terminal
     .venv/bin/python -m pip install confluent-kafka
     .venv/bin/python examples/exactly_once/recover.py           # or: ... recover.py HOST:PORT CONTROL_URL
 
-Nobody waits 15 minutes for it: the cluster's clock is pushed while the client stays connected.
+The example does not wait 15 minutes: it advances the cluster's clock while the client stays connected.
 """
 
 import sys
@@ -21,12 +21,12 @@ kafka = understudy.connect(CONTROL)
 def connect() -> Producer:
     settings = {"transactional.id": ID, "transaction.timeout.ms": 15 * 60 * 1000}
     producer = Producer({"bootstrap.servers": SERVERS, **settings})
-    producer.init_transactions()  # InitProducerId: the next epoch; what was open under the last one is aborted
+    producer.init_transactions()  # InitProducerId: bumps the epoch and aborts an open transaction
     return producer
 
 
 def pay(producer: Producer, *, slow: bool) -> None:
-    """One transaction. A slow one is still at work when the coordinator loses its patience."""
+    """Run one transaction. A slow one exceeds its timeout, and the coordinator aborts it."""
     producer.begin_transaction()
     producer.produce("payments", value="debit")
     producer.flush()
@@ -46,8 +46,8 @@ def main() -> None:
             print(f"attempt {attempt}: {error.name()}")
             print(f"why: {kafka.transactions[ID].why()}")
             if error.fatal():
-                # librdkafka does not tell a timeout from a successor with the same id, and ends in both cases. Begin
-                # anew only where you know that no successor was started, and not for ever.
+                # librdkafka cannot distinguish a timeout from another producer with the same id: both errors are
+                # fatal. Create a new producer only if you know that there is no other one, and not in an endless loop.
                 producer = connect()
             elif error.txn_requires_abort():
                 producer.abort_transaction()

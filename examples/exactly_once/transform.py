@@ -4,7 +4,7 @@
     .venv/bin/python -m pip install confluent-kafka
     .venv/bin/python examples/exactly_once/transform.py         # or: ... transform.py HOST:PORT
 
-The invoices and the offsets of the orders that they were made of are one transaction: both are there, or neither.
+The invoices and the offsets of their orders are one transaction: both are committed, or neither.
 """
 
 import sys
@@ -27,7 +27,7 @@ def invoice(order: Message) -> bytes:
 
 
 def transact(consumer: Consumer, producer: Producer, orders: list[Message]) -> bool:
-    """One transaction; whether it was committed. If not, the consumer stands where it stood before."""
+    """Run one transaction; return whether it was committed. If not, the consumer's position is reset."""
     producer.begin_transaction()
     try:
         for order in orders:
@@ -54,11 +54,11 @@ def main() -> None:
             "group.id": "invoicing",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,  # the transaction commits the offsets
-            "isolation.level": "read_committed",  # orders of an aborted transaction are none
+            "isolation.level": "read_committed",  # skips orders of aborted transactions
         }
     )
     producer = Producer({"bootstrap.servers": SERVERS, "transactional.id": "invoicing-1"})
-    producer.init_transactions()  # fences whoever had this id before, and aborts what they left open
+    producer.init_transactions()  # fences earlier producers with this id, and aborts their open transactions
     consumer.subscribe(["orders"])
     invoiced = 0
     while invoiced < ORDERS:

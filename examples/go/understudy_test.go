@@ -8,36 +8,57 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+)
+
+const (
+	startLimit = 30 * time.Second
+	stopLimit  = 5 * time.Second
 )
 
 // A cluster in a process of its own, on free ports: the command understudy, and its control plane over HTTP.
-type understudy struct{ bootstrapServers, control string }
+type understudy struct {
+	bootstrapServers, control string
+	pid                       int
+}
 
-// start takes further options of `understudy serve`. The cluster is ready when it returns, and ends with the test.
+// start takes further options of `understudy serve`. The cluster is ready when it returns, and ends with the test; with
+// --lifeline it ends when its standard input closes, so it never outlives the test process, however that ends.
 func start(t *testing.T, options ...string) understudy {
 	t.Helper()
-	command := exec.Command("understudy", append([]string{"serve", "--port", "0", "--control-port", "0"}, options...)...)
+	command := exec.Command("understudy", append([]string{"serve", "--lifeline", "--port", "0", "--control-port", "0"}, options...)...)
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
+	if err == nil {
+		_, err = command.StdinPipe()
+	}
 	if err == nil {
 		err = command.Start()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { command.Process.Kill(); command.Wait() })
-	var kafka understudy
-	for said := bufio.NewScanner(output); kafka.control == "" && said.Scan(); {
-		if value, found := strings.CutPrefix(said.Text(), "bootstrap.servers="); found {
+	t.Cleanup(func() {
+		kill := time.AfterFunc(stopLimit, func() { command.Process.Kill() })
+		defer kill.Stop()
+		command.Process.Signal(syscall.SIGTERM)
+		command.Wait()
+	})
+	late := time.AfterFunc(startLimit, func() { command.Process.Kill() })
+	defer late.Stop()
+	kafka := understudy{pid: command.Process.Pid}
+	for lines := bufio.NewScanner(output); kafka.control == "" && lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), "bootstrap.servers="); found {
 			kafka.bootstrapServers = value
 		}
-		if value, found := strings.CutPrefix(said.Text(), "control="); found {
+		if value, found := strings.CutPrefix(lines.Text(), "control="); found {
 			kafka.control = value
 		}
 	}
 	if kafka.control == "" {
-		t.Fatal("understudy ended instead of getting ready")
+		t.Fatalf("understudy ended, or was not ready within %v", startLimit)
 	}
 	return kafka
 }

@@ -5,22 +5,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
-from pipeline.audits.beside import is_brokers
+from pipeline.audits.engine import Engine
 from pipeline.audits.registry import SEVERITIES, Check
-from pipeline.showing.text import plain
+from pipeline.audits.sidecar_files import is_brokers
+from pipeline.rendering.text import plain
 
 ROWS_KEPT: Final = 1000
 """Of each check's rows, in their order; the count is of all."""
-_AT_ONCE: Final = 3
-"""So many queries run beside each other: while one is planned another one works."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `rows` are the first of `count`; values are what JSON can say."""
+    """Result of a check. `rows` are the first of `count`; values are JSON's."""
 
     check: Check
     count: int
@@ -33,10 +29,10 @@ class Finding:
         So is the data directory, unless it is one of several brokers'.
         """
         names = list(self.rows[0]) if self.rows else []
-        telling = {name for name in names if any(row[name] is not None for row in self.rows)}
-        if "directory" in telling and not any(is_brokers(row["directory"]) for row in self.rows):
-            telling.remove("directory")
-        return [name for name in names if name in telling]
+        filled = {name for name in names if any(row[name] is not None for row in self.rows)}
+        if "directory" in filled and not any(is_brokers(row["directory"]) for row in self.rows):
+            filled.remove("directory")
+        return [name for name in names if name in filled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +51,40 @@ class Report:
         return [each for each in self.findings if SEVERITIES.index(each.check.severity) <= worst]
 
 
-def ask(spark: SparkSession, check: Check) -> Finding:
+_ORDER: Final = ("directory", "run", "topic", "partition", "offset", "id")
+_TOTALS: Final = """
+  SELECT (SELECT count(DISTINCT topic) FROM partitions) AS topics, (SELECT count(*) FROM partitions) AS partitions,
+         count(*) AS batches, CAST(coalesce(sum(record_count), 0) AS BIGINT) AS records,
+         CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes
+  FROM batches
+"""
+
+
+def ask(engine: Engine, check: Check) -> Finding:
     """One check. The rows come in the order of topic, partition and offset, as far as they have these."""
-    frame = spark.sql(check.sql)
-    order = [name for name in ("directory", "run", "topic", "partition", "offset", "id") if name in frame.columns]
-    found = frame.orderBy(*order).limit(ROWS_KEPT).toArrow().to_pylist()
-    count = len(found) if len(found) < ROWS_KEPT else frame.count()
+    found, count = engine.find(check.sql, _ORDER, ROWS_KEPT)
     return Finding(check, count, [{name: plain(value) for name, value in row.items()} for row in found])
 
 
 def ask_all(
-    spark: SparkSession, checks: Sequence[Check], told: Callable[[Check, int], None] = lambda _check, _count: None
+    engine: Engine, checks: Sequence[Check], ended: Callable[[Check, int], None] = lambda _check, _count: None
 ) -> list[Finding]:
-    """All checks, a few at once; those that found something, in the order given. `told` hears of each as it ends."""
+    """All checks, a few at once; those with findings, in the order given. `ended` is called at the end of each."""
 
     def one(check: Check) -> Finding:
-        finding = ask(spark, check)
-        told(check, finding.count)
+        finding = ask(engine, check)
+        ended(check, finding.count)
         return finding
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(engine.at_once) as pool:
         return [finding for finding in pool.map(one, checks) if finding.count]
 
 
-def totals(spark: SparkSession, *, journal: bool = False) -> dict[str, int]:
-    """How much was looked at: topics, partitions, batches, records, bytes; with a journal also its requests."""
-    batches = spark.table("batches")
-    row = batches.select(
-        F.count(F.lit(1)).alias("batches"),
-        F.coalesce(F.sum("record_count"), F.lit(0)).alias("records"),
-        F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
-    ).toArrow()
-    where = spark.table("partitions").select(
-        F.countDistinct("topic").alias("topics"), F.count(F.lit(1)).alias("partitions")
-    )
-    counted: dict[str, int] = {**where.toArrow().to_pylist()[0], **row.to_pylist()[0]}
+def totals(engine: Engine, *, journal: bool = False) -> dict[str, int]:
+    """Amount of audited data: topics, partitions, batches, records, bytes; with a journal also its requests."""
+    counted: dict[str, int] = engine.plain(_TOTALS).to_pylist()[0]
     if journal:
-        counted["requests"] = spark.table("calls").count()
+        counted["requests"] = engine.plain("SELECT count(*) AS requests FROM calls").to_pylist()[0]["requests"]
     return counted
 
 

@@ -1,4 +1,4 @@
-"""Batches in the order of their log -> the same, each beside what stands before it and what its producer did before.
+"""Batches in the order of their log -> the same, each with the state before it and its producer's history.
 
 A log is gone through once, from its beginning. What has to be remembered on the way is the batch before, and a handful
 of numbers of each producer; so it takes no more memory for a longer log.
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from pipeline.decoding.columns import repeated
 from pipeline.schemas import BATCHES
 
-READ: Final = pa.schema([field for field in BATCHES if field.name != "base_timestamp_ms"])
-"""What has to be read of each batch."""
+READ: Final = BATCHES
+"""Columns that are read of each batch."""
 _BATCH: Final = pa.schema(
     [
         pa.field("directory", pa.string()),  # the data directory
         *READ,
         pa.field("segment_base", pa.int64()),  # offset that the segment is named after
         pa.field("damage_kind", pa.string()),  # crc, count, offsets, epoch, torn, damaged
-        pa.field("stated_offset", pa.int64()),  # of a batch whose offsets are out of order: what it says itself
+        pa.field("stated_offset", pa.int64()),  # of a batch whose offsets are out of order: the offset in its header
         pa.field("stated_last", pa.int64()),
     ]
 )
@@ -53,7 +53,7 @@ HISTORY: Final = pa.schema([*_BATCH, *_NEIGHBOURS, *_PRODUCERS])
 """One row per batch, and per stretch of bytes that is none. What the same producer did before (the last six) is null
 in its first row, but for `turn`, and where there is no producer."""
 FOUND: Final = tuple(_BATCH.names)
-"""What a batch says itself."""
+"""Fields of a batch itself."""
 ORDERED: Final = (*FOUND, *_NEIGHBOURS.names)
 """The columns that every batch has."""
 ROWS: Final = 1 << 16
@@ -66,10 +66,10 @@ _KINDS: Final = (
     ("epoch", re.compile(r"leader epoch .* out of order")),
     ("torn", re.compile(r".* bytes (are there|of zeros)$|.*fewer than a header$")),
 )
-"""What the decoder's reasons mean to the checks; `damaged` is any other."""
+"""Decoder's reason -> kind of damage in the checks; `damaged` is any other."""
 _STATED: Final = re.compile(r"offsets (-?[0-9]+)-(-?[0-9]+), out of order")
-_TOLD: Final = {"damage_kind": pa.string(), "stated_offset": pa.int64(), "stated_last": pa.int64()}
-"""What is taken from a reason."""
+_DAMAGE: Final = {"damage_kind": pa.string(), "stated_offset": pa.int64(), "stated_last": pa.int64()}
+"""Columns that come from a reason."""
 _EPOCHS: Final = 1 << 17
 """More than there are epochs of a producer."""
 _MEMORY: Final = np.dtype(
@@ -129,7 +129,7 @@ class History:
         return made
 
     def _before(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """What each batch's producer did before it."""
+        """State of each batch's producer before it."""
         has_producer = pc.and_(pc.is_null(columns["damage"]), pc.greater_equal(columns["producer_id"], 0))
         rows = np.flatnonzero(pc.fill_null(has_producer, False).to_numpy(zero_copy_only=False))
         count = len(columns["damage"])
@@ -141,7 +141,7 @@ class History:
         self._producers.update(zip(ids.tolist(), zip(*(after[name].tolist() for name in _MEMORY_NAMES), strict=True),
                                    strict=True))  # fmt: skip
         known, has_data, has_marker = before["is_known"], before["has_data"], before["has_marker"]
-        told = {
+        found = {
             "turn": (before["turn"], np.ones(len(rows), np.bool_)),
             "highest_epoch": (before["highest_epoch"], known),
             "data_epoch": (before["data_epoch"], has_data),
@@ -149,12 +149,12 @@ class History:
             "data_offset": (before["data_offset"], has_data),
             "previous_coordinator_epoch": (before["coordinator_epoch"], has_marker),
         }
-        return {name: _scattered(count, rows, *values) for name, values in told.items()}
+        return {name: _scattered(count, rows, *values) for name, values in found.items()}
 
     def _turns(self, own: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, NDArray[Any]], NDArray[Any]]:
         """The producers; what each had done before each batch, in the order of the batches; and after them all.
 
-        What was remembered of a producer stands before its batches as if it were one of them.
+        What was remembered of a producer precedes its batches as if it were one of them.
         """
         remembered = [each for each in np.unique(own["producer_id"]).tolist() if each in self._producers]
         memory = np.array([self._producers[each] for each in remembered], _MEMORY)
@@ -187,9 +187,9 @@ class History:
         back = np.empty(len(ids), np.int64)
         back[order] = at
         back = back[len(remembered) :]
-        told = {name: before[name][back] for name in _MEMORY_NAMES} | {"is_known": ~is_first[back]}
+        found = {name: before[name][back] for name in _MEMORY_NAMES} | {"is_known": ~is_first[back]}
         ends = np.flatnonzero(np.concatenate([is_first[1:], [True]]))
-        return ids[ends], told, after[ends]
+        return ids[ends], found, after[ends]
 
 
 _OWN: Final = (
@@ -203,11 +203,11 @@ _JOINED: Final = (
     ("data_offset", "data_offset", "base_offset"),
     ("coordinator_epoch", "coordinator_epoch", "coordinator_epoch"),
 )
-"""What is reckoned, where it stands in `_MEMORY`, and what a batch says of it."""
+"""Computed value, its index in `_MEMORY`, and the field of a batch for it."""
 
 
 def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of about `ROWS`."""
+    """Regroup rows into batches of about `ROWS`."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in found:
@@ -226,17 +226,17 @@ def _base(path: str) -> int:
 
 
 def _damage(damage: pa.Array) -> dict[str, pa.Array]:
-    """The kind of damage, and the offsets that are told with it."""
+    """The kind of damage, and the offsets of its header."""
     if damage.null_count == len(damage):
-        return {name: pa.nulls(len(damage), kind) for name, kind in _TOLD.items()}
+        return {name: pa.nulls(len(damage), kind) for name, kind in _DAMAGE.items()}
     kinds: list[str | None] = []
     stated: list[tuple[int, int] | tuple[None, None]] = []
     for reason in damage.to_pylist():
         found = None if reason is None else _STATED.match(reason)
         kinds.append(None if reason is None else next((kind for kind, what in _KINDS if what.match(reason)), "damaged"))
         stated.append((None, None) if found is None else (int(found[1]), int(found[2])))
-    told: tuple[list[Any], ...] = (kinds, [each for each, _ in stated], [each for _, each in stated])
-    return {name: pa.array(values, kind) for (name, kind), values in zip(_TOLD.items(), told, strict=True)}
+    columns: tuple[list[Any], ...] = (kinds, [each for each, _ in stated], [each for _, each in stated])
+    return {name: pa.array(values, kind) for (name, kind), values in zip(_DAMAGE.items(), columns, strict=True)}
 
 
 def _numbers(column: pa.Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audits.beside import INDEXES, PartitionFiles, index_entries
+from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, index_entries
 from pipeline.schemas import ddl
 
 _FILES_OF_A_TASK = 200

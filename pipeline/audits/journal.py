@@ -4,16 +4,19 @@ import base64
 import json
 from collections.abc import Sequence
 from struct import Struct, error
-from typing import Final
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Final
 
 from pipeline.audits.registry import view
-from pipeline.audits.room import Room
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.audits.table_cache import TableCache
 
 VIEWS: Final = (
     "calls", "topic_names", "era", "deletions", "produces", "fetches", "commits", "group_clients", "deliveries",
-    "producing", "members", "granted", "listed", "assignments", "current_produces", "current_fetches",
+    "producing", "effective_commits", "members", "granted", "listed", "assignments", "current_produces",
+    "current_fetches",
 )  # fmt: skip
 """In the order in which they build on each other."""
 OWNED: Final = "array<struct<topic:string,partition:int>>"
@@ -21,14 +24,14 @@ OWNED: Final = "array<struct<topic:string,partition:int>>"
 _SHORT, _INT = Struct(">h"), Struct(">i")
 
 
-def register(spark: SparkSession, room: Room, path: str, names: Sequence[str] = VIEWS) -> None:
+def register(spark: "SparkSession", cache: "TableCache", path: str, names: Sequence[str] = VIEWS) -> None:
     """Make the views of a journal, all or those named; `partitions` has to be there."""
     wire = spark.read.format("wire_journal").load(path)
-    room.kept("wire", wire).createOrReplaceTempView("wire")
+    cache.kept("wire", wire).createOrReplaceTempView("wire")
     spark.udf.register("owned_partitions", owned_partitions, OWNED)
     for name in names:
         frame = spark.sql(view(name))
-        (frame if name == "calls" else room.kept(name, frame)).createOrReplaceTempView(name)
+        (frame if name == "calls" else cache.kept(name, frame)).createOrReplaceTempView(name)
 
 
 def owned_partitions(shown: str | None) -> list[tuple[str, int]]:

@@ -7,11 +7,10 @@ On a cluster there is no place that all can read, so that Spark keeps the rows b
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audits.history import HISTORY, READ, History
 from pipeline.directory import Partition, find_partitions
@@ -20,13 +19,18 @@ from pipeline.query import Query
 from pipeline.schemas import ddl
 from pipeline.splits import SPLIT_BYTES
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SMALL_ROWS: Final = 2000
+"""Tables of no more rows are a part of Spark's plans: what is asked of an empty one is answered without work."""
 Log = tuple[str, Partition]
 """A data directory, and a partition in it."""
 _WRITTEN: Final = pa.schema([pa.field("rows", pa.int64())])
 _QUERY: Final = Query(READ, mode="report")
 
 
-def log_table(spark: SparkSession, directories: Sequence[str], folder: Path | None = None) -> DataFrame:
+def log_table(spark: "SparkSession", directories: Sequence[str], folder: Path | None = None) -> "DataFrame":
     """All batches of all logs in some data directories.
 
     Args:
@@ -34,7 +38,7 @@ def log_table(spark: SparkSession, directories: Sequence[str], folder: Path | No
         directories: each is looked at for itself.
         folder: where files may be left that this machine's tasks can read; None: nowhere.
     """
-    groups = _packed([(directory, each) for directory in directories for each in find_partitions(directory)])
+    groups = packed([(directory, each) for directory in directories for each in find_partitions(directory)])
     numbers = spark.range(0, len(groups), 1, len(groups))
     if folder is None:
         return numbers.mapInArrow(partial(_rows, groups=groups), ddl(HISTORY))
@@ -43,21 +47,22 @@ def log_table(spark: SparkSession, directories: Sequence[str], folder: Path | No
     return spark.read.schema(ddl(HISTORY)).parquet(str(folder))
 
 
-def _packed(logs: Iterable[Log]) -> list[list[Log]]:
+def packed(logs: Iterable[Log]) -> list[list[Log]]:
     """Small logs put together until they are worth a task."""
     packed: list[list[Log]] = []
-    room = 0
+    left = 0
     for each in logs:
         size = sum(segment.size for segment in each[1].segments)
-        if not packed or size > room:
+        if not packed or size > left:
             packed.append([])
-            room = SPLIT_BYTES
+            left = SPLIT_BYTES
         packed[-1].append(each)
-        room -= size
+        left -= size
     return packed
 
 
-def _read(group: Sequence[Log]) -> Iterator[pa.RecordBatch]:
+def read_history(group: Iterable[Log]) -> Iterator[pa.RecordBatch]:
+    """Each batch of some logs with its predecessors (`history.HISTORY`)."""
     for directory, partition in group:
         splits = plan_batches([partition], _QUERY)
         yield from History(directory).rows(batch for split in splits for batch in read_batches(split, _QUERY))
@@ -66,7 +71,7 @@ def _read(group: Sequence[Log]) -> Iterator[pa.RecordBatch]:
 def _rows(numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]]) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column("id").to_pylist():
-            yield from _read(groups[number])
+            yield from read_history(groups[number])
 
 
 def _written(
@@ -76,7 +81,7 @@ def _written(
         for number in batch.column("id").to_pylist():
             count = 0
             with pq.ParquetWriter(f"{folder}/{number:05d}.parquet", HISTORY, compression="lz4") as file:
-                for rows in _read(groups[number]):
+                for rows in read_history(groups[number]):
                     file.write_batch(rows)
                     count += len(rows)
             yield pa.RecordBatch.from_pydict({"rows": [count]}, schema=_WRITTEN)

@@ -1,6 +1,6 @@
 """The pictures of a report: how transactions went and what they held back, and how much was written when.
 
-Colours: committed blue, aborted orange, open and hanging red; told apart by shape too.
+Colours: committed blue, aborted orange, open and hanging red; distinguished by shape too.
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,11 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pyspark.sql import SparkSession
 
-from pipeline.showing import plots
-from pipeline.showing.plots import BLUE, DAY_MS, ORANGE, PLAIN, RED, WINDOWS, Picture, span_text, when
+from pipeline.audits.engine import Engine
+from pipeline.rendering import plots
+from pipeline.rendering.plots import BLUE, DAY_MS, ORANGE, PLAIN, RED, WINDOWS, Picture, span_text, when
+from pipeline.rendering.text import counted
 
 MOST_PARTITIONS: Final = 8
 MOST_TRANSACTIONS: Final = 400
@@ -24,41 +25,51 @@ _REST: Final = 0.03
 _HATCHES: Final = {"COMMIT": "", "ABORT": "////", "open": "xx"}
 
 
-def pictures(spark: SparkSession, suspects: Sequence[tuple[str, int]]) -> list[Picture]:
-    """All pictures of the session's tables; `suspects`: partitions that had findings, which come first."""
-    made = [_windows(spark)]
-    for topic, partition in _partitions(spark, suspects):
-        made.append(_timeline(spark, topic, partition))
+def pictures(engine: Engine, suspects: Sequence[tuple[str, int]]) -> list[Picture]:
+    """All pictures of the tables; `suspects`: partitions that had findings, which come first."""
+    made = [_windows(engine)]
+    for topic, partition in _partitions(engine, suspects):
+        made.append(_timeline(engine, topic, partition))
     return [picture for picture in made if picture is not None]
 
 
-def _partitions(spark: SparkSession, suspects: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+def _rows(engine: Engine, query: str) -> list[dict[str, Any]]:
+    """The rows of a query's result."""
+    rows: list[dict[str, Any]] = engine.plain(query).to_pylist()
+    return rows
+
+
+def _partitions(engine: Engine, suspects: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """The partitions with transactions: those with findings, then those with most of them."""
-    rows = spark.sql("""
+    query = """
       SELECT topic, partition, count(*) AS transactions FROM transactions
       WHERE first_offset IS NOT NULL GROUP BY ALL ORDER BY transactions DESC, topic, partition LIMIT 1000
-    """).toArrow()
-    known = [(row["topic"], row["partition"]) for row in rows.to_pylist()]
+    """
+    known = [(row["topic"], row["partition"]) for row in _rows(engine, query)]
     own = [each for each in known if not each[0].startswith("__")]
     first = [each for each in suspects if each in known]
     return list(dict.fromkeys([*first, *own]))[:MOST_PARTITIONS]
 
 
-def _windows(spark: SparkSession) -> Picture | None:
+def _windows(engine: Engine) -> Picture | None:
     """Records per window of time, topic by topic."""
-    span = spark.sql("""
+    query = """
       SELECT min(max_timestamp_ms) AS low, max(max_timestamp_ms) AS high FROM batches
-      WHERE damage IS NULL AND max_timestamp_ms BETWEEN 0 AND now_ms() AND topic NOT LIKE '\\\\_\\\\_%'
-    """).toArrow().to_pylist()[0]
+      WHERE damage IS NULL AND max_timestamp_ms BETWEEN 0 AND now_ms() AND left(topic, 2) <> '__'
+    """
+    span = _rows(engine, query)[0]
     if span["low"] is None:
         return None
     width = plots.window_ms(span["high"] - span["low"])
-    rows = spark.sql(f"""
-      SELECT topic, (max_timestamp_ms - {span["low"]}) DIV {width} AS window, sum(record_count) AS records FROM batches
+    query = f"""
+      SELECT topic, CAST(floor((max_timestamp_ms - {span["low"]}) / {width}) AS BIGINT) AS place,
+             CAST(sum(record_count) AS BIGINT) AS records
+      FROM batches
       WHERE damage IS NULL AND NOT is_control AND max_timestamp_ms BETWEEN {span["low"]} AND {span["high"]}
-        AND topic NOT LIKE '\\\\_\\\\_%'
+        AND left(topic, 2) <> '__'
       GROUP BY ALL
-    """).toArrow().to_pylist()  # noqa: S608 - numbers of ours
+    """  # noqa: S608 - numbers of ours
+    rows = _rows(engine, query)
     totals: dict[str, int] = {}
     for row in rows:
         totals[row["topic"]] = totals.get(row["topic"], 0) + row["records"]
@@ -71,7 +82,7 @@ def _windows(spark: SparkSession) -> Picture | None:
         counts = [0] * (WINDOWS + 1)
         for row in rows:
             if row["topic"] == topic or (topic is None and row["topic"] not in named):
-                counts[row["window"]] += row["records"]
+                counts[row["place"]] += row["records"]
         if any(counts):
             axes.bar(
                 times, counts, width / DAY_MS, bottom=bottoms, align="edge", label=topic or "others",
@@ -81,31 +92,34 @@ def _windows(spark: SparkSession) -> Picture | None:
     axes.set_ylabel(f"records per {span_text(width)}")
     plots.dated(axes)
     plots.beside(axes)
-    words = f"{sum(totals.values())} records of {len(totals)} topics, counted per {span_text(width)} of their times."
-    return Picture("How much was written when", words, figure)
+    amounts = f"{counted(sum(totals.values()), 'record')} of {counted(len(totals), 'topic')}"
+    caption = f"{amounts}, counted per {span_text(width)} of their timestamps."
+    return Picture("Records written over time", caption, figure)
 
 
-def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None:
+def _timeline(engine: Engine, topic: str, partition: int) -> Picture | None:
     """The transactions of a partition over time, and how far its last stable offset lagged behind its end."""
     name = topic.replace("'", "''")
     where = f"topic = '{name}' AND partition = {partition}"
-    told = spark.sql(f"""
+    query = f"""
       SELECT producer_id, epoch, first_offset, last_offset, marker_offset, marker, first_ms, marker_ms FROM transactions
       WHERE {where} AND first_offset IS NOT NULL ORDER BY first_offset DESC LIMIT {MOST_TRANSACTIONS}
-    """).toArrow().to_pylist()[::-1]  # noqa: S608 - a topic's name holds no quotes, and they are doubled
-    batches = spark.sql(f"""
+    """  # noqa: S608 - a topic's name holds no quotes, and they are doubled
+    transactions = _rows(engine, query)[::-1]
+    query = f"""
       SELECT base_offset, last_offset, max_timestamp_ms FROM batches
-      WHERE {where} AND damage IS NULL AND base_offset >= {told[0]["first_offset"] if told else 0}
+      WHERE {where} AND damage IS NULL AND base_offset >= {transactions[0]["first_offset"] if transactions else 0}
       ORDER BY segment_base DESC, position DESC LIMIT {MOST_BATCHES}
-    """).toArrow().to_pylist()[::-1]  # noqa: S608 - as above
-    if not told or not batches:
+    """  # noqa: S608 - as above
+    batches = _rows(engine, query)[::-1]
+    if not transactions or not batches:
         return None
     times_ms = [row["max_timestamp_ms"] for row in batches]
     end_ms = max(times_ms)
     end_ms += max((end_ms - min(times_ms)) * _REST, 1)  # so that the last state is seen, and a single batch
-    producers = list(dict.fromkeys(row["producer_id"] for row in told))
+    producers = list(dict.fromkeys(row["producer_id"] for row in transactions))
     figure, (lanes, offsets) = _two_figures(len(producers))
-    for row in told:
+    for row in transactions:
         kind = row["marker"] or "open"
         stop = row["marker_ms"] if row["marker"] else end_ms
         begin = when(row["first_ms"])
@@ -116,7 +130,7 @@ def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None
     lanes.set_yticks(range(len(producers)), [f"producer {each}" for each in producers])
     times = [when(at_ms) for at_ms in (*times_ms, end_ms)]
     ends = [row["last_offset"] + 1 for row in batches]
-    held = stable(batches, told)
+    held = stable(batches, transactions)
     ends, held = [*ends, ends[-1]], [*held, held[-1]]
     offsets.fill_between(times, held, ends, step="post", color=RED, alpha=0.2, linewidth=0)
     offsets.step(times, ends, where="post", color=PLAIN, label="log end", linewidth=1)
@@ -124,27 +138,27 @@ def _timeline(spark: SparkSession, topic: str, partition: int) -> Picture | None
     offsets.set_ylabel("offset")
     offsets.legend(loc="upper left", frameon=False, fontsize="small")
     plots.dated(offsets)
-    return Picture(f"{topic}-{partition}", _words(told), figure)
+    return Picture(f"{topic}-{partition}", _caption(transactions), figure)
 
 
-def stable(batches: Sequence[dict[str, Any]], told: Sequence[dict[str, Any]]) -> list[int]:
+def stable(batches: Sequence[dict[str, Any]], transactions: Sequence[dict[str, Any]]) -> list[int]:
     """The last stable offset after each batch: the first offset of a transaction that was open then, else the end."""
     found = []
     for row in batches:
         end = row["last_offset"] + 1
         pinned = [
             each["first_offset"]
-            for each in told
+            for each in transactions
             if each["first_offset"] < end and (each["marker_offset"] is None or each["marker_offset"] >= end)
         ]
         found.append(min(pinned, default=end))
     return found
 
 
-def _words(told: Sequence[dict[str, Any]]) -> str:
-    counts = {kind: sum((row["marker"] or "open") == kind for row in told) for kind in COLOURS}
+def _caption(transactions: Sequence[dict[str, Any]]) -> str:
+    counts = {kind: sum((row["marker"] or "open") == kind for row in transactions) for kind in COLOURS}
     text = f"{counts['COMMIT']} transactions committed, {counts['ABORT']} aborted (hatched), {counts['open']} not ended"
-    newest = f"; the newest {MOST_TRANSACTIONS} are shown" if len(told) == MOST_TRANSACTIONS else ""
+    newest = f"; the newest {MOST_TRANSACTIONS} are shown" if len(transactions) == MOST_TRANSACTIONS else ""
     return text + newest + ". Between the two lines below lies what consumers that read committed cannot see."
 
 

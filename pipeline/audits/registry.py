@@ -1,15 +1,15 @@
-"""The checks as data: one SQL file each, whose first comment lines say what it is about.
+"""The checks as data: one SQL file each, whose first comment lines describe it.
 
 ```
 -- title: sequence numbers are missing
 -- severity: error
 -- needs: journal
--- Explanation, as many lines as it takes, for whoever gets the finding.
+-- Explanation, as many lines as it takes, for the reader of the finding.
 SELECT ... AS topic, ... AS partition, ... AS offset, ...
 ```
 
 Every row that the query answers is one finding. `severity` is `error` (something was lost, doubled or mixed up),
-`warning` (somebody has to look) or `info`. `needs` names what it asks besides the logs (`NEEDS`).
+`warning` (needs a look) or `info`. `needs` names what it asks besides the logs (`NEEDS`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from pipeline.showing import queries
+from pipeline.rendering import queries
 
 SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
@@ -46,12 +46,12 @@ def parse(name: str, text: str) -> Check:
     """A check from its file.
 
     Raises:
-        ValueError: the comment lines lack a title, a severity or an explanation.
+        ValueError: the comment lines have no title, a severity or an explanation.
     """
     query = queries.parse(text, ("title", "severity", "needs"))
     fields = query.fields
     if not fields["title"] or fields["severity"] not in SEVERITIES or not query.explanation or not query.sql:
-        raise ValueError(f"the check {name} lacks a title, a severity, an explanation or a query")
+        raise ValueError(f"the check {name} has no title, severity, explanation or query")
     needs = queries.names_in(fields["needs"])
     return Check(name, fields["title"], fields["severity"], query.explanation, query.sql, needs)
 

@@ -5,7 +5,7 @@
 `directory`: where the data directory is the folder of several brokers', each one is looked at for itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -13,39 +13,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from pipeline.audits import journal
-from pipeline.audits.beside import EVERYTHING, PartitionFiles, Tree
+from pipeline.audits.broker_files import TABLES, BrokerFiles
+from pipeline.audits.coordinator_logs import older_metadata, state_tables
 from pipeline.audits.history import FOUND, ORDERED
 from pipeline.audits.indexes import index_table
 from pipeline.audits.logs import log_table
+from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
 from pipeline.audits.registry import view
-from pipeline.audits.room import Room
+from pipeline.audits.sidecar_files import PartitionFiles, Tree
+from pipeline.audits.spark_engine import SparkEngine
+from pipeline.audits.table_cache import TableCache
 from pipeline.schemas import STATE, ddl
 
-KEPT: Final = ("partitions", "indexes", "transactions", "coordinator", "committed")
-"""Tables that are computed at once (`Room.kept`)."""
-LOG_VIEWS: Final = ("produced", "transactions", "coordinator", "committed")
+KEPT: Final = ("partitions", "indexes", "transactions", "coordinator", "committed", "decisions")
+"""Tables that are computed at once (`TableCache.kept`)."""
+LOG_VIEWS: Final = (
+    "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
+)  # fmt: skip
 
-_FILES: Final = pa.schema(
-    [
-        pa.field("directory", pa.string()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("topic_id", pa.string()),
-        pa.field("log_start", pa.int64()),
-        pa.field("high_watermark", pa.int64()),
-        pa.field("cleaner_offset", pa.int64()),
-        pa.field("last_segment_base", pa.int64()),
-    ]
-)
-_EPOCHS: Final = pa.schema(
-    [
-        pa.field("directory", pa.string()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("epoch", pa.int32()),
-        pa.field("start_offset", pa.int64()),
-    ]
-)
+_KEYS: Final = "directory string, topic string, partition int, offset bigint, is_transactional boolean, key_hash bigint"
 _NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
 
 
@@ -55,6 +41,7 @@ class Tables:
     def __init__(self, spark: SparkSession, path: str, journal_path: str | None = None) -> None:
         """Raises FileNotFoundError: there is no such directory, or no partition in it."""
         self.spark = spark
+        self.engine = SparkEngine(spark)
         self.journal_path = journal_path
         if journal_path is not None:
             Tree(journal_path)
@@ -62,7 +49,7 @@ class Tables:
         self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
         if not self.files:
             raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
-        self._room = Room(spark)
+        self._cache = TableCache(spark)
 
     def register(
         self,
@@ -79,22 +66,23 @@ class Tables:
         self._view("batches", spark.table("history").select(*FOUND))
         if records:
             self._view("records", self._records())
-        for kind in ("offsets", "transactions", "metadata"):
-            self._view(f"state_{kind}", self._state(kind))
+        self._look_beside()
+        self._state()
         self._view("partitions", self._partitions())
-        self._view("epochs", self._epochs())
+        if records:
+            self._view("compacted_keys", self._compacted_keys())
         self._view("indexes", index_table(spark, self.files))
         for name in log_views:
             self._view(name, spark.sql(view(name)))
         if self.journal_path is not None:
-            journal.register(spark, self._room, self.journal_path, journal_views)
+            journal.register(spark, self._cache, self.journal_path, journal_views)
 
     def forget(self) -> None:
         """Drop what was kept."""
-        self._room.forget()
+        self._cache.forget()
 
     def _view(self, name: str, frame: DataFrame) -> None:
-        (self._room.kept(name, frame) if name in KEPT else frame).createOrReplaceTempView(name)
+        (self._cache.kept(name, frame) if name in KEPT else frame).createOrReplaceTempView(name)
 
     def _each(self, source: str, **options: str) -> DataFrame:
         """A data source read from every directory, with the column `directory` in front."""
@@ -108,59 +96,45 @@ class Tables:
         return whole
 
     def _history(self) -> DataFrame:
-        if self._room.folder is not None:
-            return log_table(self.spark, self.directories, self._room.folder / "history")
-        return self._room.cached(log_table(self.spark, self.directories))
+        if self._cache.folder is not None:
+            return log_table(self.spark, self.directories, self._cache.folder / "history")
+        return self._cache.cached(log_table(self.spark, self.directories))
 
     def _records(self) -> DataFrame:
-        columns = "timestamp_ms,batch_base_offset,damage"
+        columns = "timestamp_ms,batch_base_offset,segment,position,damage"
         return self._each("kafka_segments", mode="report", values="false", columns=columns)
 
-    def _state(self, kind: str) -> DataFrame:
-        """The coordinators' records, each once, whichever replica they were read from."""
-        topic = {"offsets": "__consumer_offsets", "transactions": "__transaction_state"}.get(kind, "__cluster_metadata")
-        if not any(each.topic == topic for each in self.files):
-            return self.spark.createDataFrame([], ddl(STATE[kind]))
-        found = self._each("kafka_state", kind=kind, mode="skip").drop("directory").distinct()
-        return self._room.kept(f"state_{kind}", found)
+    def _state(self) -> None:
+        """The coordinators' records of each kind, each once, from any replica; metadata with those of a snapshot."""
+        for kind, found in state_tables(self._cache, self.directories).items():
+            if kind == "metadata" and (snapshot := older_metadata(self.files)):
+                older = self._rows(snapshot, STATE[kind])
+                found = found.where(F.col("offset") > snapshot[0]["offset"]).unionByName(older)  # noqa: PLW2901
+            found.createOrReplaceTempView(f"state_{kind}")
 
     def _partitions(self) -> DataFrame:
-        rows = [
-            (
-                each.directory, each.topic, each.partition, each.topic_id,
-                each.first_segment_base if each.log_start is None else each.log_start,
-                each.high_watermark, each.cleaned_to, each.last_segment_base,
-            )
-            for each in self.files
-        ]  # fmt: skip
-        self._rows(rows, _FILES).createOrReplaceTempView("partition_files")
-        return self.spark.sql(f"""
-          SELECT directory, topic, partition, topic_id, log_start, high_watermark, last_segment_base,
-                 coalesce(is_compacted, topic IN ('__consumer_offsets', '__transaction_state')) AS is_compacted,
-                 CASE WHEN topic = '__cluster_metadata' THEN {EVERYTHING}
-                      WHEN cleaner_offset IS NOT NULL THEN cleaner_offset
-                      WHEN coalesce(is_compacted, topic LIKE '\\_\\_%') THEN {EVERYTHING} ELSE 0 END AS cleaned_to,
-                 coalesce(log_end, last_segment_base) AS log_end, coalesce(is_damaged, false) AS is_damaged
-          FROM partition_files
-          LEFT JOIN (SELECT directory, topic, partition, greatest(max(last_offset) + 1, max(segment_base)) AS log_end,
-                            max(damage_kind <> 'torn') AS is_damaged
-                     FROM batches GROUP BY ALL) ends USING (directory, topic, partition)
-          LEFT JOIN (SELECT get_json_object(record, '$.resource_name') AS topic,
-                            max_by(get_json_object(record, '$.value'), offset) LIKE '%compact%' AS is_compacted
-                     FROM state_metadata
-                     WHERE type = 'ConfigRecord' AND get_json_object(record, '$.name') = 'cleanup.policy'
-                     GROUP BY ALL) policies USING (topic)
-        """)  # noqa: S608 - a number of ours
+        self._rows(partition_rows(self.files), PARTITION_FILES).createOrReplaceTempView("partition_files")
+        return self.spark.sql(view("partitions"))
 
-    def _epochs(self) -> DataFrame:
-        rows = [
-            (each.directory, each.topic, each.partition, epoch, start)
-            for each in self.files
-            for epoch, start in each.epochs
-        ]
-        return self._rows(rows, _EPOCHS)
+    def _compacted_keys(self) -> DataFrame:
+        """Offset and hash of the key of every record of the compacted topics but the internal ones."""
+        wanted = self.spark.sql(COMPACTED_TOPICS)
+        topics = wanted.toArrow().column("topic").to_pylist()
+        if not topics:
+            return self.spark.createDataFrame([], _KEYS)
+        options = {"topics": ",".join(topics), "mode": "skip", "columns": "is_transactional"}
+        hashed = "if(key IS NULL, NULL, xxhash64(key)) AS key_hash"
+        found = self._each("kafka_segments", **options)
+        return found.selectExpr("directory", "topic", "partition", "offset", "is_transactional", hashed)
 
-    def _rows(self, rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> DataFrame:
+    def _look_beside(self) -> None:
+        """The small files of all directories, as views."""
+        found = BrokerFiles()
+        for directory in self.directories:
+            found.look(Tree(directory))
+        for name, schema in TABLES.items():
+            self._rows(getattr(found, name), schema).createOrReplaceTempView(name)
+
+    def _rows(self, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> DataFrame:
         """A small table that the planner knows the size of."""
-        made = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
-        return self.spark.createDataFrame(made, ddl(schema))
+        return self.spark.createDataFrame(pa.Table.from_pylist(rows, schema), ddl(schema))

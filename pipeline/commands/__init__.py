@@ -1,1 +1,1 @@
-"""What the commands of the door do once the rooms are entered: one module each, `main(words) -> exit code`."""
+"""The commands of `understudy` that run on Spark: one module each, with `main(arguments) -> exit code`."""

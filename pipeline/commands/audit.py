@@ -1,43 +1,48 @@
-"""`understudy audit`, behind the door."""
+"""`understudy audit`: on DuckDB in this process, or on Spark."""
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.audits import findings, registry, shown
-from pipeline.audits.beside import Tree
+from pipeline.audits import findings, registry, render
+from pipeline.audits.engine import EngineError
 from pipeline.audits.registry import Check, NoSuchCheckError
+from pipeline.audits.sidecar_files import Tree
+from pipeline.commands.engines import is_small
+from pipeline.commands.output import deliver
 from pipeline.commands.progress import Progress, refuse
+from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
+
+if TYPE_CHECKING:
+    from pipeline.audits.tables import Tables
+    from pipeline.duck.tables import DuckTables
 
 PROGRAM: Final = "understudy audit"
 
 
-def main(words: Mapping[str, Any]) -> int:
-    """Do it; 0: nothing found, 1: findings. Exits with 2 where the words make no sense."""
+def main(arguments: Mapping[str, Any]) -> int:
+    """Run the command; exit code 0: no findings, 1: findings. Exits with 2 for invalid arguments."""
+    progress = Progress(quiet=arguments["quiet"])
     try:
-        if words["list"]:
+        if arguments["list"]:
             print(listed())  # noqa: T201 - a command's answer
             return 0
-        if words["show"]:
-            print(told(registry.chosen([words["show"]], has=registry.NEEDS)[0]))  # noqa: T201
+        if arguments["show"]:
+            print(described(registry.chosen([arguments["show"]], has=registry.NEEDS)[0]))  # noqa: T201
             return 0
-        has = {"records"} if words["records"] else set()
-        if words["journal"]:
+        has = {"records"} if arguments["records"] else set()
+        if arguments["journal"]:
             has.add("journal")
-        wanted = registry.chosen(words["only"], without=words["without"], has=has)
-        report, text = audit(words, wanted)
-    except (NoSuchCheckError, FileNotFoundError) as error:
+        wanted = registry.chosen(arguments["only"], without=arguments["without"], has=has)
+        report, text = audit(arguments, wanted, progress)
+    except (NoSuchCheckError, FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
-    if words["format"] != "html":
-        text = written(report, words["format"], words["fail_on"])
-    if words["out"]:
-        Path(words["out"]).write_text(text + "\n", encoding="utf-8")
-        print(shown.summary(report))  # noqa: T201
-    else:
-        sys.stdout.write(text + "\n")
-    return 1 if report.at_least(words["fail_on"]) else 0
+    finally:
+        progress.done()
+    if arguments["format"] != "html":
+        text = written(report, arguments["format"], arguments["fail_on"])
+    deliver(PROGRAM, arguments["dir"], arguments, text, render.summary(report))
+    return 1 if report.at_least(arguments["fail_on"]) else 0
 
 
 def listed() -> str:
@@ -51,54 +56,65 @@ def listed() -> str:
     )
 
 
-def told(check: Check) -> str:
+def described(check: Check) -> str:
     """A check with its query."""
     return f"{check.name} ({check.severity}): {check.title}\n{check.explanation}\n\n{check.sql}"
 
 
-def audit(words: Mapping[str, Any], wanted: list[Check]) -> tuple[findings.Report, str]:
-    """Start Spark, make the tables, ask; the report, and its page if that was wanted.
+def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress) -> tuple[findings.Report, str]:
+    """Make the tables, ask; the report, and its page if that was wanted.
 
     Raises:
-        FileNotFoundError: there is nothing to look at.
+        FileNotFoundError: there is nothing to read.
+        EngineError: a query failed.
+        DamagedError: a line of the journal cannot be read.
     """
+    directory, journal = arguments["dir"], arguments["journal"]
+    Tree(directory)  # reports a wrong path before an engine starts
+    if journal:
+        find_files(journal)
+    tables = tables_of(arguments, progress)
+    try:
+        progress.show(f"reading {len(tables.files)} partitions ...")
+        tables.register(records=arguments["records"])
+        asked: list[str] = []
+
+        def show(check: Check, _count: int) -> None:
+            asked.append(check.name)
+            progress.show(f"{len(asked)} of {len(wanted)} checks: {check.name}")
+
+        found = findings.ask_all(tables.engine, wanted, show)
+        counted = findings.totals(tables.engine, journal=journal is not None)
+        report = findings.Report(directory, journal, wanted, found, counted)
+        if arguments["format"] == "html":
+            from pipeline.audits import html_report  # noqa: PLC0415 - it brings the plots
+
+            progress.show("drawing ...")
+            return report, html_report.as_html(report, html_report.draw(tables.engine, found))
+        return report, ""
+    finally:
+        tables.forget()
+
+
+def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
+    """The tables on the engine that fits the size. Raises FileNotFoundError: there is no partition."""
+    directory, journal = arguments["dir"], arguments["journal"]
+    if is_small(arguments, [directory, journal] if journal else [directory]):
+        from pipeline.duck.tables import DuckTables  # noqa: PLC0415 - it brings DuckDB
+
+        return DuckTables(directory, journal)
+    register = arguments["enter_spark"]()
     from pipeline.audits.tables import Tables  # noqa: PLC0415 - it brings Spark
     from pipeline.session import session  # noqa: PLC0415 - as above
 
-    progress = Progress(quiet=words["quiet"])
-    Tree(words["dir"])  # so that a wrong path is told before Spark starts
-    if words["journal"]:
-        find_files(words["journal"])
-    progress.tell("starting Spark ...")
-    spark = session(words["register"], words["master"])
-    tables = Tables(spark, words["dir"], words["journal"])
-    try:
-        progress.tell(f"reading {len(tables.files)} partitions ...")
-        tables.register(records=words["records"])
-        asked: list[str] = []
-
-        def tell(check: Check, _count: int) -> None:
-            asked.append(check.name)
-            progress.tell(f"{len(asked)} of {len(wanted)} checks: {check.name}")
-
-        found = findings.ask_all(spark, wanted, tell)
-        counted = findings.totals(spark, journal=words["journal"] is not None)
-        report = findings.Report(words["dir"], words["journal"], wanted, found, counted)
-        if words["format"] == "html":
-            from pipeline.audits import page  # noqa: PLC0415 - it brings the plots
-
-            progress.tell("drawing ...")
-            return report, page.as_html(report, page.draw(spark, found))
-        return report, ""
-    finally:
-        progress.done()
-        tables.forget()
+    progress.show("starting Spark ...")
+    return Tables(session(register, arguments["master"]), directory, journal)
 
 
 def written(report: findings.Report, form: str, fail_on: str) -> str:
     """The report in a format of the command line."""
     if form == "json":
-        return shown.as_json(report)
+        return render.as_json(report)
     if form == "junit":
-        return shown.as_junit(report, fails=fail_on)
-    return shown.as_table(report)
+        return render.as_junit(report, fails=fail_on)
+    return render.as_table(report)

@@ -1,75 +1,112 @@
-"""`understudy conformance`, behind the door."""
+"""`understudy conformance`: on DuckDB in this process, or on Spark."""
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
-
-from pipeline.audits.registry import NoSuchCheckError
-from pipeline.commands.progress import Progress, reason, refuse
+from pipeline.audits.engine import Engine, EngineError
+from pipeline.audits.registry import Check, NoSuchCheckError
+from pipeline.commands.engines import is_small
+from pipeline.commands.output import deliver
+from pipeline.commands.progress import Progress, refuse
+from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
+
+if TYPE_CHECKING:
+    from pipeline.conformance.run import Run
 
 PROGRAM: Final = "understudy conformance"
 
 
-def main(words: Mapping[str, Any]) -> int:
-    """Do it; 0: no invariant broken (with `--against`: none anew), 1: some; leaves with 2 where words make no sense."""
-    progress = Progress(quiet=words["quiet"])
+def main(arguments: Mapping[str, Any]) -> int:
+    """Run the command; exit code 0: no new violation, 1: some. Exits with 2 for invalid arguments."""
+    progress = Progress(quiet=arguments["quiet"])
     try:
-        code, text, summary = told(words, progress)
-    except (NoSuchCheckError, FileNotFoundError) as error:
+        code, text, summary = compared(arguments, progress)
+    except (NoSuchCheckError, FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
-    except PySparkException as error:
-        refuse(PROGRAM, reason(error), 2)
     finally:
         progress.done()
-    if words["out"]:
-        Path(words["out"]).write_text(text + "\n", encoding="utf-8")
-        print(summary)  # noqa: T201 - a command's answer
-    else:
-        sys.stdout.write(text + "\n")
+    deliver(PROGRAM, arguments["journal"], arguments, text, summary)
     return code
 
 
-def told(words: Mapping[str, Any], progress: Progress) -> tuple[int, str, str]:
+def compared(arguments: Mapping[str, Any], progress: Progress) -> tuple[int, str, str]:
     """Exit code, report, one line about it.
 
     Raises:
         FileNotFoundError: no journal, or nothing in it.
         NoSuchCheckError: a name that no invariant has.
     """
-    from pipeline.conformance import run, shown  # noqa: PLC0415 - they bring Spark and the plots
-    from pipeline.session import session  # noqa: PLC0415 - as above
+    from pipeline.conformance import render, run  # noqa: PLC0415 - they bring the plots
 
-    checks = run.invariants(words["only"], words["without"])
-    paths = [path for path in (words["journal"], words["against"]) if path is not None]
+    checks = run.invariants(arguments["only"], arguments["without"])
+    paths = [path for path in (arguments["journal"], arguments["against"]) if path is not None]
     for path in paths:
-        find_files(path)  # so that a wrong path is told before Spark starts
-    progress.tell("starting Spark ...")
-    spark = session(words["register"], words["master"])
-    runs = [
-        run.look(spark, path, checks, software=words["software"], tell=lambda what: progress.tell(f"{what} ..."))
-        for path in paths
-    ]
-    conformance = shown.Conformance(*runs)
+        find_files(path)  # reports a wrong path before an engine starts
+    look = looked_at(arguments, paths, progress)
+    runs = [look(path, checks) for path in paths]
+    conformance = render.Conformance(*runs)
     drawn = []
-    if words["plots"] or words["format"] == "html":
+    if arguments["plots"] or arguments["format"] == "html":
         from pipeline.conformance.pictures import pictures  # noqa: PLC0415 - it brings the plots
 
-        progress.tell("drawing ...")
+        progress.show("drawing ...")
         drawn = pictures(conformance.now)
-    if words["plots"]:
-        Path(words["plots"]).mkdir(parents=True, exist_ok=True)
+    if arguments["plots"]:
+        Path(arguments["plots"]).mkdir(parents=True, exist_ok=True)
         for name, picture in drawn:
-            (Path(words["plots"]) / f"{name}.png").write_bytes(picture.png)
-    if words["format"] == "html":
-        text = shown.as_html(conformance, [picture for _, picture in drawn])
-    elif words["format"] == "json":
-        text = shown.as_json(conformance)
-    elif words["format"] == "junit":
-        text = shown.as_junit(conformance, fail_on=words["fail_on"])
+            arguments["write"](Path(arguments["plots"]) / f"{name}.png", picture.png, "--plots")
+    if arguments["format"] == "html":
+        text = render.as_html(conformance, [picture for _, picture in drawn])
+    elif arguments["format"] == "json":
+        text = render.as_json(conformance)
+    elif arguments["format"] == "junit":
+        text = render.as_junit(conformance, fail_on=arguments["fail_on"])
     else:
-        text = shown.as_table(conformance)
-    return int(bool(conformance.failing(words["fail_on"]))), text, conformance.summary
+        text = render.as_table(conformance)
+    return int(bool(conformance.failing(arguments["fail_on"]))), text, conformance.summary
+
+
+def looked_at(
+    arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress
+) -> "Callable[[str, Sequence[Check]], Run]":
+    """Function that analyses a journal, on the engine that fits the size."""
+    from pipeline.conformance import run  # noqa: PLC0415 - as above
+
+    def ask(engine: Engine, path: str, checks: Sequence[Check]) -> "Run":
+        return run.look(
+            engine, path, checks, software=arguments["software"], show=lambda what: progress.show(f"{what} ...")
+        )
+
+    if is_small(arguments, paths):
+        from pipeline.duck.engine import DuckEngine  # noqa: PLC0415 - it brings DuckDB
+        from pipeline.duck.tables import register_conformance  # noqa: PLC0415 - as above
+
+        def here(path: str, checks: Sequence[Check]) -> "Run":
+            engine = DuckEngine()
+            try:
+                register_conformance(engine, path)
+                return ask(engine, path, checks)
+            finally:
+                engine.close()
+
+        return here
+    register = arguments["enter_spark"]()
+    from pipeline.audits.spark_engine import SparkEngine  # noqa: PLC0415 - it brings Spark
+    from pipeline.audits.table_cache import TableCache  # noqa: PLC0415 - as above
+    from pipeline.conformance import tables  # noqa: PLC0415 - as above
+    from pipeline.session import session  # noqa: PLC0415 - as above
+
+    progress.show("starting Spark ...")
+    spark = session(register, arguments["master"])
+
+    def on_spark(path: str, checks: Sequence[Check]) -> "Run":
+        cache = TableCache(spark)
+        try:
+            tables.register(spark, cache, path)
+            return ask(SparkEngine(spark), path, checks)
+        finally:
+            cache.forget()
+
+    return on_spark

@@ -1,5 +1,6 @@
-"""`understudy export`, behind the door."""
+"""`understudy export`, in a process that has Spark."""
 
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,10 +8,15 @@ from typing import Any, Final
 
 from pyspark.errors import PySparkException
 
-from pipeline.commands.progress import Progress, reason, refuse
+from pipeline.commands.progress import Progress, refuse
+from pipeline.rendering.text import counted, last_line
 from pipeline.session import reachable, session
-from pipeline.transfer import exporting, registering
-from pipeline.transfer.choosing import (
+from pipeline.transfer import catalog, export
+from pipeline.transfer.catalog import RegisterError
+from pipeline.transfer.manifest import Manifest, ManifestError, Store
+from pipeline.transfer.mirror import mirror
+from pipeline.transfer.security import Security, SecurityError, read_security
+from pipeline.transfer.selection import (
     MASKABLE,
     Choice,
     ChoiceError,
@@ -19,74 +25,109 @@ from pipeline.transfer.choosing import (
     parse_sample,
     parse_time,
 )
-from pipeline.transfer.manifest import Manifest, ManifestError, Store
-from pipeline.transfer.mirror import mirror
-from pipeline.transfer.registering import RegisterError
 from pipeline.transfer.wire import Cluster, WireError, is_bootstrap
 
 PROGRAM: Final = "understudy export"
 
 
-def choice_of(words: Mapping[str, Any]) -> Choice:
-    """What the words say is wanted. Raises ChoiceError."""
+def choice_of(arguments: Mapping[str, Any]) -> Choice:
+    """The selection that the arguments describe. Raises ChoiceError."""
     return Choice(
-        topics=tuple(words["topic"]),
-        offsets=parse_offsets(words["offsets"]),
-        times=(parse_time("--since", words["since"]), parse_time("--until", words["until"])),
-        sample=parse_sample(words["sample"]),
-        masks=parse_pairs("--mask", words["mask"], MASKABLE),
-        where=words["where"],
-        renamed=parse_pairs("--topic-map", words["topic_map"]),
+        topics=tuple(arguments["topic"]),
+        offsets=parse_offsets(arguments["offsets"]),
+        times=(parse_time("--since", arguments["since"]), parse_time("--until", arguments["until"])),
+        sample=parse_sample(arguments["sample"]),
+        masks=parse_pairs("--mask", arguments["mask"], MASKABLE),
+        where=arguments["where"],
+        renamed=parse_pairs("--topic-map", arguments["topic_map"]),
     )
 
 
-def main(words: Mapping[str, Any]) -> int:
-    """Do it; 0: done. Exits with 2 where the words make no sense, with 1 where it failed."""
-    progress = Progress(quiet=words["quiet"])
-    words = {**words, "out": reachable(words["out"], words["master"])}
+def main(arguments: Mapping[str, Any]) -> int:
+    """Run the command; exit code 0: done. Exits with 2 for invalid arguments, with 1 for a failure."""
+    progress = Progress(quiet=arguments["quiet"])
+    arguments = {**arguments, "out": reachable(arguments["out"], arguments["master"])}
     try:
-        choice = choice_of(words)
-        registering.check(words["register_as"])
-        exporting.make_room(Store(words["out"]), overwrite=words["overwrite"])
-        progress.tell("starting Spark ...")
-        spark = session(words["register"], words["master"])
-        if not is_bootstrap(words["source"]):
-            progress.tell("copying ...")
-            manifest = copied(spark, words, words["source"], choice)
+        choice = choice_of(arguments)
+        catalog.check(arguments["register_as"])
+        if arguments["append"] and arguments["overwrite"]:
+            raise ChoiceError("--append continues an export and --overwrite replaces it: use one of them")
+        security = read_security(arguments["client_config"])
+        check_source(arguments["source"], choice, security)
+        before = export.prepare(Store(arguments["out"]), overwrite=arguments["overwrite"], append=arguments["append"])
+        progress.show("starting Spark ...")
+        spark = session(arguments["register"], arguments["master"])
+        if not is_bootstrap(arguments["source"]):
+            progress.show("copying ...")
+            manifest = copied(spark, arguments, arguments["source"], choice)
         else:
             with tempfile.TemporaryDirectory(prefix="understudy-export-") as folder:
-                with Cluster(words["source"]) as cluster:
-                    progress.tell("fetching ...")
-                    configs = mirror(cluster, Path(folder), choice)
-                progress.tell("copying ...")
-                manifest = copied(spark, words, folder, choice, configs)
-        places = registering.register(Store(words["out"]), manifest, list(dict.fromkeys(words["register_as"])))
-    except (ChoiceError, FileNotFoundError) as error:
+                with Cluster(arguments["source"], security=security) as cluster:
+                    progress.show("fetching ...")
+                    configs = mirror(cluster, Path(folder), choice, starts_of(before if arguments["append"] else None))
+                progress.show("copying ...")
+                manifest = copied(spark, arguments, folder, choice, configs)
+        store = Store(arguments["out"])
+        kinds = dict.fromkeys([*arguments["register_as"], *(catalog.registered(store) if arguments["append"] else ())])
+        catalog.forget(store)
+        places = catalog.register(store, manifest, list(kinds))
+    except (ChoiceError, SecurityError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, RegisterError, WireError) as error:
         refuse(PROGRAM, error, 1)
     except PySparkException as error:
-        refuse(PROGRAM, reason(error), 1)
+        refuse(PROGRAM, last_line(error), 1)
     finally:
         progress.done()
-    told = f"{manifest.records} records of {len(manifest.topics)} topics in {len(manifest.files)} files"
-    print(f"{told}: {words['out']}")  # noqa: T201 - a command's answer
+    amounts = (
+        counted(manifest.records, "record"),
+        counted(len(manifest.topics), "topic"),
+        counted(len(manifest.files), "file"),
+    )
+    print(f"{amounts[0]} of {amounts[1]} in {amounts[2]}: {arguments['out']}")  # noqa: T201 - a command's answer
     for kind, place in places.items():
         print(f"{kind}: {place}")  # noqa: T201
     return 0
 
 
+def starts_of(before: Manifest | None) -> dict[tuple[str, int], int]:
+    """Where each partition of an earlier export goes on, by the names in the export."""
+    return {
+        (name, number): bounds.last_offset + 1
+        for name, partitions in (before.topics if before is not None else {}).items()
+        for number, bounds in partitions.items()
+        if bounds.last_offset is not None
+    }
+
+
+def check_source(source: str, choice: Choice, security: Security) -> None:
+    """Find out, before Spark starts, whether the source can be reached and has a topic that is wanted.
+
+    Raises:
+        FileNotFoundError: no such directory, or no such topic.
+        WireError: no broker answers at the address.
+    """
+    if is_bootstrap(source):
+        with Cluster(source, security=security) as cluster:
+            export.check_topics(source, cluster.topics, choice)
+    else:
+        export.check_source(source, choice)
+
+
 def copied(
-    spark: Any, words: Mapping[str, Any], source: str, choice: Choice, configs: Mapping[str, Any] | None = None
+    spark: Any, arguments: Mapping[str, Any], source: str, choice: Choice, configs: Mapping[str, Any] | None = None
 ) -> Manifest:
     """The export proper, from a directory."""
-    return exporting.export(
+    return export.export(
         spark,
         source,
-        words["out"],
+        arguments["out"],
         choice=choice,
-        producers=words["producers"],
-        isolation=words["isolation"],
-        told_source=words["source"],
+        producers=arguments["producers"],
+        isolation=arguments["isolation"],
+        overwrite=arguments["overwrite"],
+        append=arguments["append"],
+        warn=lambda sentence: print(f"{PROGRAM}: {sentence}", file=sys.stderr),  # noqa: T201
+        source_name=arguments["source"],
         configs=configs,
     )

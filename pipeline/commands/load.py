@@ -1,5 +1,6 @@
-"""`understudy load`, behind the door."""
+"""`understudy load`, in a process that has Spark."""
 
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -10,11 +11,13 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 
 from pipeline.commands.export import choice_of
-from pipeline.commands.progress import Progress, reason, refuse
+from pipeline.commands.progress import Progress, refuse
+from pipeline.rendering.text import counted, last_line
 from pipeline.session import reachable, session
-from pipeline.transfer import exporting, loading, targets
-from pipeline.transfer.choosing import ChoiceError, parse_pairs
+from pipeline.transfer import cluster_target, export, load, load_notes, targets
 from pipeline.transfer.manifest import ManifestError, Store
+from pipeline.transfer.security import Security, SecurityError, read_security
+from pipeline.transfer.selection import ChoiceError, parse_pairs
 from pipeline.transfer.targets import LoadError, Target
 from pipeline.transfer.wire import Cluster, WireError, is_bootstrap
 from protocol.records.compression import Codec
@@ -22,62 +25,77 @@ from storage.files import DirectoryLockedError
 
 PROGRAM: Final = "understudy load"
 KEPT: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""Settings of loaded topics unless told otherwise: old records would be deleted before anybody reads them."""
+"""Settings of loaded topics by default: retention would delete old records before they can be read."""
 
 
-def main(words: Mapping[str, Any]) -> int:
-    """Do it; 0: done. Exits with 2 where the words make no sense, with 1 where it failed."""
-    progress = Progress(quiet=words["quiet"])
-    words = {**words, "source": reachable(words["source"], words["master"])}
-    if not is_bootstrap(words["to"]):
-        words["to"] = reachable(words["to"], words["master"])
+def main(arguments: Mapping[str, Any]) -> int:
+    """Run the command; exit code 0: done. Exits with 2 for invalid arguments, with 1 for a failure."""
+    progress = Progress(quiet=arguments["quiet"])
+    arguments = {**arguments, "source": reachable(arguments["source"], arguments["master"])}
+    if not is_bootstrap(arguments["to"]):
+        arguments["to"] = reachable(arguments["to"], arguments["master"])
     try:
-        choice = choice_of(words)
-        store = Store(words["source"])
+        choice = choice_of(arguments)
+        store = Store(arguments["source"])
         manifest = store.read_manifest()
-        if not words["unchecked"]:
-            progress.tell("comparing checksums ...")
-            exporting.verify(store, manifest)
-        codec, speed = _codec(words["codec"]), _speed(words["speed"])
-        settings = KEPT | parse_pairs("--config", words["config"])
-        targets.targets(store, manifest, choice)  # so that a wish that makes no sense is told before Spark starts
-        progress.tell("starting Spark ...")
-        spark = session(words["register"], words["master"])
+        known = manifest.encode()
+        if not arguments["unchecked"]:
+            progress.show("comparing checksums ...")
+            export.verify(store, manifest)
+        codec, speed = _codec(arguments["codec"]), _speed(arguments["speed"])
+        settings = KEPT | parse_pairs("--config", arguments["config"])
+        targets.targets(store, manifest, choice)  # reports an invalid selection before Spark starts
+        security = read_security(arguments["client_config"])
+        if is_bootstrap(arguments["to"]):  # an address without a broker is reported before Spark starts
+            Cluster(arguments["to"], security=security).close()
+        progress.show("starting Spark ...")
+        spark = session(arguments["register"], arguments["master"])
         with tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:
             if choice.changes_records:
-                progress.tell("choosing records ...")
-                store, manifest = exporting.chosen(spark, store, manifest, choice, folder)
+                progress.show("choosing records ...")
+                store, manifest = export.chosen(spark, store, manifest, choice, folder)
             wanted = [
                 replace(each, configs={**each.configs, **settings})
                 for each in targets.targets(store, manifest, choice, codec=codec, speed=speed)
             ]
-            progress.tell("loading ...")
-            count = _loaded(spark, words, wanted)
-    except (ChoiceError, FileNotFoundError) as error:
+            progress.show("loading ...")
+            count = _loaded(spark, {**arguments, "records": f"{known} {choice}"}, wanted, security)
+    except (ChoiceError, SecurityError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, LoadError, WireError, DirectoryLockedError) as error:
         refuse(PROGRAM, error, 1)
     except PySparkException as error:
-        refuse(PROGRAM, reason(error), 1)
+        refuse(PROGRAM, last_line(error), 1)
     finally:
         progress.done()
-    print(f"{count} records of {len({each.topic for each in wanted})} topics in {words['to']}")  # noqa: T201
+    topics = len({each.topic for each in wanted})
+    print(f"{counted(count, 'record')} of {counted(topics, 'topic')} in {arguments['to']}")  # noqa: T201
     return 0
 
 
-def _loaded(spark: Any, words: Mapping[str, Any], wanted: list[Target]) -> int:
-    if is_bootstrap(words["to"]):
-        with Cluster(words["to"]) as cluster:
-            cluster.create(targets.counts(wanted))
-        return loading.into_cluster(spark, words["to"], wanted)
-    Path(words["to"]).mkdir(parents=True, exist_ok=True)
-    try:
-        with words["serve"](words["to"]) as bootstrap, Cluster(bootstrap) as cluster:
-            cluster.create(targets.counts(wanted))
-    except RuntimeError as error:
-        raise LoadError(f"no broker can work in {words['to']}: {error}") from None
+def _loaded(spark: Any, arguments: Mapping[str, Any], wanted: list[Target], security: Security) -> int:
+    if is_bootstrap(arguments["to"]):
+        with Cluster(arguments["to"], security=security) as cluster:
+            wanted = cluster_target.prepare(
+                cluster, wanted, resume=arguments["resume"], overwrite=arguments["overwrite"]
+            )
+            for topic in cluster_target.replaced_times(cluster, wanted):
+                text = (
+                    f"{topic} has message.timestamp.type=LogAppendTime: the cluster replaces the times of its records"
+                )
+                print(f"{PROGRAM}: {text}", file=sys.stderr)  # noqa: T201
+        return load.into_cluster(spark, arguments["to"], wanted, security)
+    Path(arguments["to"]).mkdir(parents=True, exist_ok=True)
+    if not load_notes.is_unfinished(arguments["to"]):
+        try:
+            with arguments["serve"](arguments["to"]) as bootstrap, Cluster(bootstrap) as cluster:
+                cluster.create(targets.counts(wanted))
+        except RuntimeError as error:
+            raise LoadError(f"no broker can work in {arguments['to']}: {error}") from None
     now_ms = int(time.time() * 1000)  # noqa: TID251 - a command's time is the machine's
-    return loading.into_directory(spark, words["to"], wanted, now_ms)
+    return load.into_directory(
+        spark, arguments["to"], wanted, now_ms, overwrite=arguments["overwrite"], records=arguments["records"]
+    )
 
 
 def _codec(name: str) -> int:
@@ -94,5 +112,3 @@ def _speed(text: str | None) -> float:
     if speed < 0:
         raise ChoiceError(f"--speed {text} is not a factor, such as 2 or 0.5")
     return speed
-
-

@@ -1,39 +1,41 @@
-"""What a command tells while it works, and how it says that something makes no sense."""
+"""Progress and error messages of a command on stderr."""
 
-import re
 import sys
-from typing import NoReturn
+import time
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+LINE_EVERY_S: Final = 10.0
+"""Seconds between two lines of a long command whose stderr is no terminal."""
 
 
 class Progress:
-    """One line on stderr that is overwritten, where stderr is a terminal and nobody asked for quiet."""
+    """One line on stderr that is overwritten; where stderr is no terminal, a new line every ten seconds."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:  # noqa: TID251
         self._shown = not quiet and sys.stderr.isatty()
+        self._logged = not quiet and not self._shown
+        self._clock = clock
+        self._last_s = clock()
         self._width = 0
 
-    def tell(self, text: str) -> None:
-        """Show this in place of what was shown before."""
+    def show(self, text: str) -> None:
+        """Replace the line by this text."""
+        if self._logged and self._clock() - self._last_s >= LINE_EVERY_S:
+            self._last_s = self._clock()
+            print(text, file=sys.stderr, flush=True)  # noqa: T201
         if self._shown:
             print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)  # noqa: T201
             self._width = len(text)
 
     def done(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._shown and self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)  # noqa: T201
             self._width = 0
 
 
-def reason(error: Exception) -> str:
-    """What a worker's exception says, without the way that it took: its last line that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith(("  ", "\t"))]
-    named = [line for line in lines if re.match(r"[\w.]+(Error|Exception)?: ", line)]
-    told = (named or lines or [type(error).__name__])[-1]
-    return re.sub(r"^(?:\w+\.)+(\w+): ", "", told)
-
-
 def refuse(program: str, sentence: object, code: int = 2) -> NoReturn:
-    """Say the sentence on stderr and leave with the code."""
+    """Print the sentence on stderr and exit with the code."""
     print(f"{program}: {sentence}", file=sys.stderr)  # noqa: T201
     sys.exit(code)

@@ -1,6 +1,5 @@
-"""`understudy report`, behind the door."""
+"""`understudy report`, in a process that has Spark."""
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,54 +7,52 @@ from typing import Any, Final
 
 from pyspark.errors import PySparkException
 
-from pipeline.audits.beside import Tree
-from pipeline.commands.progress import Progress, reason, refuse
+from pipeline.audits.sidecar_files import Tree
+from pipeline.commands.output import deliver
+from pipeline.commands.progress import Progress, refuse
 from pipeline.journal import find_files
+from pipeline.rendering.queries import Question
+from pipeline.rendering.text import last_line
 from pipeline.reports import answers, registry
 from pipeline.reports.registry import NoSuchReportError
 from pipeline.reports.tables import Asked, ReportTables
-from pipeline.showing.queries import Question
-from pipeline.transfer.choosing import ChoiceError, parse_time
+from pipeline.transfer.selection import ChoiceError, parse_time
 
 PROGRAM: Final = "understudy report"
 
 
-def main(words: Mapping[str, Any]) -> int:
-    """Do it; 0: done. Exits with 2 where the words make no sense, with 1 where it failed."""
-    progress = Progress(quiet=words["quiet"])
+def main(arguments: Mapping[str, Any]) -> int:
+    """Run the command; exit code 0: done. Exits with 2 for invalid arguments, with 1 for a failure."""
+    progress = Progress(quiet=arguments["quiet"])
     try:
-        if words["list"]:
+        if arguments["list"]:
             print(listed())  # noqa: T201 - a command's answer
             return 0
-        if words["show"]:
-            print(told(registry.chosen([words["show"]])[0]))  # noqa: T201
+        if arguments["show"]:
+            print(described(registry.chosen([arguments["show"]])[0]))  # noqa: T201
             return 0
-        wanted = registry.chosen(words["only"], words["without"], journal=words["journal"] is not None)
-        text, summary = written(words, wanted, asked_of(words), progress)
+        wanted = registry.chosen(arguments["only"], arguments["without"], journal=arguments["journal"] is not None)
+        text, summary = written(arguments, wanted, asked_of(arguments), progress)
     except (NoSuchReportError, ChoiceError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
     except PySparkException as error:
-        refuse(PROGRAM, reason(error), 1)
+        refuse(PROGRAM, last_line(error), 1)
     finally:
         progress.done()
-    if words["out"]:
-        Path(words["out"]).write_text(text + "\n", encoding="utf-8")
-        print(summary)  # noqa: T201
-    else:
-        sys.stdout.write(text + "\n")
+    deliver(PROGRAM, arguments["dir"], arguments, text, summary)
     return 0
 
 
-def asked_of(words: Mapping[str, Any]) -> Asked:
-    """What the words ask. Raises ChoiceError."""
-    now_ms = parse_time("--at", words["at"])
+def asked_of(arguments: Mapping[str, Any]) -> Asked:
+    """The selection that the arguments describe. Raises ChoiceError."""
+    now_ms = parse_time("--at", arguments["at"])
     return Asked(
-        topics=tuple(words["topic"]),
+        topics=tuple(arguments["topic"]),
         now_ms=int(time.time() * 1000) if now_ms is None else now_ms,  # noqa: TID251 - a command's time is the machine's
-        retention_ms=words["retention_ms"],
-        retention_bytes=words["retention_bytes"],
-        top=words["top"],
-        values=words["values"],
+        retention_ms=arguments["retention_ms"],
+        retention_bytes=arguments["retention_bytes"],
+        top=arguments["top"],
+        values=arguments["values"],
     )
 
 
@@ -69,45 +66,45 @@ def listed() -> str:
     )
 
 
-def told(question: Question) -> str:
+def described(question: Question) -> str:
     """A report with its query."""
     return f"{question.name}: {question.title}\n{question.explanation}\n\n{question.sql}"
 
 
-def written(words: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> tuple[str, str]:
+def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> tuple[str, str]:
     """Start Spark, make the tables, ask; the report in its format, and one line about it.
 
     Raises:
         FileNotFoundError: there is nothing to look at.
     """
-    from pipeline.reports import shown  # noqa: PLC0415 - it brings the plots
+    from pipeline.reports import render  # noqa: PLC0415 - it brings the plots
     from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
 
-    Tree(words["dir"])  # so that a wrong path is told before Spark starts
-    if words["journal"]:
-        find_files(words["journal"])
-    if words["plots"]:
-        Path(words["plots"]).mkdir(parents=True, exist_ok=True)
-    progress.tell("starting Spark ...")
-    spark = session(words["register"], words["master"])
-    tables = ReportTables(spark, words["dir"], words["journal"], asked)
+    Tree(arguments["dir"])  # reports a wrong path before Spark starts
+    if arguments["journal"]:
+        find_files(arguments["journal"])
+    if arguments["plots"]:
+        Path(arguments["plots"]).mkdir(parents=True, exist_ok=True)
+    progress.show("starting Spark ...")
+    spark = session(arguments["register"], arguments["master"])
+    tables = ReportTables(spark, arguments["dir"], arguments["journal"], asked)
     try:
-        progress.tell("reading ...")
+        progress.show("reading ...")
         tables.register(wanted)
-        found = answers.ask_all(tables, wanted, lambda name: progress.tell(f"{name} ..."))
+        found = answers.ask_all(tables, wanted, lambda name: progress.show(f"{name} ..."))
         lags = answers.lags(tables) if any("journal" in each.needs for each in wanted) else []
-        report = answers.Report(words["dir"], words["journal"], tables.topics, found, lags)
+        report = answers.Report(arguments["dir"], arguments["journal"], tables.topics, found, lags)
     finally:
         tables.forget()
     drawn = []
-    if words["plots"] or words["format"] == "html":
+    if arguments["plots"] or arguments["format"] == "html":
         from pipeline.reports.pictures import pictures  # noqa: PLC0415 - it brings the plots
 
-        progress.tell("drawing ...")
+        progress.show("drawing ...")
         drawn = pictures(report)
-    if words["plots"]:
+    if arguments["plots"]:
         for name, picture in drawn:
-            (Path(words["plots"]) / f"{name}.png").write_bytes(picture.png)
-    if words["format"] == "html":
-        return shown.as_html(report, drawn), report.summary
-    return (shown.as_json(report) if words["format"] == "json" else shown.as_table(report)), report.summary
+            arguments["write"](Path(arguments["plots"]) / f"{name}.png", picture.png, "--plots")
+    if arguments["format"] == "html":
+        return render.as_html(report, drawn), report.summary
+    return (render.as_json(report) if arguments["format"] == "json" else render.as_table(report)), report.summary

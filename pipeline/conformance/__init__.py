@@ -1,1 +1,1 @@
-"""What clients did on the wire, held against the protocol: told from a journal, and two runs compared."""
+"""Conformance of clients to the protocol, from a journal; comparison of two runs."""

@@ -1,6 +1,6 @@
 """Two runs held against each other: what is broken now and was not, what clients do otherwise.
 
-Clients are compared by the name of their software, whatever its version: a new version is what one mostly wants to see.
+Clients are compared by the name of their software, regardless of its version: users mostly compare versions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs. `subject`: an invariant, an API, an error of an API; texts are None where there was nothing."""
+    """A difference. `subject`: an invariant, an API, an error of an API; texts are None where there was nothing."""
 
     kind: str
     part: str
@@ -75,13 +75,13 @@ def _grouped(run: Run, part: str, names: tuple[str, ...]) -> dict[tuple[str, str
 
 
 def _rows(
-    before: Run, now: Run, part: str, names: tuple[str, ...], tell: Callable[[list[Row]], str]
+    before: Run, now: Run, part: str, names: tuple[str, ...], describe: Callable[[list[Row]], str]
 ) -> Iterator[Change]:
     old, new = _grouped(before, part, names), _grouped(now, part, names)
     for key in sorted({**old, **new}):
-        was, told = (tell(side[key]) if key in side else None for side in (old, new))
-        if was != told:
-            yield Change("other", part, *key, was, told)
+        was, is_now = (describe(side[key]) if key in side else None for side in (old, new))
+        if was != is_now:
+            yield Change("other", part, *key, was, is_now)
 
 
 def _versions_of_clients(rows: list[Row]) -> str:

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from pipeline.conformance.run import Rows, Run, named
-from pipeline.showing import plots
-from pipeline.showing.plots import BLUE, ORANGE, PLAIN, RED, Picture
+from pipeline.rendering import plots
+from pipeline.rendering.plots import BLUE, ORANGE, PLAIN, RED, Picture
 
 MOST_CLIENTS: Final = 4
 MOST_APIS: Final = 30
@@ -67,8 +67,8 @@ def _versions(rows: Rows, clients: list[Client]) -> Picture | None:
     _lines(axes, apis)
     axes.set_xlabel("version")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    words = "The bar of an API has the versions that the broker offered; the marks are those that were used."
-    return Picture("Versions used, of those offered", words, figure)
+    caption = "The bar of an API has the versions that the broker offered; the marks are those that were used."
+    return Picture("Versions used, of those offered", caption, figure)
 
 
 def _latencies(rows: Rows, clients: list[Client]) -> Picture | None:
@@ -100,7 +100,7 @@ def _marks(axes: Axes, points: list[tuple[float, int]], number: int, of: int, cl
 
 
 def _shift(number: int, of: int) -> float:
-    """Where a client stands within a line, so that marks do not hide each other."""
+    """Vertical offset of a client within a line, so that marks do not hide each other."""
     return 0.0 if of == 1 else 0.36 * (number / (of - 1) - 0.5)
 
 

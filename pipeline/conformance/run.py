@@ -5,28 +5,26 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
-
 from pipeline.audits import findings, registry
+from pipeline.audits.engine import Engine
 from pipeline.audits.findings import ROWS_KEPT, Finding
 from pipeline.audits.registry import SEVERITIES, Check
-from pipeline.audits.room import Room
 from pipeline.conformance import tables
-from pipeline.showing.text import plain
+from pipeline.rendering.text import counted, plain
 
 Rows = Sequence[dict[str, Any]]
 UNKNOWN: Final = "?"
-"""The version of a client that told none (`views/spoken.sql`)."""
+"""The version of a client that sent none (`views/spoken.sql`)."""
 _PART: Final = "software"
 
 
 def named(software: str, version: str) -> str:
-    """A client with its version, as far as it told one."""
+    """A client with its version, if it sent one."""
     return software if version == UNKNOWN else f"{software} {version}"
 
 
 def times(count: int) -> str:
-    """How often, in words."""
+    """Text of a count."""
     return "once" if count == 1 else f"{count} times"
 
 
@@ -43,7 +41,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a journal tells. `parts`: the rows of each question by its name; `broken`: the worst first."""
+    """Analysis of a journal. `parts`: the rows of each question by its name; `broken`: the worst first."""
 
     journal: str
     checks: Sequence[Check]
@@ -59,13 +57,14 @@ class Run:
     def summary(self) -> str:
         """One line."""
         names = [named(row["software"], row["software_version"]) for row in self.parts["clients"]]
-        told = f"{self.requests} requests of {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}"
-        if not self.broken:
-            return f"{told}: none of {len(self.checks)} invariants broken"
-        kinds = {each.check.name for each in self.broken}
-        return (
-            f"{told}: {len(kinds)} of {len(self.checks)} invariants broken, {times(sum(x.count for x in self.broken))}"
+        summary = (
+            f"{counted(self.requests, 'request')} of {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}"
         )
+        if not self.broken:
+            return f"{summary}: none of {len(self.checks)} invariants broken"
+        kinds = {each.check.name for each in self.broken}
+        count = sum(each.count for each in self.broken)
+        return f"{summary}: {len(kinds)} of {len(self.checks)} invariants broken, {times(count)}"
 
 
 def invariants(names: Iterable[str] = (), without: Iterable[str] = ()) -> list[Check]:
@@ -79,46 +78,37 @@ def invariants(names: Iterable[str] = (), without: Iterable[str] = ()) -> list[C
 
 
 def look(
-    spark: SparkSession,
+    engine: Engine,
     path: str,
     checks: Sequence[Check],
     *,
     software: Sequence[str] = (),
-    tell: Callable[[str], None] = lambda _what: None,
+    show: Callable[[str], None] = lambda _what: None,
 ) -> Run:
-    """Read a journal and ask everything of it.
+    """Ask everything of a journal.
 
     Args:
-        spark: a session that knows the data sources.
+        engine: has its tables.
         path: the journal's folder.
         checks: the invariants to look for.
         software: only clients of these names or patterns; none: all.
-        tell: hears what is asked.
+        show: called with the name of each step.
 
     Raises:
         FileNotFoundError: no journal, or no request of such a client.
     """
-    room = Room(spark)
-    try:
-        tables.register(spark, room, path)
-        parts: dict[str, Rows] = {}
-        for name, question in tables.questions().items():
-            tell(name)
-            rows = spark.sql(question.sql).toArrow().to_pylist()
-            parts[name] = [
-                {column: plain(value) for column, value in row.items()} for row in rows if _wanted(row, software)
-            ]
-        if not parts["clients"]:
-            whose = f" of {', '.join(software)}" if software else ""
-            raise FileNotFoundError(
-                f"{path} holds no request{whose}: was a client there while the journal was written?"
-            )
-        found = findings.ask_all(spark, checks, lambda check, _count: tell(check.name))
-        broken = [
-            each for one in found for each in _by_software(spark, one) if _wanted({_PART: each.software}, software)
+    parts: dict[str, Rows] = {}
+    for name, question in tables.questions().items():
+        show(name)
+        rows = engine.rows(question.sql).to_pylist()
+        parts[name] = [
+            {column: plain(value) for column, value in row.items()} for row in rows if _wanted(row, software)
         ]
-    finally:
-        room.forget()
+    if not parts["clients"]:
+        whose = f" of {', '.join(software)}" if software else ""
+        raise FileNotFoundError(f"{path} holds no request{whose}: was a client there while the journal was written?")
+    found = findings.ask_all(engine, checks, lambda check, _count: show(check.name))
+    broken = [each for one in found for each in _by_software(engine, one) if _wanted({_PART: each.software}, software)]
     return Run(path, checks, parts, broken)
 
 
@@ -126,17 +116,19 @@ def _wanted(row: dict[str, Any], software: Sequence[str]) -> bool:
     return not software or any(fnmatchcase(row[_PART], pattern) for pattern in software)
 
 
-def _by_software(spark: SparkSession, finding: Finding) -> list[Broken]:
-    """A finding client by client. Whose a row is, the request says that it points at."""
-    query = f"""
+def by_software(check: Check) -> str:
+    """The query that splits a check's rows by client, using the request that each row refers to."""
+    return f"""
       SELECT spoken.software, spoken.software_version, count(*) AS count,
              slice(array_sort(collect_set(struct(found.run, found.id))), 1, {ROWS_KEPT}) AS places
-      FROM ({finding.check.sql}) found JOIN spoken ON spoken.run = found.run AND spoken.id = found.id
+      FROM ({check.sql}) found JOIN spoken ON spoken.run = found.run AND spoken.id = found.id
       GROUP BY spoken.software, spoken.software_version ORDER BY 1, 2
     """  # noqa: S608 - a query of ours
-    rows = spark.sql(query).toArrow().to_pylist()
+
+
+def _by_software(engine: Engine, finding: Finding) -> list[Broken]:
     whole = []
-    for row in rows:
+    for row in engine.rows(by_software(finding.check)).to_pylist():
         places = {(place["run"], place["id"]) for place in row["places"]}
         own = [each for each in finding.rows if (each["run"], each["id"]) in places]
         whole.append(Broken(row["software"], row["software_version"], finding.check, row["count"], own))

@@ -1,14 +1,16 @@
 """The tables that the conformance report asks: the audits' that are made of a journal alone, and a few of its own."""
 
 from collections.abc import Mapping
-from typing import Final
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Final
 
 from pipeline.audits import journal
-from pipeline.audits.room import Room
-from pipeline.showing import queries
-from pipeline.showing.queries import Question
+from pipeline.rendering import queries
+from pipeline.rendering.queries import Question
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.audits.table_cache import TableCache
 
 PACKAGE: Final = "pipeline.conformance"
 ORDER: Final = ("clients", "versions", "latencies", "errors")
@@ -25,11 +27,20 @@ def questions() -> Mapping[str, Question]:
     return queries.questions(PACKAGE, ORDER)
 
 
-def register(spark: SparkSession, room: Room, path: str) -> None:
+VIEWS: Final = ("spoken", "offered", "reactions")
+"""Views of this report, in the order in which they build on each other."""
+
+
+def views() -> Mapping[str, str]:
+    """The queries of the views by their names."""
+    return queries.read_all(PACKAGE, "views")
+
+
+def register(spark: "SparkSession", cache: "TableCache", path: str) -> None:
     """Make the tables of a journal."""
     # Names of topics come from the journal alone: there is no directory.
     spark.createDataFrame([], "topic_id string, topic string").createOrReplaceTempView("partitions")
-    journal.register(spark, room, path, WIRE_VIEWS)
-    for name in ("spoken", "offered", "reactions"):
-        frame = spark.sql(queries.read_all(PACKAGE, "views")[name])
-        (room.kept(name, frame) if name == "offered" else frame).createOrReplaceTempView(name)
+    journal.register(spark, cache, path, WIRE_VIEWS)
+    for name in VIEWS:
+        frame = spark.sql(views()[name])
+        (cache.kept(name, frame) if name == "offered" else frame).createOrReplaceTempView(name)

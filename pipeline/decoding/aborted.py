@@ -1,4 +1,4 @@
-"""Which batches belong to transactions that were aborted (transactions D.11)."""
+"""Batches of aborted transactions (transactions D.11)."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -41,7 +41,7 @@ def headers(data: Bytes, found: HeaderSlices) -> pa.Array:
 
 
 def _text(strings: pa.Array) -> pa.Array:
-    """As Java's decoder does, bytes that are not UTF-8 become the replacement character."""
+    """Decode UTF-8 as Java does: invalid bytes become the replacement character."""
     try:
         return strings.cast(pa.string())
     except pa.ArrowInvalid:
@@ -55,5 +55,5 @@ def instants(timestamps_ms: Positions) -> pa.Array:
 
 
 def repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    """The same value for every row."""
+    """A column with the same value in every row."""
     return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)

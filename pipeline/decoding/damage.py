@@ -1,4 +1,4 @@
-"""What is wrong with bytes of a log, and where."""
+"""Damage in a log: reason and position."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class Damage(NamedTuple):
     """Bytes."""
     reason: str
     base_offset: int | None = None
-    """As the batch's header says, where its checksum or its place makes that likely."""
+    """From the batch's header, if its checksum or its place makes that likely."""
     is_tail: bool = False
     """Whether the file only ends too early, as it does while a broker writes and after it was killed."""
 

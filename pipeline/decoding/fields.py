@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decoding.record_scan import find_records
 from pipeline.decoding.varints import VARLONG_BYTES, Bytes, Positions, read_varints
-from pipeline.decoding.walking import find_records
 from protocol.records.errors import MalformedRecordsError
 
 
@@ -29,7 +29,7 @@ class HeaderSlices(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """What `read_fields` found, one entry per record."""
+    """Result of `read_fields`, one entry per record."""
 
     batch: Positions
     """Index of its batch."""

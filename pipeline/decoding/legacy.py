@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.decoding import columns
+from pipeline.decoding.batch_scan import MAGIC_POSITION, Messages
 from pipeline.decoding.damage import Damage
-from pipeline.decoding.framing import MAGIC_POSITION, Messages
 from pipeline.decoding.records import Wanted
 from pipeline.decoding.varints import Bytes
 from protocol.records.batch import TIMESTAMP_TYPE_BIT, batch_size

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from pipeline.decoding import columns
 from pipeline.decoding.aborted import AbortedRanges
+from pipeline.decoding.batch_scan import Framed
 from pipeline.decoding.damage import Damage
 from pipeline.decoding.fields import Fields, read_fields
-from pipeline.decoding.framing import Framed
 from pipeline.decoding.varints import PADDING, Bytes, Positions
 from protocol.records.batch import (
     BATCH_HEADER_SIZE,
@@ -31,7 +31,7 @@ GROUP_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records of a partition, and which of their columns.
+    """Selection of records of a partition, and of their columns.
 
     Attributes:
         topic: of all of them.
@@ -185,7 +185,7 @@ class Columns:
         self.count = len(fields.batch)
 
     def kept(self) -> NDArray[np.bool_] | None:
-        """Which rows lie within the bounds; None: all."""
+        """Rows within the bounds; None: all."""
         wanted, offsets = self._wanted, self._offsets()
         keep = np.ones(self.count, np.bool_)
         if int(self._heads["base_offset"][0]) < wanted.start_offset or int(offsets[-1]) >= wanted.stop_offset:

@@ -1,1 +1,1 @@
-"""What lies in a data directory, by size, by key, by age: reports, each a query that can be read."""
+"""Reports on a data directory by size, key and age, each with its query."""

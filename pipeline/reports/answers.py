@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pipeline.rendering.queries import Question
+from pipeline.rendering.text import counted, plain
 from pipeline.reports.tables import ReportTables
-from pipeline.showing.queries import Question
-from pipeline.showing.text import plain
 
 ROWS_KEPT: Final = 1000
 """Of each report's rows, in their order; the count is of all."""
@@ -14,7 +14,7 @@ ROWS_KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A report's rows: the first of `count`, with values that JSON can say."""
+    """A report's rows: the first of `count`, with JSON's values."""
 
     question: Question
     count: int
@@ -22,7 +22,7 @@ class Answer:
     rows: Sequence[dict[str, Any]]
 
     @property
-    def told_columns(self) -> list[str]:
+    def shown_columns(self) -> list[str]:
         """The columns but those that have nothing in any row."""
         return [name for name in self.columns if any(row[name] is not None for row in self.rows)]
 
@@ -45,8 +45,8 @@ class Report:
     @property
     def summary(self) -> str:
         """One line."""
-        told = f"{len(self.topics)} topics of {self.path}"
-        return told if self.journal is None else f"{told}, journal {self.journal}"
+        text = f"{counted(len(self.topics), 'topic')} of {self.path}"
+        return text if self.journal is None else f"{text}, journal {self.journal}"
 
 
 def ask(tables: ReportTables, question: Question) -> Answer:
@@ -60,12 +60,12 @@ def ask(tables: ReportTables, question: Question) -> Answer:
 
 
 def ask_all(
-    tables: ReportTables, questions: Sequence[Question], tell: Callable[[str], None] = lambda _name: None
+    tables: ReportTables, questions: Sequence[Question], show: Callable[[str], None] = lambda _name: None
 ) -> list[Answer]:
-    """All of them, one after the other; `tell` hears the name of each before it begins."""
+    """All of them, one after the other; `show` is called with the name of each before it begins."""
     answers = []
     for question in questions:
-        tell(question.name)
+        show(question.name)
         answers.append(ask(tables, question))
     return answers
 

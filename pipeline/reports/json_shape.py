@@ -1,4 +1,4 @@
-"""The paths in a JSON value, with what stands there: what the report `json-shape` counts."""
+"""The paths in a JSON value, with their types: what the report `json-shape` counts."""
 
 import json
 from typing import Any, Final
@@ -8,13 +8,13 @@ MOST_PATHS: Final = 500
 MOST_DEPTH: Final = 20
 EXAMPLE: Final = 40
 LEAVES: Final = "array<struct<path:string,types:array<string>,is_null:boolean,example:string>>"
-"""What `json_paths` answers, as Spark says it."""
+"""Spark type of the answer of `json_paths`."""
 
 Leaf = tuple[str, list[str], bool, str | None]
 
 
 def json_paths(text: str | None) -> list[Leaf]:
-    """Each path of a value once: the types that stand there, whether null does, and one example; [] for no JSON."""
+    """Each path of a value once: its types, whether null is one of them, and one example; [] for no JSON."""
     try:
         value = json.loads(text or "")
     except (ValueError, RecursionError):

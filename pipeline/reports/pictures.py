@@ -6,10 +6,10 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
+from pipeline.rendering import plots
+from pipeline.rendering.plots import BLUE, ORANGE, PLAIN, RED, Picture
+from pipeline.rendering.text import formatted, size_text
 from pipeline.reports.answers import Report
-from pipeline.showing import plots
-from pipeline.showing.plots import BLUE, ORANGE, PLAIN, RED, Picture
-from pipeline.showing.text import size_text, told
 
 MOST_BARS: Final = 15
 MOST_TOPICS: Final = 4
@@ -65,8 +65,8 @@ def _skew(topics: Rows, partitions: Rows) -> Picture | None:
     axes.axhline(1, color="black", linewidth=1)
     axes.set_xticks([])
     axes.set_ylabel("times the mean")
-    words = "Each bar is a partition; the line is where it would stand if all of its topic were equally full."
-    return Picture("Partitions against the mean of their topic", words, figure)
+    caption = "Each bar is a partition; the line is where it would end if all of its topic were equally full."
+    return Picture("Partitions against the mean of their topic", caption, figure)
 
 
 def _hot_keys(rows: Rows) -> Picture | None:
@@ -80,7 +80,9 @@ def _hot_keys(rows: Rows) -> Picture | None:
     colours: list[str] = []
     for number, topic in enumerate(topics):
         for row in [each for each in rows if each["topic"] == topic][:6]:
-            names.append(f"{_short(topic)}: {_short(told('key', row['key']) if row['key'] is not None else 'no key')}")
+            names.append(
+                f"{_short(topic)}: {_short(formatted('key', row['key']) if row['key'] is not None else 'no key')}"
+            )
             shares.append(100 * row["share"])
             colours.append(BLUE if number % 2 == 0 else ORANGE)
     _bars(axes, names, shares, colours)
@@ -97,7 +99,7 @@ def _keys_of(rows: Rows, topic: str) -> int:
 
 
 def _goes(rows: Rows, part: str, title: str) -> Picture | None:
-    """What goes, and what stays beside it, topic by topic."""
+    """Removed and remaining bytes, topic by topic."""
     totals: dict[str, list[float]] = {}
     for row in rows:
         goes = row[part] or 0
@@ -141,8 +143,8 @@ def _lags(rows: Rows) -> Picture | None:
     )
 
 
-def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], colours: Any, **words: Any) -> None:
-    axes.barh(range(len(names)), sizes, 0.7, color=colours, linewidth=0, **words)
+def _bars(axes: Axes, names: Sequence[str], sizes: Sequence[float], colours: Any, **options: Any) -> None:
+    axes.barh(range(len(names)), sizes, 0.7, color=colours, linewidth=0, **options)
     axes.set_yticks(range(len(names)), [_short(name, 2 * _WIDEST) for name in names])
     axes.invert_yaxis()
 

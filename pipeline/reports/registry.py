@@ -1,21 +1,21 @@
-"""The reports as data: one SQL file each, whose first comment lines say what it is about (`pipeline.showing.queries`).
+"""The reports as data: one SQL file each, whose first comment lines describe it.
 
 `needs`: `records` (keys and values are decoded) or `journal`. Rows come in the order in which they are shown.
 """
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Final
 
-from pipeline.showing import queries
-from pipeline.showing.queries import Question
+from pipeline.rendering import queries
+from pipeline.rendering.queries import Question
+from understudy.control_api.spelling import hint
 
 PACKAGE: Final = "pipeline.reports"
 ORDER: Final = (
     "size", "skew", "partitions", "keys", "hot-keys", "compaction", "retention", "lag", "lag-history", "values",
     "json-shape",
 )  # fmt: skip
-"""As they stand in a report."""
+"""In the order of a report."""
 
 
 class NoSuchReportError(LookupError):
@@ -36,13 +36,11 @@ def chosen(names: Iterable[str] = (), without: Iterable[str] = (), *, journal: b
     known, left_out = questions(), set(without)
     for name in (*names, *left_out):
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise NoSuchReportError(f"there is no report {name!r}{hint}; there are {', '.join(known)}")
-    lacking = [name for name in names if "journal" in known[name].needs and not journal]
-    if lacking:
+            raise NoSuchReportError(f"there is no report {name!r}{hint(name, known)}; there are {', '.join(known)}")
+    missing = [name for name in names if "journal" in known[name].needs and not journal]
+    if missing:
         raise NoSuchReportError(
-            f"the report {lacking[0]} needs --journal DIR, the files of `understudy serve --journal`"
+            f"the report {missing[0]} needs --journal DIR, the files of `understudy serve --journal`"
         )
     wanted = list(names) or [each.name for each in known.values() if journal or "journal" not in each.needs]
     return [known[name] for name in dict.fromkeys(wanted) if name not in left_out]

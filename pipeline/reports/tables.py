@@ -11,11 +11,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.audits.tables import Tables
+from pipeline.rendering import plots, queries
+from pipeline.rendering.queries import Question
 from pipeline.reports.json_shape import LEAVES, json_paths
 from pipeline.reports.registry import PACKAGE
-from pipeline.showing import plots, queries
-from pipeline.showing.queries import Question
-from pipeline.transfer.choosing import Choice
+from pipeline.transfer.selection import Choice
 
 LOG_VIEWS: Final = ("produced", "transactions", "committed")
 JOURNAL_VIEWS: Final = ("calls", "topic_names", "produces", "fetches", "commits", "group_clients")
@@ -26,7 +26,7 @@ _OF_RECORDS: Final = ("keys", "hot-keys")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line says. Times in milliseconds since 1970; None: as the topics have it."""
+    """Options of the command line. Times in milliseconds since 1970; None: as the topics have it."""
 
     topics: tuple[str, ...] = ()
     now_ms: int = 0
@@ -50,7 +50,7 @@ class ReportTables:
         self.topics = self._wanted(each.topic for each in self._tables.files)
         if not self.topics:
             there = ", ".join(sorted({each.topic for each in self._tables.files})[:10])
-            raise FileNotFoundError(f"{path} has no topic that is wanted; it has {there}: say --topic NAME")
+            raise FileNotFoundError(f"{path} has no topic that is wanted; it has {there}: use --topic NAME")
         self.arguments: dict[str, Any] = {
             "now_ms": asked.now_ms,
             "retention_ms": asked.retention_ms,
@@ -75,8 +75,8 @@ class ReportTables:
         if "journal" in needs:
             for name in ("readers", "ends"):
                 self._view(name)
-            said = self.spark.sql("SELECT DISTINCT topic FROM readers").toArrow().column("topic").to_pylist()
-            self._names("wanted_names", self._wanted(said))
+            readers = self.spark.sql("SELECT DISTINCT topic FROM readers").toArrow().column("topic").to_pylist()
+            self._names("wanted_names", self._wanted(readers))
             self.arguments["window_ms"] = self._window_ms()
             self._view("lag_windows", settled=True)
 

@@ -1,20 +1,22 @@
 """`_manifest.json`: what an export holds, so that it can be verified, and done again without doubling anything.
 
 ```
-{"version": 1, "source": "...", "producers": false, "isolation": "read_committed",
- "topics": {"orders": {"configs": {"cleanup.policy": "compact"}, "partitions": {"0": {
+{"version": 1, "source": "...", "producers": false, "isolation": "read_committed", "selection": {},
+ "topics": {"orders": {"id": "...", "configs": {"cleanup.policy": "compact"}, "partitions": {"0": {
      "log_start": 0, "log_end": 120, "records": 117, "first_offset": 0, "last_offset": 118}}}},
- "files": [{"path": "topic=orders/part-00000-000.parquet", "records": 117, "bytes": 4711, "sha256": "...",
+ "files": [{"path": "part-orders-1f0c2a9b-00000-0000.parquet",
+            "records": 117, "bytes": 4711, "sha256": "...",
             "parts": [{"partition": 0, "first_offset": 0, "last_offset": 118, "records": 117}]}]}
 ```
-Paths are relative to the manifest. Within a file records stand by partition and offset.
+`selection` (which records) and `id` (of the topic) are compared before an export is continued. Paths are relative to
+the manifest. Within a file records are sorted by partition and offset.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pyarrow import fs
@@ -22,6 +24,7 @@ from pyarrow import fs
 NAME: Final = "_manifest.json"
 VERSION: Final = 1
 _PIECE: Final = 1 << 20
+_LEFT_BY_SYSTEMS: Final = {"lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
 
 class ManifestError(ValueError):
@@ -52,7 +55,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a partition's log began and ended when it was exported, and what of it was."""
+    """Bounds of a partition's log at the time of the export, and the exported range."""
 
     log_start: int
     log_end: int
@@ -63,7 +66,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export holds. `topics`: name -> partition -> bounds; `configs`: the topics' own settings."""
+    """Contents of an export. `topics`: name -> partition -> bounds; `configs`: the topics' own settings."""
 
     source: str
     producers: bool
@@ -71,6 +74,10 @@ class Manifest:
     topics: Mapping[str, Mapping[int, Bounds]]
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: tuple[ExportedFile, ...] = ()
+    selection: Mapping[str, Any] = field(default_factory=dict)
+    """Which records of the topics; empty: all of them."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Topic -> id, where known."""
 
     @property
     def records(self) -> int:
@@ -81,13 +88,18 @@ class Manifest:
         """As JSON."""
         topics = {
             name: {
+                **({"id": self.ids[name]} if name in self.ids else {}),
                 "configs": dict(self.configs.get(name, {})),
                 "partitions": {str(number): asdict(bounds) for number, bounds in sorted(partitions.items())},
             }
             for name, partitions in sorted(self.topics.items())
         }
-        told = {"version": VERSION, "source": self.source, "producers": self.producers, "isolation": self.isolation}
-        return json.dumps(told | {"topics": topics, "files": [asdict(each) for each in self.files]}, indent=1) + "\n"
+        document: dict[str, Any] = {"version": VERSION}
+        document |= {"source": self.source, "producers": self.producers, "isolation": self.isolation}
+        document["selection"] = dict(self.selection)
+        return (
+            json.dumps(document | {"topics": topics, "files": [asdict(each) for each in self.files]}, indent=1) + "\n"
+        )
 
 
 def decode(text: str) -> Manifest:
@@ -97,19 +109,21 @@ def decode(text: str) -> Manifest:
         ManifestError: it is none, or of a later version.
     """
     try:
-        told = json.loads(text)
-        if told["version"] != VERSION:
-            raise ManifestError(f"the export is of version {told['version']}; this is version {VERSION}")
+        document = json.loads(text)
+        if document["version"] != VERSION:
+            raise ManifestError(f"the export is of version {document['version']}; this is version {VERSION}")
         return Manifest(
-            told["source"],
-            told["producers"],
-            told["isolation"],
+            document["source"],
+            document["producers"],
+            document["isolation"],
             {
                 name: {int(number): Bounds(**bounds) for number, bounds in topic["partitions"].items()}
-                for name, topic in told["topics"].items()
+                for name, topic in document["topics"].items()
             },
-            {name: topic["configs"] for name, topic in told["topics"].items()},
-            tuple(file_of(each) for each in told["files"]),
+            {name: topic["configs"] for name, topic in document["topics"].items()},
+            tuple(file_of(each) for each in document["files"]),
+            document.get("selection", {}),
+            {name: topic["id"] for name, topic in document["topics"].items() if "id" in topic},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ManifestError(f"{NAME} is not one of an export: {error!r}") from None
@@ -117,9 +131,19 @@ def decode(text: str) -> Manifest:
         raise ManifestError(f"{NAME} is not JSON: {error}") from None
 
 
-def file_of(told: Mapping[str, Any]) -> ExportedFile:
-    """A file from its JSON."""
-    return ExportedFile(**{**told, "parts": tuple(Part(**part) for part in told["parts"])})
+def file_of(document: Mapping[str, Any]) -> ExportedFile:
+    """A file from its JSON. Raises ManifestError: its path leads out of the export's folder."""
+    file = ExportedFile(**{**document, "parts": tuple(Part(**part) for part in document["parts"])})
+    file_name(file.path)
+    return file
+
+
+def file_name(path: str) -> str:
+    """A path within the folder of an export. Raises ManifestError: it leads out of it."""
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or path in {"", "."}:
+        raise ManifestError(f"{NAME} names a file outside of its folder: {path}")
+    return path
 
 
 class Store:
@@ -146,12 +170,22 @@ class Store:
         """Whether there is a file or folder of this name."""
         return bool(self.files.get_file_info(self.full(name).rstrip("/")).type != fs.FileType.NotFound)
 
+    def names(self) -> list[str]:
+        """The names of what lies in the folder, but for what file systems and file managers leave there."""
+        selector = fs.FileSelector(self.root, allow_not_found=True)
+        return sorted({info.base_name for info in self.files.get_file_info(selector)} - _LEFT_BY_SYSTEMS)
+
     def read_manifest(self) -> Manifest:
         """The export's manifest. Raises ManifestError: there is none, or it cannot be read."""
         if not self.exists(NAME):
             raise ManifestError(f"{self.path} holds no {NAME}: is it an export?")
-        with self.files.open_input_stream(self.full(NAME)) as stream:
-            return decode(stream.read().decode("utf-8", "replace"))
+        return decode(self.read(NAME).decode("utf-8", "replace"))
+
+    def read(self, name: str) -> bytes:
+        """The contents of a file. Raises OSError."""
+        with self.files.open_input_stream(self.full(name)) as stream:
+            content: bytes = stream.read()
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, and the folders that it needs."""
@@ -168,6 +202,16 @@ class Store:
         """Remove a file, if it is there."""
         if self.exists(name):
             self.files.delete_file(self.full(name))
+
+    def move(self, name: str, to: str) -> None:
+        """Move a file within the folder, in place of one of that name. Atomic on a local file system."""
+        if isinstance(self.files, fs.LocalFileSystem):
+            self.files.create_dir(self.full(to).rpartition("/")[0], recursive=True)
+        self.files.move(self.full(name), self.full(to))
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder of our own with all that is in it."""
+        self.files.delete_dir(self.full(name))
 
     def sha256(self, name: str) -> str:
         """The checksum of a file."""

@@ -1,19 +1,29 @@
 """A running cluster -> a folder like a data directory: every batch as it was fetched, to be read like any log."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.transfer.choosing import Choice
+from pipeline.transfer.selection import Choice
 from pipeline.transfer.wire import EARLIEST, Cluster, batches_of
 from protocol.records.batch import batches
 from storage.checkpoints import HIGH_WATERMARK, LOG_START, encode_offsets
-from storage.segment import LOG_SUFFIX, offset_name
+from storage.log.segment import LOG_SUFFIX, offset_name
 
 SEGMENT_BYTES = 1 << 30
 
 
-def mirror(cluster: Cluster, folder: Path, choice: Choice) -> dict[str, dict[str, str]]:
-    """Fetch the wanted topics into `folder`; answers the topics' own settings. Raises WireError."""
+def mirror(
+    cluster: Cluster, folder: Path, choice: Choice, goes_on: Mapping[tuple[str, int], int] | None = None
+) -> dict[str, dict[str, str]]:
+    """Fetch the wanted topics into `folder`; answers the topics' own settings. Raises WireError.
+
+    Args:
+        cluster: the source.
+        folder: an empty one.
+        choice: which topics, and their names in the export.
+        goes_on: name in the export and partition -> the first offset to fetch, where that is not the log's start.
+    """
     starts: dict[tuple[str, int], int] = {}
     ends: dict[tuple[str, int], int] = {}
     wanted = [topic for topic in cluster.topics.values() if choice.wants(topic.name)]
@@ -22,7 +32,8 @@ def mirror(cluster: Cluster, folder: Path, choice: Choice) -> dict[str, dict[str
             place = folder / f"{topic.name}-{partition}"
             place.mkdir(parents=True)
             starts[topic.name, partition] = start = cluster.offset(topic.name, partition, EARLIEST)
-            ends[topic.name, partition] = _copy(cluster, topic.name, partition, place, start)
+            begin = max(start, (goes_on or {}).get((choice.name_of(topic.name), partition), start))
+            ends[topic.name, partition] = _copy(cluster, topic.name, partition, place, begin)
     (folder / LOG_START).write_bytes(encode_offsets(starts))
     (folder / HIGH_WATERMARK).write_bytes(encode_offsets(ends))
     return cluster.configs([topic.name for topic in wanted]) if wanted else {}
@@ -33,7 +44,7 @@ def _copy(cluster: Cluster, topic: str, partition: int, place: Path, start: int)
     end = start
     file: BinaryIO | None = None
     try:
-        for piece in batches_of(cluster, topic, partition):
+        for piece in batches_of(cluster, topic, partition, start):
             if file is None or file.tell() + len(piece) > SEGMENT_BYTES:
                 if file is not None:
                     file.close()

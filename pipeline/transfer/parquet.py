@@ -1,4 +1,4 @@
-"""Records -> Parquet files, within a task: one topic a file, in order, with what the manifest has to say of each."""
+"""Records -> Parquet files, within a task: one topic a file, in order, with the manifest's entry for each."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,9 @@ FILE_BYTES: Final = 256 << 20
 """Of Arrow data that go into a file: 50 to 250 MB once they are compressed."""
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_BYTES: Final = 64 << 20
-"""Of Arrow data in one row group: whoever writes or reads holds so much of it in memory."""
-TOLD: Final = pa.schema([pa.field("told", pa.string())])
-"""What `write_files` answers: one JSON text for each file."""
+"""Of Arrow data in one row group: writers and readers hold this much in memory."""
+ANSWER: Final = pa.schema([pa.field("answer", pa.string())])
+"""Answer of `write_files`: one JSON text for each file."""
 
 
 def schema(*, producers: bool) -> pa.Schema:
@@ -36,7 +36,7 @@ class _OpenFile:
 
     def __init__(self, store: Store, topic: str, name: str, columns: pa.Schema) -> None:
         self.store, self.topic = store, topic
-        self.path = f"topic={quote(topic, safe='')}/{name}"
+        self.path = name
         self.bytes = self.records = 0
         self.parts: list[list[int]] = []
         self._stream = store.create(self.path)
@@ -74,7 +74,7 @@ class _OpenFile:
             self._waiting_bytes = 0
 
     def close(self) -> ExportedFile:
-        """Finish the file, and tell of it."""
+        """Finish the file, and return its entry."""
         self._flush()
         self._writer.close()
         self._stream.close()
@@ -84,7 +84,7 @@ class _OpenFile:
 
 
 def _runs(column: pa.Array) -> Iterator[tuple[Any, slice]]:
-    """Equal values that stand together, and where."""
+    """Runs of equal values, and their positions."""
     encoded = pc.run_end_encode(column)
     start = 0
     for value, stop in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
@@ -93,9 +93,12 @@ def _runs(column: pa.Array) -> Iterator[tuple[Any, slice]]:
 
 
 def write_files(
-    batches: Iterable[pa.RecordBatch], out: str, columns: pa.Schema, task: int, prefix: str = "part"
+    batches: Iterable[pa.RecordBatch], out: str, columns: pa.Schema, task: int, run: str = "0"
 ) -> Iterator[ExportedFile]:
-    """Write the batches of a task in their order; a new file for another topic and after `FILE_BYTES`."""
+    """Write the batches of a task in their order; a new file for another topic and after `FILE_BYTES`.
+
+    `run` is a part of the files' names: those of different exports into one folder have different names.
+    """
     store = Store(out)
     current: _OpenFile | None = None
     number = 0
@@ -105,7 +108,7 @@ def write_files(
                 yield current.close()
                 current = None
             if current is None:
-                current = _OpenFile(store, topic, f"{prefix}-{task:05d}-{number:04d}.parquet", columns)
+                current = _OpenFile(store, topic, _name(topic, run, task, number), columns)
                 number += 1
             rows = batch.slice(piece.start, piece.stop - piece.start).select(columns.names).cast(columns)
             current.write(rows)
@@ -113,12 +116,16 @@ def write_files(
         yield current.close()
 
 
-def told(files: Iterable[ExportedFile]) -> Iterator[pa.RecordBatch]:
-    """Files as rows of `TOLD`."""
+def _name(topic: str, run: str, task: int, number: int) -> str:
+    return f"part-{quote(topic, safe='')}-{run}-{task:05d}-{number:04d}.parquet"
+
+
+def answers(files: Iterable[ExportedFile]) -> Iterator[pa.RecordBatch]:
+    """Files as rows of `ANSWER`."""
     from dataclasses import asdict  # noqa: PLC0415 - workers import as little as they can
 
     for each in files:
-        yield pa.RecordBatch.from_pydict({"told": [json.dumps(asdict(each))]}, schema=TOLD)
+        yield pa.RecordBatch.from_pydict({"answer": [json.dumps(asdict(each))]}, schema=ANSWER)
 
 
 def first_time_ms(store: Store, paths: Iterable[str]) -> int:

@@ -1,4 +1,4 @@
-"""What of an export goes where: one target for each partition, and the records that it gets."""
+"""Targets of a load: one for each partition, with the records that it gets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.transfer import parquet
-from pipeline.transfer.choosing import Choice
 from pipeline.transfer.manifest import Manifest, Store
+from pipeline.transfer.selection import Choice
 
 _CHUNK_ROWS, _CHUNK_BYTES = 64 * 1024, 32 << 20
 
 
 class LoadError(RuntimeError):
-    """What cannot be loaded there; the message is for the user."""
+    """Error of a load that is not possible; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a partition goes, as its task needs to know it."""
+    """Target of a partition, for its task."""
 
     store: str
     source: str
@@ -36,8 +36,10 @@ class Target:
     speed: float
     first_ms: int
     """The earliest time of all that is loaded: what `speed` counts from, the same for all partitions."""
+    base_offset: int = 0
+    """Of a running cluster's partition: where its records begin. As many as lie behind are loaded already."""
     began_s: float = 0.0
-    """When a record of that time is to be produced, in seconds since 1970."""
+    """Time to produce a record of that timestamp, in seconds since 1970."""
 
 
 def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0, speed: float = 0.0) -> list[Target]:
@@ -105,7 +107,7 @@ def tables(target: Target) -> Iterator[pa.Table]:
 
 
 def _chunk_rows(metadata: pq.FileMetaData) -> int:
-    """How many rows to hold at a time: fewer where records are large."""
+    """Number of rows to hold at a time: fewer for large records."""
     size: int = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     fitting: int = _CHUNK_BYTES * metadata.num_rows // max(1, size)
     return min(_CHUNK_ROWS, max(1, fitting))
@@ -116,8 +118,8 @@ def _groups_of(metadata: pq.FileMetaData, partition: int) -> list[int]:
     column = metadata.schema.to_arrow_schema().get_field_index("partition")  # none before it is nested
     found = []
     for number in range(metadata.num_row_groups):
-        told = metadata.row_group(number).column(column).statistics
-        if told is None or not told.has_min_max or told.min <= partition <= told.max:
+        bounds = metadata.row_group(number).column(column).statistics
+        if bounds is None or not bounds.has_min_max or bounds.min <= partition <= bounds.max:
             found.append(number)
     return found
 

@@ -1,35 +1,30 @@
 """A small Kafka client: what copying to and from a running cluster needs, batches as they are.
 
-Blocking, plaintext, one connection per broker. It asks in versions that every broker since 2.4 and until 4.x serves.
+Blocking, one connection per broker.
 """
 
-import socket
-import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self
 
+from pipeline.transfer.connection import Connection
+from pipeline.transfer.security import Security, SecurityError
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.batch import batches
 
-CLIENT_ID: Final = "understudy"
 EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20
-_VERSIONS: Final = {
-    ApiKey.METADATA: 9,
-    ApiKey.LIST_OFFSETS: 5,
-    ApiKey.FETCH: 11,
-    ApiKey.PRODUCE: 8,
-    ApiKey.CREATE_TOPICS: 5,
-    ApiKey.DESCRIBE_CONFIGS: 2,
-}
+_PAUSE_S: Final = 0.1
 _DYNAMIC_TOPIC_CONFIG: Final = 1
 
 
@@ -38,7 +33,7 @@ class WireError(RuntimeError):
 
 
 class Topic(NamedTuple):
-    """A topic as Metadata tells it: partition -> leader's node id."""
+    """A topic from Metadata: partition -> leader's node id."""
 
     name: str
     leaders: Mapping[int, int]
@@ -47,10 +42,11 @@ class Topic(NamedTuple):
 class Cluster:
     """A cluster, reached by one of its addresses `HOST:PORT[,...]`. `close` hangs up."""
 
-    def __init__(self, bootstrap: str, patience_s: float = 30.0) -> None:
-        """Connect. Raises WireError: nobody listens there."""
+    def __init__(self, bootstrap: str, patience_s: float = 30.0, security: Security | None = None) -> None:
+        """Connect. Raises WireError: no server listens there, or it does not let this client in."""
         self._patience_s = patience_s
-        self._connections: dict[tuple[str, int], _Connection] = {}
+        self._security = security or Security()
+        self._connections: dict[tuple[str, int], Connection] = {}
         self._nodes: dict[int, tuple[str, int]] = {}
         self._bootstrap = [_address(each) for each in bootstrap.split(",")]
         self.topics: dict[str, Topic] = {}
@@ -129,21 +125,84 @@ class Cluster:
             records = b"".join(records)
         return bytes(records or b""), int(answer.high_watermark)
 
-    def produce(self, topic: str, partition: int, batch: bytes | bytearray) -> int:
-        """Append one batch, acknowledged by all in-sync replicas; its offset. Raises WireError."""
+    def append(self, topic: str, partition: int, batch: bytes | bytearray) -> ErrorCode | None:
+        """Produce one batch once, acknowledged by all in-sync replicas; None: no leader is known.
+
+        Raises:
+            OSError: the connection broke.
+            WireError: the broker does not let this client in.
+        """
+        if self._known_leader(topic, partition) is None:
+            self.refresh_if_possible()
+        node = self._known_leader(topic, partition)
+        if node is None:
+            return None
         data = TopicProduceData(topic, [PartitionProduceData(partition, bytes(batch))])
         asked = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[data])
-        answer = self._at_leader(topic, partition, ApiKey.PRODUCE, asked).responses[0].partition_responses[0]
-        _check(answer.error_code, topic, partition)
-        return int(answer.base_offset)
+        try:
+            answer = self._connection(node).ask(ApiKey.PRODUCE, asked).responses[0].partition_responses[0]
+        except SecurityError as error:
+            raise WireError(str(error)) from None
+        return ErrorCode(answer.error_code)
 
-    def _at_leader(self, topic: str, partition: int, key: ApiKey, request: Any) -> Any:
+    def producer_id(self) -> tuple[int, int]:
+        """A new producer id and its epoch. Raises WireError."""
+        asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        for _ in self._tries():
+            answer = self._ask_any(ApiKey.INIT_PRODUCER_ID, asked)
+            if answer.error_code is ErrorCode.NONE:
+                return int(answer.producer_id), int(answer.producer_epoch)
+        raise WireError(f"no producer id: {answer.error_code.name}")
+
+    def delete(self, topics: Sequence[str]) -> None:
+        """Delete topics, and wait until they are gone. Raises WireError."""
+        asked = DeleteTopicsRequest(topics=[DeleteTopicState(name) for name in topics], timeout_ms=30_000)
+        answer = self._ask_any(ApiKey.DELETE_TOPICS, asked)
+        for each in answer.responses:
+            if each.error_code not in {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}:
+                raise WireError(f"the topic {each.name} cannot be deleted: {each.error_code.name}")
+        for _ in self._tries():
+            self.refresh()
+            if not self.topics.keys() & set(topics):
+                return
+        raise WireError(f"{', '.join(topics)}: deleted, and still there after {self._patience_s:.0f} s")
+
+    def wait_for_leaders(self, partitions: Sequence[tuple[str, int]]) -> None:
+        """Wait until each of these partitions has a leader. Raises WireError."""
+        for _ in self._tries():
+            waiting = [f"{topic}-{number}" for topic, number in partitions if self._known_leader(topic, number) is None]
+            if not waiting:
+                return
+            self.refresh()
+        raise WireError(f"{', '.join(waiting[:5])} has no leader after {self._patience_s:.0f} s")
+
+    def refresh_if_possible(self) -> None:
+        """As `refresh`, where a broker answers."""
+        with suppress(WireError):
+            self.refresh()
+
+    def _tries(self) -> Iterator[None]:
+        """As often as it makes sense to ask again, with pauses."""
+        end_s = time.monotonic() + self._patience_s  # noqa: TID251 - a command waits in real time
+        while True:
+            yield
+            if time.monotonic() >= end_s:  # noqa: TID251 - as above
+                return
+            time.sleep(_PAUSE_S)  # noqa: TID251 - as above
+
+    def _known_leader(self, topic: str, partition: int) -> tuple[str, int] | None:
         known = self.topics.get(topic)
-        node = self._nodes.get(-1 if known is None else known.leaders.get(partition, -1))
+        return self._nodes.get(-1 if known is None else known.leaders.get(partition, -1))
+
+    def _leader(self, topic: str, partition: int) -> tuple[str, int] | None:
+        node = self._known_leader(topic, partition)
         if node is None:
             self.refresh()
-            known = self.topics.get(topic)
-            node = self._nodes.get(-1 if known is None else known.leaders.get(partition, -1))
+            node = self._known_leader(topic, partition)
+        return node
+
+    def _at_leader(self, topic: str, partition: int, key: ApiKey, request: Any) -> Any:
+        node = self._leader(topic, partition)
         if node is None:
             raise WireError(f"{topic}-{partition} has no leader")
         return self._connection(node).ask(key, request)
@@ -153,41 +212,21 @@ class Cluster:
         for address in [*self._nodes.values(), *self._bootstrap]:
             try:
                 return self._connection(address).ask(key, request)
+            except SecurityError as error:
+                raise WireError(str(error)) from None
             except OSError as error:
-                reasons.append(f"{address[0]}:{address[1]}: {error}")
-        raise WireError(f"no broker answers: {'; '.join(reasons)}")
+                self._drop(address)
+                reasons.append(f"{address[0]}:{address[1]}: {error.strerror or error}")
+        raise WireError(f"no broker answers at {'; '.join(reasons)}")
 
-    def _connection(self, address: tuple[str, int]) -> "_Connection":
+    def _connection(self, address: tuple[str, int]) -> Connection:
         if address not in self._connections:
-            self._connections[address] = _Connection(address, self._patience_s)
+            self._connections[address] = Connection(address, self._patience_s, self._security)
         return self._connections[address]
 
-
-class _Connection:
-    def __init__(self, address: tuple[str, int], patience_s: float) -> None:
-        self._socket = socket.create_connection(address, timeout=patience_s)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._count = 0
-
-    def ask(self, key: ApiKey, request: Any) -> Any:
-        """Send and wait. Raises OSError."""
-        self._count += 1
-        version = _VERSIONS[key]
-        self._socket.sendall(encode_request(key, version, self._count, CLIENT_ID, request))
-        (size,) = struct.unpack(">i", self._receive(4))
-        return decode_response(key, version, self._receive(size))[1]
-
-    def _receive(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = self._socket.recv(min(size - len(parts), 1 << 20))
-            if not part:
-                raise ConnectionError("the broker closed the connection")
-            parts += part
-        return bytes(parts)
-
-    def close(self) -> None:
-        self._socket.close()
+    def _drop(self, address: tuple[str, int]) -> None:
+        if (connection := self._connections.pop(address, None)) is not None:
+            connection.close()
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -203,14 +242,14 @@ def _check(code: ErrorCode, topic: str, partition: int) -> None:
 
 
 def is_bootstrap(text: str) -> bool:
-    """Whether a word names a cluster, `HOST:PORT[,...]`, rather than a directory."""
+    """Whether a text is the address of a cluster, `HOST:PORT[,...]`, rather than a directory."""
     addresses = [each.strip().rpartition(":") for each in text.split(",")]
     return "/" not in text and all(host and port.isdecimal() for host, _, port in addresses)
 
 
-def batches_of(cluster: Cluster, topic: str, partition: int) -> Iterator[bytes]:
-    """Everything between a log's start and its high watermark as of now, in pieces of whole batches."""
-    at, end = cluster.offset(topic, partition, EARLIEST), cluster.offset(topic, partition, LATEST)
+def batches_of(cluster: Cluster, topic: str, partition: int, start: int) -> Iterator[bytes]:
+    """Everything between an offset and the log's high watermark as of now, in pieces of whole batches."""
+    at, end = start, cluster.offset(topic, partition, LATEST)
     while at < end:
         piece, _ = cluster.fetch(topic, partition, at)
         whole, next_offset = _whole(piece)

@@ -1,1 +1,1 @@
-"""The coordinators' own records: how they stand, byte for byte, in the internal topics (transactions F.1-F.4)."""
+"""Record formats of the internal topics, byte for byte (transactions F.1 to F.4)."""

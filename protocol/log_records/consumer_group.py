@@ -1,31 +1,26 @@
-"""Records of ``__consumer_offsets`` that speak of consumer groups (KIP-848; transactions F.4).
+"""Records of ``__consumer_offsets`` for consumer groups (KIP-848; transactions F.4).
 
-A key is an int16 kind, the group's id and, for what there are many of, a name: a member's id or a regular expression.
-A value is an int16 version, 0, and a flexible struct; a null value is a tombstone.
+The name of a record is a member id or a regular expression.
 """
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with what the field is
+# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
 
-import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
-from protocol.log_records.flexible import shape_of, wire
-from protocol.records.errors import MalformedRecordsError
+from protocol.log_records.flexible import wire
+from protocol.log_records.keyed import KeyedRecords
 from protocol.types import ZERO_UUID
-
-_INT16 = struct.Struct(">h")
-_VERSION = 0
 
 
 class ConsumerKind(IntEnum):
-    """The kinds of records, as keys begin."""
+    """Record kinds: the first number of a key."""
 
     GROUP_METADATA = 3
     PARTITION_METADATA = 4
-    """Written by 4.0 alone; since then only its tombstone, where one was left."""
+    """Written by 4.0 only; later releases write only its tombstone, where a log still has one."""
     MEMBER_METADATA = 5
     TARGET_METADATA = 6
     TARGET_MEMBER = 7
@@ -61,7 +56,7 @@ class PartitionRacks:
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic as a group saw it."""
+    """Topic metadata as a group last used it."""
 
     topic_id: UUID = wire("uuid", ZERO_UUID)
     topic_name: str = wire("string", "")
@@ -78,7 +73,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClassicProtocol:
-    """What a member that speaks the classic protocol offers."""
+    """Assignor offered by a member that uses the classic protocol."""
 
     name: str = wire("string", "")
     metadata: bytes = wire("bytes", b"")
@@ -86,7 +81,7 @@ class ClassicProtocol:
 
 @dataclass(frozen=True, slots=True)
 class ClassicMember:
-    """What is remembered of a member because it speaks the classic protocol."""
+    """State of a member that uses the classic protocol."""
 
     session_timeout_ms: int = wire("int32", 0)
     supported_protocols: tuple[ClassicProtocol, ...] = wire(ClassicProtocol, (), array=True)
@@ -94,7 +89,7 @@ class ClassicMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """What a member says of itself (``ConsumerGroupMemberMetadataValue``)."""
+    """Member metadata, as sent by the member (``ConsumerGroupMemberMetadataValue``)."""
 
     instance_id: str | None = wire("string", None)
     rack_id: str | None = wire("string", None)
@@ -109,7 +104,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class TargetEpoch:
-    """The epoch for which a target was computed, and when (``ConsumerGroupTargetAssignmentMetadataValue``)."""
+    """Epoch and time of a target assignment (``ConsumerGroupTargetAssignmentMetadataValue``)."""
 
     assignment_epoch: int = wire("int32", 0)
     assignment_timestamp_ms: int = wire("int64", 0, tag=0)
@@ -117,7 +112,7 @@ class TargetEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TargetPartitions:
-    """Partitions of a topic that a member shall have."""
+    """Partitions of a topic in a member's target assignment."""
 
     topic_id: UUID = wire("uuid", ZERO_UUID)
     partitions: tuple[int, ...] = wire("int32", (), array=True)
@@ -125,14 +120,14 @@ class TargetPartitions:
 
 @dataclass(frozen=True, slots=True)
 class TargetMember:
-    """What a member shall have (``ConsumerGroupTargetAssignmentMemberValue``)."""
+    """Target assignment of a member (``ConsumerGroupTargetAssignmentMemberValue``)."""
 
     topic_partitions: tuple[TargetPartitions, ...] = wire(TargetPartitions, (), array=True)
 
 
 @dataclass(frozen=True, slots=True)
 class AssignedPartitions:
-    """Partitions of a topic that a member has, each with the epoch in which it got it (null before 4.3)."""
+    """Partitions of a topic that a member owns, each with the epoch of its assignment (null before 4.3)."""
 
     topic_id: UUID = wire("uuid", ZERO_UUID)
     partitions: tuple[int, ...] = wire("int32", (), array=True)
@@ -141,7 +136,7 @@ class AssignedPartitions:
 
 @dataclass(frozen=True, slots=True)
 class CurrentMember:
-    """Where a member is (``ConsumerGroupCurrentMemberAssignmentValue``). ``state``: 0, 1, 2 or 127."""
+    """Current assignment of a member (``ConsumerGroupCurrentMemberAssignmentValue``); state 0, 1, 2 or 127."""
 
     member_epoch: int = wire("int32", 0)
     previous_member_epoch: int = wire("int32", 0)
@@ -152,9 +147,9 @@ class CurrentMember:
 
 @dataclass(frozen=True, slots=True)
 class RegularExpression:
-    """The topics that a regular expression matched (``ConsumerGroupRegularExpressionValue``).
+    """Topics that a regular expression matched (``ConsumerGroupRegularExpressionValue``).
 
-    ``version`` is the metadata's offset of that moment, ``timestamp_ms`` when it was asked.
+    ``version`` is the metadata offset at that time, ``timestamp_ms`` the time of resolution.
     """
 
     topics: tuple[str, ...] = wire("string", (), array=True)
@@ -174,7 +169,7 @@ _VALUES: dict[ConsumerKind, Any] = {
     ConsumerKind.CURRENT_MEMBER: CurrentMember,
     ConsumerKind.REGULAR_EXPRESSION: RegularExpression,
 }
-_KINDS = {cls: kind for kind, cls in _VALUES.items()}
+_RECORDS = KeyedRecords(_VALUES, _NAMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,50 +184,19 @@ class ConsumerRecord:
     @classmethod
     def of(cls, group_id: str, value: ConsumerValue, name: str = "") -> "ConsumerRecord":
         """The record of a value."""
-        return cls(_KINDS[type(value)], group_id, name, value)
-
-
-def _string(text: str) -> bytes:
-    raw = text.encode()
-    return _INT16.pack(len(raw)) + raw
+        return cls(_RECORDS.kinds[type(value)], group_id, name, value)
 
 
 def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
     """Key and value of a record; the value of a tombstone is ``None``."""
-    key = _INT16.pack(record.kind) + _string(record.group_id)
-    if record.kind in _NAMED:
-        key += _string(record.name)
-    if record.value is None:
-        return key, None
-    parts = [_INT16.pack(_VERSION)]
-    shape_of(_VALUES[record.kind], _VERSION).write(parts, record.value)
-    return key, b"".join(parts)
+    return _RECORDS.encode(record.kind, record.group_id, record.name, record.value)
 
 
 def decode(kind: int, key: bytes, value: bytes | None) -> ConsumerRecord | None:
-    """The record of a key of that kind and a value; ``None`` for a kind or version that is not known.
+    """Decode a record from its key and value; ``None`` if the kind or version is unknown.
 
     Raises:
-        MalformedRecordsError, struct.error, UnicodeDecodeError, IndexError: bytes that are no such record.
+        MalformedRecordsError, struct.error, UnicodeDecodeError, IndexError: the bytes do not follow the format.
     """
-    if kind not in _KNOWN:
-        return None
-    group_id, at = _read_string(key, _INT16.size)
-    name, _ = _read_string(key, at) if kind in _NAMED else ("", at)
-    if value is None:
-        return ConsumerRecord(ConsumerKind(kind), group_id, name)
-    if _INT16.unpack_from(value)[0] != _VERSION:
-        return None
-    read, _ = shape_of(_VALUES[ConsumerKind(kind)], _VERSION).read(value, _INT16.size)
-    return ConsumerRecord(ConsumerKind(kind), group_id, name, read)
-
-
-_KNOWN = frozenset(int(kind) for kind in ConsumerKind)
-
-
-def _read_string(data: bytes, at: int) -> tuple[str, int]:
-    (size,) = _INT16.unpack_from(data, at)
-    at += _INT16.size
-    if not 0 <= size <= len(data) - at:
-        raise MalformedRecordsError("a string longer than what is left")
-    return data[at : at + size].decode(), at + size
+    found = _RECORDS.decode(kind, key, value)
+    return None if found is None else ConsumerRecord(ConsumerKind(found.kind), found.group_id, found.name, found.value)

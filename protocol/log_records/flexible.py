@@ -1,7 +1,7 @@
-"""Flexible structs of a log (KIP-482): compact lengths, tagged fields, and tags of a later Kafka read over.
+"""Flexible structs of a log (KIP-482): compact lengths and tagged fields; unknown tags are skipped.
 
-A record class is a dataclass whose fields say how they stand in the log, by :func:`wire`; its fields stand in schema
-order. kio's readers are not used here because they refuse tags that they do not know, which a log may well hold.
+A record class is a dataclass whose fields, in schema order, declare their wire types with :func:`wire`. kio's readers
+are not used here because they reject unknown tags, which a log written by a later Kafka may contain.
 """
 
 import dataclasses
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from protocol.records.errors import MalformedRecordsError
+from protocol.uvarint import read_uvarint, uvarint
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[list[bytes], Any], None]
@@ -39,37 +40,13 @@ def wire(
     """A field: ``kind`` is a primitive of Kafka's schemas or a struct's class; ``array`` makes it an array of them.
 
     ``since`` is the first version that has the field. A tagged field that equals its default is not written; where the
-    default is ``None`` the field may be null. ``nullable`` is a struct before which a byte says whether it is there.
+    default is ``None`` the field may be null. ``nullable`` is a struct with a presence byte in front.
     """
     metadata = {"kind": kind, "since": since, "tag": tag, "array": array, "nullable": nullable}
     return dataclasses.field(default=default, metadata=metadata)
 
 
 # --- the pieces --------------------------------------------------------------------------------------------------
-
-
-def write_uvarint(value: int) -> bytes:
-    """An unsigned LEB128 number."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def read_uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned LEB128 number of at most 32 bits, and the position after it."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 28:
-            raise MalformedRecordsError("a uvarint of more than five bytes")
 
 
 def _read_slice(data: bytes, at: int) -> tuple[bytes | None, int]:
@@ -88,7 +65,7 @@ def _read_string(data: bytes, at: int) -> tuple[str | None, int]:
 
 
 def _write_bytes(out: list[bytes], value: bytes | None) -> None:
-    out.append(b"\0" if value is None else write_uvarint(len(value) + 1) + value)
+    out.append(b"\0" if value is None else uvarint(len(value) + 1) + value)
 
 
 def _write_string(out: list[bytes], value: str | None) -> None:
@@ -129,18 +106,18 @@ def _one(kind: str | type, version: int) -> tuple[Read, Write]:
     return _number(_NUMBERS[kind])
 
 
-def _perhaps(read: Read, write: Write) -> tuple[Read, Write]:
+def _nullable(read: Read, write: Write) -> tuple[Read, Write]:
     there, gone = b"\x01", b"\xff"
 
-    def read_perhaps(data: bytes, at: int) -> tuple[Any, int]:
+    def read_nullable(data: bytes, at: int) -> tuple[Any, int]:
         return (None, at + 1) if data[at : at + 1] == gone else read(data, at + 1)
 
-    def write_perhaps(out: list[bytes], value: Any) -> None:
+    def write_nullable(out: list[bytes], value: Any) -> None:
         out.append(gone if value is None else there)
         if value is not None:
             write(out, value)
 
-    return read_perhaps, write_perhaps
+    return read_nullable, write_nullable
 
 
 def _many(read: Read, write: Write) -> tuple[Read, Write]:
@@ -160,7 +137,7 @@ def _many(read: Read, write: Write) -> tuple[Read, Write]:
         if value is None:
             out.append(b"\0")
             return
-        out.append(write_uvarint(len(value) + 1))
+        out.append(uvarint(len(value) + 1))
         for item in value:
             write(out, item)
 
@@ -171,7 +148,7 @@ def _many(read: Read, write: Write) -> tuple[Read, Write]:
 
 
 class Shape(NamedTuple):
-    """How one version of a struct is read and written."""
+    """Reader and writer of one version of a struct."""
 
     read: Read
     write: Write
@@ -198,7 +175,7 @@ def shape_of(cls: Any, version: int) -> Shape:
             continue
         pair = _one(meta["kind"], version)
         if meta["nullable"]:
-            pair = _perhaps(*pair)
+            pair = _nullable(*pair)
         column = _Column(index, field.name, field.default, *(_many(*pair) if meta["array"] else pair))
         if meta["tag"] is None:
             inline.append(column)
@@ -226,7 +203,7 @@ def _writer(inline: list[_Column], tagged: list[tuple[int, _Column]]) -> Write:
     def write(out: list[bytes], value: Any) -> None:
         for column in inline:
             column.write(out, getattr(value, column.name))
-        said: list[bytes] = []
+        tags: list[bytes] = []
         count = 0
         for tag, column in tagged:
             item = getattr(value, column.name)
@@ -235,9 +212,9 @@ def _writer(inline: list[_Column], tagged: list[tuple[int, _Column]]) -> Write:
             payload: list[bytes] = []
             column.write(payload, item)
             body = b"".join(payload)
-            said.append(write_uvarint(tag) + write_uvarint(len(body)) + body)
+            tags.append(uvarint(tag) + uvarint(len(body)) + body)
             count += 1
-        out.append(write_uvarint(count))
-        out += said
+        out.append(uvarint(count))
+        out += tags
 
     return write

@@ -1,8 +1,8 @@
 """Records of ``__consumer_offsets``: committed offsets and classic groups (transactions F.1, F.3).
 
 A key is an int16 kind and non-flexible fields, a value an int16 version and the body; a null value is a tombstone. The
-records of consumer groups stand in ``consumer_group``; the other kinds (share and streams groups, transactions F.4) are
-skipped by :func:`decode`, as kinds are that a broker does not know.
+records of consumer, share and streams groups are in ``consumer_group``, ``share_group`` and ``streams_group``;
+:func:`decode` skips other kinds, as a broker skips kinds that it does not know.
 """
 
 import dataclasses
@@ -15,14 +15,15 @@ from uuid import UUID
 from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 
-from protocol.compiled import Parts, writer
-from protocol.log_records import consumer_group
+from protocol.log_records import consumer_group, share_group, streams_group
 from protocol.log_records.consumer_group import ConsumerRecord
-from protocol.records.errors import MalformedRecordsError
+from protocol.log_records.share_group import ShareGroupRecord
+from protocol.log_records.streams_group import StreamsRecord
+from protocol.writers import Parts, writer
 
 LEGACY_OFFSET_KIND, OFFSET_KIND, GROUP_KIND = 0, 1, 2
 GROUP_VALUE_VERSION = 3
-"""The version in which groups are written, even in 4.4 (groups A.11)."""
+"""The version written for classic groups, even in 4.4 (groups A.11)."""
 
 _Write = Callable[[Parts, Any], None]
 _INT16 = struct.Struct(">h")
@@ -50,7 +51,7 @@ class OffsetCommit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OffsetCommitTombstone:
-    """The committed offset of one partition is forgotten, and what is pending there."""
+    """Removal of the committed and pending offsets of one partition."""
 
     group_id: str
     topic: str
@@ -59,7 +60,7 @@ class OffsetCommitTombstone:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member as it stands in a finished generation. ``rebalance_timeout_ms`` is -1 where an old record has none."""
+    """Member of a completed generation. ``rebalance_timeout_ms`` is -1 where an old record has none."""
 
     member_id: str
     client_id: str
@@ -73,7 +74,7 @@ class GroupMember:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """A classic group after a generation was finished, or when it became empty (``GroupMetadataValue``).
+    """Classic group after a generation was completed, or when it became empty (``GroupMetadataValue``).
 
     ``protocol_type`` is "" for none; ``current_state_timestamp_ms`` is -1 where an old record has none.
     """
@@ -89,13 +90,21 @@ class GroupMetadata:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupMetadataTombstone:
-    """The group is gone."""
+    """Removal of a group."""
 
     group_id: str
 
 
-GroupRecord = OffsetCommit | OffsetCommitTombstone | GroupMetadata | GroupMetadataTombstone | ConsumerRecord
-"""What a group coordinator remembers of groups and their offsets."""
+GroupRecord = (
+    OffsetCommit
+    | OffsetCommitTombstone
+    | GroupMetadata
+    | GroupMetadataTombstone
+    | ConsumerRecord
+    | ShareGroupRecord
+    | StreamsRecord
+)
+"""Any record of a group coordinator."""
 
 
 class _Column(NamedTuple):
@@ -110,7 +119,7 @@ class _Column(NamedTuple):
 
 
 def _schema(name: str, columns: tuple[_Column, ...], version: int, *, flexible: bool) -> Any:
-    """A class that kio can read and write: the columns of one version."""
+    """Build a class that kio can read and write, from the columns of one version."""
     fields: list[Any] = []
     for column in columns:
         if not column.since <= version <= column.until:
@@ -218,6 +227,10 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
         return _bytes(OFFSET_KIND, _write_offset_key, record), None
     if isinstance(record, ConsumerRecord):
         return consumer_group.encode(record)
+    if isinstance(record, ShareGroupRecord):
+        return share_group.encode(record)
+    if isinstance(record, StreamsRecord):
+        return streams_group.encode(record)
     key = _bytes(GROUP_KIND, _write_group_key, record)
     if isinstance(record, GroupMetadataTombstone):
         return key, None
@@ -227,8 +240,8 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
 def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
     """The record of a key and a value.
 
-    ``None`` for a kind or a version that this broker does not know, and for bytes that are no such record: a broker
-    must come up over whatever clients have planted in the topic.
+    ``None`` for an unknown kind or version, and for malformed bytes: a broker must start even if clients have written
+    arbitrary records to the topic.
     """
     if key is None or len(key) < _INT16.size:
         return None
@@ -238,8 +251,12 @@ def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
             return _offset(_read_offset_key(key, _INT16.size)[0], value)
         if kind == GROUP_KIND:
             return _group(_read_group_key(key, _INT16.size)[0].group_id, value)
+        if streams_group.RECORDS.knows(kind):
+            return streams_group.decode(kind, key, value)
+        if share_group.RECORDS.knows(kind):
+            return share_group.decode(kind, key, value)
         return consumer_group.decode(kind, key, value)
-    except (SerialError, MalformedRecordsError, LookupError, struct.error, UnicodeDecodeError):
+    except (SerialError, LookupError, struct.error, ValueError):
         return None
 
 

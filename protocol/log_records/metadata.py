@@ -1,11 +1,11 @@
-"""Records of ``__cluster_metadata``: what a KRaft controller remembers, in Kafka's own layouts (4.3).
+"""Records of ``__cluster_metadata``, the KRaft controller's log, in Kafka's own layouts (4.3).
 
 A value is: frame version (uvarint, 1), api key (uvarint), record version (uvarint), body; there is no key. All versions
 of Kafka's schemas since 3.3 are read. What is written follows the finalized ``metadata.version``, as Kafka's
-``MetadataVersion`` has it. Records of security (ACLs, quotas, SCRAM, tokens) stand in ``metadata_security``.
+``MetadataVersion`` has it. Records of security (ACLs, quotas, SCRAM, tokens) are in ``metadata_security``.
 """
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with what the field is
+# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
 
 import struct
 from dataclasses import dataclass
@@ -13,18 +13,19 @@ from typing import Any
 from uuid import UUID
 
 from protocol.log_records import metadata_security as security
-from protocol.log_records.flexible import read_uvarint, shape_of, wire, write_uvarint
+from protocol.log_records.flexible import shape_of, wire
 from protocol.records.errors import MalformedRecordsError
 from protocol.types import ZERO_UUID
+from protocol.uvarint import read_uvarint, uvarint
 
 FRAME_VERSION = 1
-LATEST_METADATA_VERSION = 30
-"""Feature level of 4.3-IV0."""
+LATEST_METADATA_VERSION = 33
+"""Feature level of 4.4-IV2; its records are those of 4.3-IV0 (30), and UnregisterControllerRecord."""
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 
 BROKER_FENCED, BROKER_UNFENCED = 1, -1
-"""What BrokerRegistrationChangeRecord's ``fenced`` may say; 0 is no change."""
+"""Values of BrokerRegistrationChangeRecord's ``fenced``; 0 is no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class SupportedFeature:
 
 @dataclass(frozen=True, slots=True)
 class RegisterBrokerRecord:
-    """A broker has come, or come back; it is fenced until a change record says otherwise."""
+    """Registration of a broker, which stays fenced until a change record unfences it."""
 
     broker_id: int = wire("int32", 0)
     is_migrating_zk_broker: bool = wire("bool", False, since=2)
@@ -65,7 +66,7 @@ class RegisterBrokerRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnregisterBrokerRecord:
-    """A broker is forgotten."""
+    """Removal of a broker's registration."""
 
     broker_id: int = wire("int32", 0)
     broker_epoch: int = wire("int64", 0)
@@ -73,7 +74,7 @@ class UnregisterBrokerRecord:
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """A topic exists."""
+    """Creation of a topic."""
 
     name: str = wire("string", "")
     topic_id: UUID = wire("uuid", ZERO_UUID)
@@ -81,7 +82,7 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """A partition exists; everything about it."""
+    """Complete state of a partition."""
 
     partition_id: int = wire("int32", -1)
     topic_id: UUID = wire("uuid", ZERO_UUID)
@@ -100,7 +101,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord:
-    """One dynamic setting of a resource (codes of core C.1); a null value takes it away."""
+    """One dynamic config of a resource (codes of core C.1); a null value removes it."""
 
     resource_type: int = wire("int8", 0)
     resource_name: str = wire("string", "")
@@ -110,9 +111,9 @@ class ConfigRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChangeRecord:
-    """What changed in a partition; ``None``, -2 (leader) and -1 (recovery state) are no change.
+    """Change of a partition; ``None``, -2 (leader) and -1 (recovery state) mean no change.
 
-    Any leader named, also the one that leads already, makes the leader epoch grow.
+    A record that names a leader, even the current one, bumps the leader epoch.
     """
 
     partition_id: int = wire("int32", -1)
@@ -130,7 +131,7 @@ class PartitionChangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class FenceBrokerRecord:
-    """Before 3.3: a broker is fenced."""
+    """Fencing of a broker (before 3.3)."""
 
     id: int = wire("int32", 0)
     epoch: int = wire("int64", 0)
@@ -138,7 +139,7 @@ class FenceBrokerRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnfenceBrokerRecord:
-    """Before 3.3: a broker is unfenced."""
+    """Unfencing of a broker (before 3.3)."""
 
     id: int = wire("int32", 0)
     epoch: int = wire("int64", 0)
@@ -146,14 +147,14 @@ class UnfenceBrokerRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveTopicRecord:
-    """A topic is gone, with its partitions and its configs."""
+    """Removal of a topic, with its partitions and its configs."""
 
     topic_id: UUID = wire("uuid", ZERO_UUID)
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureLevelRecord:
-    """A feature's finalized level; 0 takes it away."""
+    """Finalized level of a feature; 0 removes it."""
 
     name: str = wire("string", "")
     feature_level: int = wire("int16", 0)
@@ -161,7 +162,7 @@ class FeatureLevelRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsRecord:
-    """A broker got a block of producer ids; ``next_producer_id`` is the first one after it."""
+    """Allocation of a block of producer ids; ``next_producer_id`` is the first one after it."""
 
     broker_id: int = wire("int32", 0)
     broker_epoch: int = wire("int64", -1)
@@ -170,7 +171,7 @@ class ProducerIdsRecord:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistrationChangeRecord:
-    """What changed in a registration. ``fenced``: 1 fenced, -1 unfenced, 0 no change."""
+    """Change of a broker registration. ``fenced``: 1 fenced, -1 unfenced, 0 no change."""
 
     broker_id: int = wire("int32", 0)
     broker_epoch: int = wire("int64", 0)
@@ -182,38 +183,38 @@ class BrokerRegistrationChangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoOpRecord:
-    """The controller lives."""
+    """Heartbeat of the active controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZkMigrationStateRecord:
-    """Where a migration from ZooKeeper stands."""
+    """State of a migration from ZooKeeper."""
 
     zk_migration_state: int = wire("int8", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class BeginTransactionRecord:
-    """The records up to the end record count together or not at all."""
+    """Start of a metadata transaction: its records apply together or not at all."""
 
     name: str | None = wire("string", None, tag=0)
 
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionRecord:
-    """They count."""
+    """Commit of a metadata transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortTransactionRecord:
-    """They do not."""
+    """Abort of a metadata transaction."""
 
     reason: str | None = wire("string", None, tag=0)
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterControllerRecord:
-    """A controller has come."""
+    """Registration of a controller."""
 
     controller_id: int = wire("int32", 0)
     incarnation_id: UUID = wire("uuid", ZERO_UUID)
@@ -224,7 +225,7 @@ class RegisterControllerRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClearElrRecord:
-    """The eligible leader replicas of a topic (of all with "") are forgotten."""
+    """Removal of the eligible leader replicas of a topic; "" means all topics."""
 
     topic_name: str = wire("string", "")
 
@@ -273,7 +274,7 @@ def record_version(record: Any, metadata_version: int = LATEST_METADATA_VERSION)
     if isinstance(record, PartitionRecord | PartitionChangeRecord):
         return next((version for last, version in _PARTITION_VERSIONS if metadata_version <= last), 2)
     if isinstance(record, BrokerRegistrationChangeRecord):
-        # BrokerRegistrationChangeRecord is written in the lowest version that can say it (seen on 4.3.1).
+        # Written in the lowest version that has all fields in use (seen on 4.3.1).
         if record.cordoned_log_dirs is not None and metadata_version > 29:
             return 3
         return 2 if record.log_dirs else 1 if record.in_controlled_shutdown else 0
@@ -281,24 +282,24 @@ def record_version(record: Any, metadata_version: int = LATEST_METADATA_VERSION)
 
 
 class MetadataCodec:
-    """Records to values and back, as a controller at one ``metadata.version`` writes them."""
+    """Encodes and decodes records as a controller at one ``metadata.version`` does."""
 
     def __init__(self, metadata_version: int = LATEST_METADATA_VERSION) -> None:
         self.metadata_version = metadata_version
 
     def encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
-        """The key, which is null, and the value."""
+        """Return the key, which is null, and the value."""
         cls: Any = type(record)
         version = record_version(record, self.metadata_version)
-        out = [write_uvarint(FRAME_VERSION), write_uvarint(_KEYS[cls]), write_uvarint(version)]
+        out = [uvarint(FRAME_VERSION), uvarint(_KEYS[cls]), uvarint(version)]
         shape_of(cls, version).write(out, record)
         return None, b"".join(out)
 
     def decode(self, key: bytes | None, value: bytes | None) -> Any | None:  # noqa: ARG002 - the shape of every codec
-        """The record; ``None`` for a kind of a later Kafka.
+        """Decode a record; ``None`` for a kind of a later Kafka.
 
         Raises:
-            MalformedRecordsError: the bytes are no metadata record.
+            MalformedRecordsError: the bytes are not a metadata record.
         """
         if value is None:
             raise MalformedRecordsError("a metadata record without a value")
@@ -311,7 +312,7 @@ class MetadataCodec:
             if kind not in KINDS:
                 return None
             cls, highest = KINDS[kind]
-            # A later version differs by tags that are read over, as far as Kafka kept its promise.
+            # A later version may only add tags, which are skipped.
             record, _ = shape_of(cls, min(version, highest)).read(value, at)
         except (IndexError, struct.error, UnicodeDecodeError, ValueError) as error:
             raise MalformedRecordsError(f"metadata record: {error}") from error

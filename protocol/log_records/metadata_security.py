@@ -1,6 +1,6 @@
-"""Records of ``__cluster_metadata`` that say who may do what: ACLs, quotas, SCRAM credentials, delegation tokens."""
+"""Security records of ``__cluster_metadata``: ACLs, quotas, SCRAM credentials, delegation tokens."""
 
-# ruff: noqa: RUF009 - wire() is dataclasses.field() with what the field is
+# ruff: noqa: RUF009 - wire() is dataclasses.field() with the field's wire type
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -24,7 +24,7 @@ class DelegationTokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveDelegationTokenRecord:
-    """A token is gone."""
+    """Removal of a delegation token."""
 
     token_id: str = wire("string", "")
 
@@ -43,7 +43,7 @@ class UserScramCredentialRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveUserScramCredentialRecord:
-    """A credential is gone."""
+    """Removal of a SCRAM credential."""
 
     name: str = wire("string", "")
     mechanism: int = wire("int8", 0)
@@ -51,7 +51,7 @@ class RemoveUserScramCredentialRecord:
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """One part of a quota's entity; no name is the default entity."""
+    """One part of a quota entity; a null name is the default entity."""
 
     entity_type: str = wire("string", "")
     entity_name: str | None = wire("string", None)
@@ -59,7 +59,7 @@ class QuotaEntity:
 
 @dataclass(frozen=True, slots=True)
 class ClientQuotaRecord:
-    """A quota of an entity is set or removed."""
+    """Change or removal of an entity's quota."""
 
     entity: tuple[QuotaEntity, ...] = wire(QuotaEntity, (), array=True)
     key: str = wire("string", "")
@@ -83,6 +83,6 @@ class AccessControlEntryRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemoveAccessControlEntryRecord:
-    """An ACL is gone."""
+    """Removal of an ACL."""
 
     id: UUID = wire("uuid", ZERO_UUID)

@@ -1,26 +1,67 @@
-"""What a KRaft quorum writes around the metadata: leader changes in the log, and snapshots (KIP-595, KIP-630).
+"""Control records of a KRaft quorum: leader changes and voters in the log, and snapshots (KIP-595, KIP-630, KIP-853).
 
-All of it are control records. A snapshot (``*.checkpoint``) is a header batch, batches of metadata values, and a footer
+A snapshot (``*.checkpoint``) is a header batch, batches of metadata values, and a footer
 batch, with offsets that count from 0; ``bootstrap.checkpoint`` is one too.
 """
 
 import struct
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from uuid import UUID
 
-from protocol.log_records.flexible import write_uvarint
 from protocol.records.batch import RecordBatch, batches
 from protocol.records.control import ControlType, control_key
 from protocol.records.records import Record, build_batch, read_records
+from protocol.uvarint import uvarint
 
 _VALUES_PER_BATCH = 1000
 _KEY = struct.Struct(">hh")  # version and type of a control record
 
 
+class Voter(NamedTuple):
+    """A voter of the quorum; ``endpoints`` are listener name, host and port."""
+
+    id: int
+    directory_id: UUID
+    endpoints: tuple[tuple[str, str, int], ...] = ()
+
+
 def leader_change_batch(leader_id: int, epoch: int, now_ms: int, *, base_offset: int = 0) -> bytearray:
-    """The batch with which a leader begins its epoch (LeaderChangeMessage v0): the only voter elected itself."""
-    voters = write_uvarint(2) + struct.pack(">i", leader_id) + b"\0"
+    """Build the LeaderChangeMessage (v0) that starts a leader's epoch: the only voter elected itself."""
+    voters = uvarint(2) + struct.pack(">i", leader_id) + b"\0"
     value = struct.pack(">hi", 0, leader_id) + voters + voters + b"\0"
     return _control(ControlType.LEADER_CHANGE, value, now_ms, base_offset, epoch)
+
+
+def voters_batch(version: int, voters: Sequence[Voter], epoch: int, now_ms: int) -> bytearray:
+    """Build the batch that records ``kraft.version`` and the voters (KRaftVersionRecord v0, VotersRecord v0)."""
+    return build_batch(
+        [
+            Record(0, now_ms, control_key(ControlType.KRAFT_VERSION), struct.pack(">hhB", 0, version, 0)),
+            Record(1, now_ms, control_key(ControlType.KRAFT_VOTERS), voters_value(voters)),
+        ],
+        base_offset=0,
+        partition_leader_epoch=epoch,
+        control=True,
+    )
+
+
+def voters_value(voters: Sequence[Voter]) -> bytes:
+    """Build the value of a VotersRecord (v0). Each voter supports ``kraft.version`` 0 and 1."""
+    out = bytearray(struct.pack(">h", 0) + uvarint(len(voters) + 1))
+    for voter in voters:
+        out += struct.pack(">i", voter.id) + voter.directory_id.bytes + uvarint(len(voter.endpoints) + 1)
+        for name, host, port in voter.endpoints:
+            for text in (name.encode(), host.encode()):
+                out += uvarint(len(text) + 1) + text
+            out += struct.pack(">HB", port, 0)
+        out += struct.pack(">hhBB", 0, 1, 0, 0)
+    return bytes(out + b"\0")
+
+
+def kraft_version_of(value: bytes) -> int:
+    """Return the level of a KRaftVersionRecord."""
+    return int(struct.unpack_from(">h", value, 2)[0])
 
 
 def snapshot(
@@ -31,10 +72,10 @@ def snapshot(
     epoch: int = 0,
     quorum: Sequence[tuple[int, bytes]] = (),
 ) -> bytes:
-    """A whole snapshot of metadata values (see :mod:`protocol.log_records.metadata`).
+    """Build a snapshot of metadata values (see :mod:`protocol.log_records.metadata`).
 
-    ``last_contained_ms`` is the time of the last record that it stands for, ``epoch`` the leader epoch in which it is
-    written; both are 0 in a bootstrap snapshot. ``quorum`` is what :func:`quorum_records` found.
+    ``last_contained_ms`` is the timestamp of the last record that it covers, ``epoch`` the leader epoch in which it is
+    written; both are 0 in a bootstrap snapshot. ``quorum`` is the result of :func:`quorum_records`.
     """
     header = struct.pack(">hq", 0, last_contained_ms) + b"\0"
     out = bytearray(_control(ControlType.SNAPSHOT_HEADER, header, now_ms, 0, epoch))
@@ -57,7 +98,7 @@ def _control(kind: ControlType, value: bytes, now_ms: int, base_offset: int, epo
 
 
 def snapshot_time_ms(contents: bytes) -> int:
-    """When the last record was written that a snapshot stands for; 0 where it does not say."""
+    """Return the timestamp of the last record that a snapshot covers; 0 if the snapshot has none."""
     for kind, value in _control_records(contents):
         if kind == ControlType.SNAPSHOT_HEADER:
             return int(struct.unpack_from(">q", value, 2)[0])
@@ -65,7 +106,7 @@ def snapshot_time_ms(contents: bytes) -> int:
 
 
 def quorum_records(contents: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kind and value of the control records, in a log or a snapshot, that say who votes (KIP-853)."""
+    """Yield kind and value of the control records of the voter set, in a log or a snapshot (KIP-853)."""
     for kind, value in _control_records(contents):
         if kind in {ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS}:
             yield kind, value
@@ -80,7 +121,7 @@ def _control_records(contents: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def snapshot_values(contents: bytes) -> Iterator[bytes]:
-    """The metadata values of a snapshot, in order. Raises RecordsError where a batch is damaged."""
+    """Yield the metadata values of a snapshot, in order. Raises RecordsError where a batch is damaged."""
     for batch in batches(contents):
         if not batch.is_control:
             yield from _values(batch)

@@ -1,7 +1,7 @@
 """Records of ``__transaction_state``: one per transition of a transactional id (transactions F.2).
 
-Written by hand rather than through kio's entities: a value may carry tags of a later Kafka, which have to be read over
-(DSK-06) and which kio's reader refuses.
+Written by hand rather than through kio's entities: a value may carry tags of a later Kafka, which have to be skipped
+(transactions DSK-06) and which kio's reader rejects.
 """
 
 import struct
@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
+
+from protocol.uvarint import read_uvarint, uvarint
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -20,7 +22,7 @@ TopicPartition = tuple[str, int]
 class TransactionState(IntEnum):
     """The state of a transactional id, numbered as in the log. After Kafka's ``TransactionState``.
 
-    The last two never stand in a log: they are what a transition in flight aims at.
+    The last two are never written to a log: they are target states of a transition in flight.
     """
 
     EMPTY = 0
@@ -34,20 +36,20 @@ class TransactionState(IntEnum):
 
     @property
     def text(self) -> str:
-        """The name by which DescribeTransactions and ListTransactions speak of it, such as ``PrepareCommit``."""
+        """Name of the state in DescribeTransactions and ListTransactions, such as ``PrepareCommit``."""
         return _TEXTS[self]
 
 
-_TEXTS = {state: "".join(word.capitalize() for word in state.name.split("_")) for state in TransactionState}
+_TEXTS = {state: "".join(part.capitalize() for part in state.name.split("_")) for state in TransactionState}
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionRecord:
-    """What is known of a transactional id after a transition. Times in ms; partitions are ``None`` while Empty.
+    """State of a transactional id after a transition. Times in ms; partitions are ``None`` while Empty.
 
     ``client_transaction_version`` is the protocol of the client's last operation (0, or 2 since KIP-890);
     ``value_version`` is 0 where ``transaction.version`` is finalized at 0, else 1. ``last_epoch`` is the epoch before
-    the last bump (KIP-360): memory only, as in Kafka, so a record read back has -1 (transactions A.3 note 3).
+    the last bump (KIP-360): memory only, as in Kafka, so a record read back has -1 (transactions A.3.3).
     """
 
     transactional_id: str
@@ -67,7 +69,7 @@ class TransactionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TransactionTombstone:
-    """The transactional id is forgotten: it has not been used for ``transactional.id.expiration.ms``."""
+    """Removal of a transactional id, unused for ``transactional.id.expiration.ms``."""
 
     transactional_id: str
 
@@ -102,7 +104,7 @@ def encode(record: TransactionRecord | TransactionTombstone) -> tuple[bytes, byt
 
 
 def _grouped(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Topic -> partitions, sorted: Kafka leaves the order open, tests want one."""
+    """Group partitions by topic, sorted: Kafka leaves the order open, tests need one."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)
@@ -125,10 +127,10 @@ def _partitions(partitions: frozenset[TopicPartition] | None) -> bytes:
     if not partitions:
         return b"\0" if partitions is None else b"\1"
     topics = _grouped(partitions)
-    out = [_uvarint(len(topics) + 1)]
+    out = [uvarint(len(topics) + 1)]
     for topic, indexes in topics.items():
         name = topic.encode()
-        out += _uvarint(len(name) + 1), name, _uvarint(len(indexes) + 1)
+        out += uvarint(len(name) + 1), name, uvarint(len(indexes) + 1)
         out += struct.pack(f">{len(indexes)}i", *indexes), b"\0"
     return b"".join(out)
 
@@ -144,20 +146,11 @@ def _tags(record: TransactionRecord) -> bytes:
     return bytes((len(tags),)) + b"".join(tags)
 
 
-def _uvarint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | TransactionTombstone | None:
-    """A record read from the log; ``None`` for a kind or version of a later Kafka, which is read over (DSK-05)."""
+    """A record read from the log; ``None`` for a kind or version of a later Kafka (transactions DSK-05)."""
     if key is None or key[:2] != _KEY_TYPE:
         return None
     (size,) = _SHORT.unpack_from(key, 2)
@@ -195,46 +188,40 @@ class _Value:
         )
 
     def _take(self, shape: struct.Struct) -> tuple[int, ...]:
-        found = shape.unpack_from(self._data, self._at)
+        values = shape.unpack_from(self._data, self._at)
         self._at += shape.size
-        return found
+        return values
 
     def _bytes(self, size: int) -> bytes:
         self._at += size
         return self._data[self._at - size : self._at]
 
     def _uvarint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._data[self._at]
-            self._at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
+        value, self._at = read_uvarint(self._data, self._at)
+        return value
 
     def _old_partitions(self) -> frozenset[TopicPartition] | None:
         (topics,) = self._take(_INT)
         if topics < 0:
             return None
-        found = set()
+        partitions = set()
         for _ in range(topics):
             topic = self._bytes(self._take(_SHORT)[0]).decode()
             (count,) = self._take(_INT)
-            found |= {(topic, index) for index in self._take(struct.Struct(f">{count}i"))}
-        return frozenset(found)
+            partitions |= {(topic, index) for index in self._take(struct.Struct(f">{count}i"))}
+        return frozenset(partitions)
 
     def _partitions(self) -> frozenset[TopicPartition] | None:
         topics = self._uvarint() - 1
         if topics < 0:
             return None
-        found = set()
+        partitions = set()
         for _ in range(topics):
             topic = self._bytes(self._uvarint() - 1).decode()
             count = self._uvarint() - 1
-            found |= {(topic, index) for index in self._take(struct.Struct(f">{count}i"))}
+            partitions |= {(topic, index) for index in self._take(struct.Struct(f">{count}i"))}
             self._tags()
-        return frozenset(found)
+        return frozenset(partitions)
 
     def _tags(self) -> dict[int, int]:
         return {

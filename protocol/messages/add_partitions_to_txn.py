@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class AddPartitionsToTxnTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -26,7 +26,7 @@ class AddPartitionsToTxnTopic(Message):
 
 
 class AddPartitionsToTxnTransaction(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("transactional_id", "producer_id", "producer_epoch", "verify_only", "topics")
 
@@ -78,7 +78,7 @@ class AddPartitionsToTxnRequest(Message):
 
 
 class AddPartitionsToTxnPartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "partition_error_code")
 
@@ -95,7 +95,7 @@ class AddPartitionsToTxnPartitionResult(Message):
 
 
 class AddPartitionsToTxnTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "results_by_partition")
 
@@ -112,7 +112,7 @@ class AddPartitionsToTxnTopicResult(Message):
 
 
 class AddPartitionsToTxnResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("transactional_id", "topic_results")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class Listener(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "host", "port")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class EntityData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("entity_type", "entity_name")
 
@@ -26,7 +26,7 @@ class EntityData(Message):
 
 
 class OpData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("key", "value", "remove")
 
@@ -46,7 +46,7 @@ class OpData(Message):
 
 
 class EntryData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("entity", "ops")
 
@@ -80,7 +80,7 @@ class AlterClientQuotasRequest(Message):
 
 
 class ResponseEntryData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "entity")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class AlterableConfig(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "value")
 
@@ -26,7 +26,7 @@ class AlterableConfig(Message):
 
 
 class AlterConfigsResource(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_type", "resource_name", "configs")
 
@@ -63,7 +63,7 @@ class AlterConfigsRequest(Message):
 
 
 class AlterConfigsResourceResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class ReassignablePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "replicas")
 
@@ -26,7 +26,7 @@ class ReassignablePartition(Message):
 
 
 class ReassignableTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -63,7 +63,7 @@ class AlterPartitionReassignmentsRequest(Message):
 
 
 class ReassignablePartitionResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "error_message")
 
@@ -83,7 +83,7 @@ class ReassignablePartitionResponse(Message):
 
 
 class ReassignableTopicResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class AlterReplicaLogDirTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -26,7 +26,7 @@ class AlterReplicaLogDirTopic(Message):
 
 
 class AlterReplicaLogDir(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("path", "topics")
 
@@ -57,7 +57,7 @@ class AlterReplicaLogDirsRequest(Message):
 
 
 class AlterReplicaLogDirPartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code")
 
@@ -74,7 +74,7 @@ class AlterReplicaLogDirPartitionResult(Message):
 
 
 class AlterReplicaLogDirTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "partitions")
 

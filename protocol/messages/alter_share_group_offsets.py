@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class AlterShareGroupOffsetsRequestPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "start_offset")
 
@@ -27,7 +27,7 @@ class AlterShareGroupOffsetsRequestPartition(Message):
 
 
 class AlterShareGroupOffsetsRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "partitions")
 
@@ -61,7 +61,7 @@ class AlterShareGroupOffsetsRequest(Message):
 
 
 class AlterShareGroupOffsetsResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "error_message")
 
@@ -81,7 +81,7 @@ class AlterShareGroupOffsetsResponsePartition(Message):
 
 
 class AlterShareGroupOffsetsResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
 

@@ -9,7 +9,7 @@ from protocol.types import Buffer, Message
 
 
 class ScramCredentialDeletion(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "mechanism")
 
@@ -26,7 +26,7 @@ class ScramCredentialDeletion(Message):
 
 
 class ScramCredentialUpsertion(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "mechanism", "iterations", "salt", "salted_password")
 
@@ -69,7 +69,7 @@ class AlterUserScramCredentialsRequest(Message):
 
 
 class AlterUserScramCredentialsResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("user", "error_code", "error_message")
 

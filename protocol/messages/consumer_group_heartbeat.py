@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class TopicPartitions(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -68,7 +68,7 @@ class ConsumerGroupHeartbeatRequest(Message):
 
 
 class Assignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_partitions",)
 

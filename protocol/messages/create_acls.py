@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class AclCreation(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation", "permission_type")
 
@@ -55,7 +55,7 @@ class CreateAclsRequest(Message):
 
 
 class AclCreationResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message")
 

@@ -9,7 +9,7 @@ from protocol.types import Buffer, Message
 
 
 class CreatableRenewers(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("principal_type", "principal_name")
 

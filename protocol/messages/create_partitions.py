@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class CreatePartitionsAssignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("broker_ids",)
 
@@ -23,7 +23,7 @@ class CreatePartitionsAssignment(Message):
 
 
 class CreatePartitionsTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "count", "assignments")
 
@@ -63,7 +63,7 @@ class CreatePartitionsRequest(Message):
 
 
 class CreatePartitionsTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "error_code", "error_message")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class CreatableReplicaAssignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "broker_ids")
 
@@ -27,7 +27,7 @@ class CreatableReplicaAssignment(Message):
 
 
 class CreatableTopicConfig(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "value")
 
@@ -44,7 +44,7 @@ class CreatableTopicConfig(Message):
 
 
 class CreatableTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "num_partitions", "replication_factor", "assignments", "configs")
 
@@ -90,7 +90,7 @@ class CreateTopicsRequest(Message):
 
 
 class CreatableTopicConfigs(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive")
 
@@ -116,7 +116,7 @@ class CreatableTopicConfigs(Message):
 
 
 class CreatableTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "error_code", "error_message", "topic_config_error_code", "num_partitions", "replication_factor", "configs", "topic_id")
 

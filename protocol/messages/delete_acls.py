@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class DeleteAclsFilter(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter", "operation", "permission_type")
 
@@ -55,7 +55,7 @@ class DeleteAclsRequest(Message):
 
 
 class DeleteAclsMatchingAcl(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type")
 
@@ -93,7 +93,7 @@ class DeleteAclsMatchingAcl(Message):
 
 
 class DeleteAclsFilterResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "matching_acls")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class DeleteRecordsPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "offset")
 
@@ -26,7 +26,7 @@ class DeleteRecordsPartition(Message):
 
 
 class DeleteRecordsTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -60,7 +60,7 @@ class DeleteRecordsRequest(Message):
 
 
 class DeleteRecordsPartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "low_watermark", "error_code")
 
@@ -80,7 +80,7 @@ class DeleteRecordsPartitionResult(Message):
 
 
 class DeleteRecordsTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class DeleteShareGroupOffsetsRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name",)
 
@@ -41,7 +41,7 @@ class DeleteShareGroupOffsetsRequest(Message):
 
 
 class DeleteShareGroupOffsetsResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "topic_id", "error_code", "error_message")
 

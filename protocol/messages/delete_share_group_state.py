@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition",)
 
@@ -24,7 +24,7 @@ class PartitionData(Message):
 
 
 class DeleteStateData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -58,7 +58,7 @@ class DeleteShareGroupStateRequest(Message):
 
 
 class PartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "error_code", "error_message")
 
@@ -78,7 +78,7 @@ class PartitionResult(Message):
 
 
 class DeleteStateResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 

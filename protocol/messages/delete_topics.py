@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class DeleteTopicState(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "topic_id")
 
@@ -47,7 +47,7 @@ class DeleteTopicsRequest(Message):
 
 
 class DeletableTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "error_code", "error_message", "topic_id")
 

@@ -41,7 +41,7 @@ class DescribeAclsRequest(Message):
 
 
 class AclDescription(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("principal", "host", "operation", "permission_type")
 
@@ -64,7 +64,7 @@ class AclDescription(Message):
 
 
 class DescribeAclsResource(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_type", "resource_name", "pattern_type", "acls")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class ComponentData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("entity_type", "match_type", "match")
 
@@ -46,7 +46,7 @@ class DescribeClientQuotasRequest(Message):
 
 
 class EntityData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("entity_type", "entity_name")
 
@@ -63,7 +63,7 @@ class EntityData(Message):
 
 
 class ValueData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("key", "value")
 
@@ -80,7 +80,7 @@ class ValueData(Message):
 
 
 class EntryData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("entity", "values")
 

@@ -29,7 +29,7 @@ class DescribeClusterRequest(Message):
 
 
 class DescribeClusterBroker(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("broker_id", "host", "port", "rack", "is_fenced")
 

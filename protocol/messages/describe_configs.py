@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class DescribeConfigsResource(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_type", "resource_name", "configuration_keys")
 
@@ -49,7 +49,7 @@ class DescribeConfigsRequest(Message):
 
 
 class DescribeConfigsSynonym(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "value", "source")
 
@@ -69,7 +69,7 @@ class DescribeConfigsSynonym(Message):
 
 
 class DescribeConfigsResourceResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive", "synonyms", "config_type", "documentation", "is_default")
 
@@ -107,7 +107,7 @@ class DescribeConfigsResourceResult(Message):
 
 
 class DescribeConfigsResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "configs")
 

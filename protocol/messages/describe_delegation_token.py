@@ -9,7 +9,7 @@ from protocol.types import Buffer, Message
 
 
 class DescribeDelegationTokenOwner(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("principal_type", "principal_name")
 
@@ -40,7 +40,7 @@ class DescribeDelegationTokenRequest(Message):
 
 
 class DescribedDelegationTokenRenewer(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("principal_type", "principal_name")
 
@@ -57,7 +57,7 @@ class DescribedDelegationTokenRenewer(Message):
 
 
 class DescribedDelegationToken(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("principal_type", "principal_name", "issue_timestamp", "expiry_timestamp", "max_timestamp", "token_id", "hmac", "renewers", "token_requester_principal_type", "token_requester_principal_name")
 

@@ -26,7 +26,7 @@ class DescribeGroupsRequest(Message):
 
 
 class DescribedGroupMember(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("member_id", "client_id", "client_host", "member_metadata", "member_assignment", "group_instance_id")
 
@@ -55,7 +55,7 @@ class DescribedGroupMember(Message):
 
 
 class DescribedGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "group_id", "group_state", "protocol_type", "protocol_data", "members", "authorized_operations", "error_message")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class DescribableLogDirTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions")
 
@@ -40,7 +40,7 @@ class DescribeLogDirsRequest(Message):
 
 
 class DescribeLogDirsPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "partition_size", "offset_lag", "is_future_key")
 
@@ -63,7 +63,7 @@ class DescribeLogDirsPartition(Message):
 
 
 class DescribeLogDirsTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -80,7 +80,7 @@ class DescribeLogDirsTopic(Message):
 
 
 class DescribeLogDirsResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "log_dir", "topics", "total_bytes", "usable_bytes", "is_cordoned")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class TopicRequest(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_indexes")
 
@@ -40,7 +40,7 @@ class DescribeProducersRequest(Message):
 
 
 class ProducerState(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("producer_id", "producer_epoch", "last_sequence", "last_timestamp", "coordinator_epoch", "current_txn_start_offset")
 
@@ -69,7 +69,7 @@ class ProducerState(Message):
 
 
 class PartitionResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "active_producers")
 
@@ -92,7 +92,7 @@ class PartitionResponse(Message):
 
 
 class TopicResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index",)
 
@@ -24,7 +24,7 @@ class PartitionData(Message):
 
 
 class TopicData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "partitions")
 
@@ -55,7 +55,7 @@ class DescribeQuorumRequest(Message):
 
 
 class ReplicaState(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("replica_id", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp", "replica_directory_id")
 
@@ -81,7 +81,7 @@ class ReplicaState(Message):
 
 
 class ResponsePartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "leader_id", "leader_epoch", "high_watermark", "current_voters", "observers", "error_message")
 
@@ -116,7 +116,7 @@ class ResponsePartitionData(Message):
 
 
 class ResponseTopicData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "partitions")
 
@@ -133,7 +133,7 @@ class ResponseTopicData(Message):
 
 
 class Listener(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "host", "port")
 
@@ -153,7 +153,7 @@ class Listener(Message):
 
 
 class Node(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("node_id", "listeners")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class DescribeShareGroupOffsetsRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "partitions")
 
@@ -27,7 +27,7 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
 
 
 class DescribeShareGroupOffsetsRequestGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("group_id", "topics")
 
@@ -58,7 +58,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "start_offset", "leader_epoch", "error_code", "error_message", "lag")
 
@@ -87,7 +87,7 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
 
 
 class DescribeShareGroupOffsetsResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
 
@@ -107,7 +107,7 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
 
 
 class DescribeShareGroupOffsetsResponseGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("group_id", "topics", "error_code", "error_message")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class TopicRequest(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name",)
 
@@ -24,7 +24,7 @@ class TopicRequest(Message):
 
 
 class Cursor(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_name", "partition_index")
 
@@ -61,7 +61,7 @@ class DescribeTopicPartitionsRequest(Message):
 
 
 class DescribeTopicPartitionsResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "partition_index", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes", "eligible_leader_replicas", "last_known_elr", "offline_replicas")
 
@@ -99,7 +99,7 @@ class DescribeTopicPartitionsResponsePartition(Message):
 
 
 class DescribeTopicPartitionsResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
 

@@ -23,7 +23,7 @@ class DescribeTransactionsRequest(Message):
 
 
 class TopicData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions")
 
@@ -40,7 +40,7 @@ class TopicData(Message):
 
 
 class TransactionState(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "transactional_id", "transaction_state", "transaction_timeout_ms", "transaction_start_time_ms", "producer_id", "producer_epoch", "topics")
 

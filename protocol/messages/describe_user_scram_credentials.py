@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class UserName(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name",)
 
@@ -37,7 +37,7 @@ class DescribeUserScramCredentialsRequest(Message):
 
 
 class CredentialInfo(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("mechanism", "iterations")
 
@@ -54,7 +54,7 @@ class CredentialInfo(Message):
 
 
 class DescribeUserScramCredentialsResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("user", "error_code", "error_message", "credential_infos")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class TopicPartitions(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions")
 
@@ -46,7 +46,7 @@ class ElectLeadersRequest(Message):
 
 
 class PartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_id", "error_code", "error_message")
 
@@ -66,7 +66,7 @@ class PartitionResult(Message):
 
 
 class ReplicaElectionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partition_result")
 

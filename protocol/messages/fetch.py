@@ -10,7 +10,7 @@ from protocol.types import Message, RecordData
 
 
 class FetchPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "fetch_offset", "partition_max_bytes", "log_start_offset", "current_leader_epoch", "last_fetched_epoch", "replica_directory_id", "high_watermark")
 
@@ -45,7 +45,7 @@ class FetchPartition(Message):
 
 
 class FetchTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions", "topic_id")
 
@@ -65,7 +65,7 @@ class FetchTopic(Message):
 
 
 class ForgottenTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions", "topic_id")
 
@@ -85,7 +85,7 @@ class ForgottenTopic(Message):
 
 
 class ReplicaState(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("replica_id", "replica_epoch")
 
@@ -149,7 +149,7 @@ class FetchRequest(Message):
 
 
 class AbortedTransaction(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("producer_id", "first_offset")
 
@@ -166,7 +166,7 @@ class AbortedTransaction(Message):
 
 
 class EpochEndOffset(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("epoch", "end_offset")
 
@@ -183,7 +183,7 @@ class EpochEndOffset(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -200,7 +200,7 @@ class LeaderIdAndEpoch(Message):
 
 
 class SnapshotId(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("end_offset", "epoch")
 
@@ -217,7 +217,7 @@ class SnapshotId(Message):
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "high_watermark", "last_stable_offset", "aborted_transactions", "records", "log_start_offset", "preferred_read_replica", "diverging_epoch", "current_leader", "snapshot_id")
 
@@ -261,7 +261,7 @@ class PartitionData(Message):
 
 
 class FetchableTopicResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions", "topic_id")
 
@@ -281,7 +281,7 @@ class FetchableTopicResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 

@@ -29,7 +29,7 @@ class FindCoordinatorRequest(Message):
 
 
 class Coordinator(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("key", "node_id", "host", "port", "error_code", "error_message")
 

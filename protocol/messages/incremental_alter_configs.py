@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class AlterableConfig(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "config_operation", "value")
 
@@ -29,7 +29,7 @@ class AlterableConfig(Message):
 
 
 class AlterConfigsResource(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_type", "resource_name", "configs")
 
@@ -66,7 +66,7 @@ class IncrementalAlterConfigsRequest(Message):
 
 
 class AlterConfigsResourceResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 

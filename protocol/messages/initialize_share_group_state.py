@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "state_epoch", "start_offset")
 
@@ -30,7 +30,7 @@ class PartitionData(Message):
 
 
 class InitializeStateData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -64,7 +64,7 @@ class InitializeShareGroupStateRequest(Message):
 
 
 class PartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "error_code", "error_message")
 
@@ -84,7 +84,7 @@ class PartitionResult(Message):
 
 
 class InitializeStateResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 

@@ -9,7 +9,7 @@ from protocol.types import Buffer, Message
 
 
 class JoinGroupRequestProtocol(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "metadata")
 
@@ -61,7 +61,7 @@ class JoinGroupRequest(Message):
 
 
 class JoinGroupResponseMember(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("member_id", "metadata", "group_instance_id")
 

@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class MemberIdentity(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("member_id", "group_instance_id", "reason")
 
@@ -49,7 +49,7 @@ class LeaveGroupRequest(Message):
 
 
 class MemberResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("member_id", "group_instance_id", "error_code")
 

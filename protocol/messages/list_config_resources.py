@@ -23,7 +23,7 @@ class ListConfigResourcesRequest(Message):
 
 
 class ConfigResource(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("resource_name", "resource_type")
 

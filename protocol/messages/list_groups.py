@@ -26,7 +26,7 @@ class ListGroupsRequest(Message):
 
 
 class ListedGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("group_id", "protocol_type", "group_state", "group_type")
 

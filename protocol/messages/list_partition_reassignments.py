@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class ListPartitionReassignmentsTopics(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_indexes")
 
@@ -43,7 +43,7 @@ class ListPartitionReassignmentsRequest(Message):
 
 
 class OngoingPartitionReassignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "replicas", "adding_replicas", "removing_replicas")
 
@@ -66,7 +66,7 @@ class OngoingPartitionReassignment(Message):
 
 
 class OngoingTopicReassignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 

@@ -32,7 +32,7 @@ class ListTransactionsRequest(Message):
 
 
 class TransactionState(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("transactional_id", "producer_id", "transaction_state")
 

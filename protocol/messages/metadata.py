@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class MetadataRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "topic_id")
 
@@ -50,7 +50,7 @@ class MetadataRequest(Message):
 
 
 class MetadataResponseBroker(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 
@@ -73,7 +73,7 @@ class MetadataResponseBroker(Message):
 
 
 class MetadataResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "partition_index", "leader_id", "replica_nodes", "isr_nodes", "offline_replicas", "leader_epoch")
 
@@ -105,7 +105,7 @@ class MetadataResponsePartition(Message):
 
 
 class MetadataResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "name", "partitions", "is_internal", "topic_authorized_operations", "topic_id")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class OffsetCommitRequestPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "committed_offset", "committed_metadata", "committed_leader_epoch", "commit_timestamp")
 
@@ -36,7 +36,7 @@ class OffsetCommitRequestPartition(Message):
 
 
 class OffsetCommitRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions", "topic_id")
 
@@ -85,7 +85,7 @@ class OffsetCommitRequest(Message):
 
 
 class OffsetCommitResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code")
 
@@ -102,7 +102,7 @@ class OffsetCommitResponsePartition(Message):
 
 
 class OffsetCommitResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions", "topic_id")
 

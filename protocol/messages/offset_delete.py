@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class OffsetDeleteRequestPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index",)
 
@@ -23,7 +23,7 @@ class OffsetDeleteRequestPartition(Message):
 
 
 class OffsetDeleteRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -57,7 +57,7 @@ class OffsetDeleteRequest(Message):
 
 
 class OffsetDeleteResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code")
 
@@ -74,7 +74,7 @@ class OffsetDeleteResponsePartition(Message):
 
 
 class OffsetDeleteResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 

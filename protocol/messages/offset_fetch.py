@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class OffsetFetchRequestTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_indexes")
 
@@ -27,7 +27,7 @@ class OffsetFetchRequestTopic(Message):
 
 
 class OffsetFetchRequestTopics(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_indexes", "topic_id")
 
@@ -47,7 +47,7 @@ class OffsetFetchRequestTopics(Message):
 
 
 class OffsetFetchRequestGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("group_id", "topics", "member_id", "member_epoch")
 
@@ -93,7 +93,7 @@ class OffsetFetchRequest(Message):
 
 
 class OffsetFetchResponsePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "committed_offset", "metadata", "error_code", "committed_leader_epoch")
 
@@ -119,7 +119,7 @@ class OffsetFetchResponsePartition(Message):
 
 
 class OffsetFetchResponseTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -136,7 +136,7 @@ class OffsetFetchResponseTopic(Message):
 
 
 class OffsetFetchResponsePartitions(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
 
@@ -162,7 +162,7 @@ class OffsetFetchResponsePartitions(Message):
 
 
 class OffsetFetchResponseTopics(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions", "topic_id")
 
@@ -182,7 +182,7 @@ class OffsetFetchResponseTopics(Message):
 
 
 class OffsetFetchResponseGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("group_id", "topics", "error_code")
 

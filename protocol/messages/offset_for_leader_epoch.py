@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class OffsetForLeaderPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "current_leader_epoch", "leader_epoch")
 
@@ -29,7 +29,7 @@ class OffsetForLeaderPartition(Message):
 
 
 class OffsetForLeaderTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions")
 
@@ -63,7 +63,7 @@ class OffsetForLeaderEpochRequest(Message):
 
 
 class EpochEndOffset(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "partition", "leader_epoch", "end_offset")
 
@@ -86,7 +86,7 @@ class EpochEndOffset(Message):
 
 
 class OffsetForLeaderTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic", "partitions")
 

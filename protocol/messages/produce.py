@@ -10,7 +10,7 @@ from protocol.types import Message, RecordData
 
 
 class PartitionProduceData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("index", "records")
 
@@ -27,7 +27,7 @@ class PartitionProduceData(Message):
 
 
 class TopicProduceData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_data", "topic_id")
 
@@ -70,7 +70,7 @@ class ProduceRequest(Message):
 
 
 class BatchIndexAndErrorMessage(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("batch_index", "batch_index_error_message")
 
@@ -87,7 +87,7 @@ class BatchIndexAndErrorMessage(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -104,7 +104,7 @@ class LeaderIdAndEpoch(Message):
 
 
 class PartitionProduceResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("index", "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "record_errors", "error_message", "current_leader")
 
@@ -139,7 +139,7 @@ class PartitionProduceResponse(Message):
 
 
 class TopicProduceResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_responses", "topic_id")
 
@@ -159,7 +159,7 @@ class TopicProduceResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 

@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "leader_epoch")
 
@@ -27,7 +27,7 @@ class PartitionData(Message):
 
 
 class ReadStateData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -61,7 +61,7 @@ class ReadShareGroupStateRequest(Message):
 
 
 class StateBatch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
 
@@ -84,7 +84,7 @@ class StateBatch(Message):
 
 
 class PartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "error_code", "error_message", "state_epoch", "start_offset", "state_batches")
 
@@ -113,7 +113,7 @@ class PartitionResult(Message):
 
 
 class ReadStateResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 

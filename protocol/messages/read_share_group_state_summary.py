@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "leader_epoch")
 
@@ -27,7 +27,7 @@ class PartitionData(Message):
 
 
 class ReadStateSummaryData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -61,7 +61,7 @@ class ReadShareGroupStateSummaryRequest(Message):
 
 
 class PartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "error_code", "error_message", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count")
 
@@ -93,7 +93,7 @@ class PartitionResult(Message):
 
 
 class ReadStateSummaryResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 

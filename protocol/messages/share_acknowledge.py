@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class AcknowledgementBatch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("first_offset", "last_offset", "acknowledge_types")
 
@@ -30,7 +30,7 @@ class AcknowledgementBatch(Message):
 
 
 class AcknowledgePartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "acknowledgement_batches")
 
@@ -47,7 +47,7 @@ class AcknowledgePartition(Message):
 
 
 class AcknowledgeTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -90,7 +90,7 @@ class ShareAcknowledgeRequest(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -107,7 +107,7 @@ class LeaderIdAndEpoch(Message):
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "current_leader")
 
@@ -130,7 +130,7 @@ class PartitionData(Message):
 
 
 class ShareAcknowledgeTopicResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -147,7 +147,7 @@ class ShareAcknowledgeTopicResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 

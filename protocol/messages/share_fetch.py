@@ -10,7 +10,7 @@ from protocol.types import Message, RecordData
 
 
 class AcknowledgementBatch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("first_offset", "last_offset", "acknowledge_types")
 
@@ -30,7 +30,7 @@ class AcknowledgementBatch(Message):
 
 
 class FetchPartition(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "acknowledgement_batches")
 
@@ -47,7 +47,7 @@ class FetchPartition(Message):
 
 
 class FetchTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -64,7 +64,7 @@ class FetchTopic(Message):
 
 
 class ForgottenTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -128,7 +128,7 @@ class ShareFetchRequest(Message):
 
 
 class LeaderIdAndEpoch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("leader_id", "leader_epoch")
 
@@ -145,7 +145,7 @@ class LeaderIdAndEpoch(Message):
 
 
 class AcquiredRecords(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_count")
 
@@ -165,7 +165,7 @@ class AcquiredRecords(Message):
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "acknowledge_error_code", "acknowledge_error_message", "current_leader", "records", "acquired_records")
 
@@ -200,7 +200,7 @@ class PartitionData(Message):
 
 
 class ShareFetchableTopicResponse(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -217,7 +217,7 @@ class ShareFetchableTopicResponse(Message):
 
 
 class NodeEndpoint(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("node_id", "host", "port", "rack")
 

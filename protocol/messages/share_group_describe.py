@@ -27,7 +27,7 @@ class ShareGroupDescribeRequest(Message):
 
 
 class TopicPartitions(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "topic_name", "partitions")
 
@@ -47,7 +47,7 @@ class TopicPartitions(Message):
 
 
 class Assignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_partitions",)
 
@@ -61,7 +61,7 @@ class Assignment(Message):
 
 
 class Member(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("member_id", "rack_id", "member_epoch", "client_id", "client_host", "subscribed_topic_names", "assignment")
 
@@ -93,7 +93,7 @@ class Member(Message):
 
 
 class DescribedGroup(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "assignor_name", "members", "authorized_operations")
 

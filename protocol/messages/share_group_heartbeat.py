@@ -36,7 +36,7 @@ class ShareGroupHeartbeatRequest(Message):
 
 
 class TopicPartitions(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -53,7 +53,7 @@ class TopicPartitions(Message):
 
 
 class Assignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_partitions",)
 

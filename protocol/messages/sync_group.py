@@ -9,7 +9,7 @@ from protocol.types import Buffer, Message
 
 
 class SyncGroupRequestAssignment(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("member_id", "assignment")
 

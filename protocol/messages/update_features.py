@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class FeatureUpdateKey(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("feature", "max_version_level", "allow_downgrade", "upgrade_type")
 
@@ -52,7 +52,7 @@ class UpdateFeaturesRequest(Message):
 
 
 class UpdatableFeatureResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("feature", "error_code", "error_message")
 

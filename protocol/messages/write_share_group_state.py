@@ -10,7 +10,7 @@ from protocol.types import Message
 
 
 class StateBatch(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
 
@@ -33,7 +33,7 @@ class StateBatch(Message):
 
 
 class PartitionData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "state_epoch", "leader_epoch", "start_offset", "state_batches", "delivery_complete_count")
 
@@ -62,7 +62,7 @@ class PartitionData(Message):
 
 
 class WriteStateData(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 
@@ -96,7 +96,7 @@ class WriteShareGroupStateRequest(Message):
 
 
 class PartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition", "error_code", "error_message")
 
@@ -116,7 +116,7 @@ class PartitionResult(Message):
 
 
 class WriteStateResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("topic_id", "partitions")
 

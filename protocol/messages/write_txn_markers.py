@@ -9,7 +9,7 @@ from protocol.types import Message
 
 
 class WritableTxnMarkerTopic(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partition_indexes")
 
@@ -26,7 +26,7 @@ class WritableTxnMarkerTopic(Message):
 
 
 class WritableTxnMarker(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("producer_id", "producer_epoch", "transaction_result", "topics", "coordinator_epoch", "transaction_version")
 
@@ -69,7 +69,7 @@ class WriteTxnMarkersRequest(Message):
 
 
 class WritableTxnMarkerPartitionResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("partition_index", "error_code")
 
@@ -86,7 +86,7 @@ class WritableTxnMarkerPartitionResult(Message):
 
 
 class WritableTxnMarkerTopicResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("name", "partitions")
 
@@ -103,7 +103,7 @@ class WritableTxnMarkerTopicResult(Message):
 
 
 class WritableTxnMarkerResult(Message):
-    """A part of it."""
+    """Struct within the message."""
 
     __slots__ = ("producer_id", "topics")
 

@@ -33,9 +33,13 @@ TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
 
+LENGTH_POSITION = 8
+LEADER_EPOCH_POSITION = 12
+MAGIC_POSITION = 16
 CRC_POSITION = 17
 ATTRIBUTES_POSITION = 21
 MAX_TIMESTAMP_POSITION = 35
+RECORD_COUNT_POSITION = 57
 
 HEADER = Struct(">qiibIhiqqqhii")
 """All header fields in wire order."""
@@ -62,7 +66,7 @@ def decrement_sequence(sequence: int, decrement: int) -> int:
 class RecordBatch:
     """A view of one v2 batch header at `position` of `buffer`.
 
-    Only the 61 header bytes need to be there; `is_complete` tells whether the records follow. Raises `struct.error`
+    Only the 61 header bytes have to be present; `is_complete` is true if the records follow. Raises `struct.error`
     when fewer bytes remain. The fields are copies taken at construction: they follow the re-stamping methods below,
     not other writes to the buffer. `base_timestamp_ms` holds the delete horizon when `has_delete_horizon`.
     """
@@ -124,7 +128,7 @@ class RecordBatch:
         self.size = LOG_OVERHEAD + length
 
     def __repr__(self) -> str:
-        """Offsets, producer and kind: what a reader of a failing test wants."""
+        """Offsets, producer and kind, for readers of a failing test."""
         kind = "control" if self.is_control else "data"
         return (
             f"RecordBatch({kind}, offsets {self.base_offset}..{self.last_offset}, {self.size} bytes, "
@@ -195,7 +199,7 @@ class RecordBatch:
 
     @property
     def records_view(self) -> memoryview:
-        """The records part, compressed as `codec` says, without a copy."""
+        """The records part, compressed with `codec`, without a copy."""
         return memoryview(self.buffer)[self.position + BATCH_HEADER_SIZE : self.position + self.size]
 
     def compute_crc(self) -> int:
@@ -241,8 +245,18 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
     """Bytes of the batch at `position` (any magic) by its length field; -1 when not even that field is there."""
     if position + LOG_OVERHEAD > len(buffer):
         return -1
-    size: int = LOG_OVERHEAD + _SIZE.unpack_from(buffer, position + 8)[0]
+    size: int = LOG_OVERHEAD + _SIZE.unpack_from(buffer, position + LENGTH_POSITION)[0]
     return size
+
+
+def magic_of(buffer: Buffer) -> int:
+    """The format of the batch or message that the buffer begins with; -1 if it is too short to have one."""
+    return buffer[MAGIC_POSITION] if len(buffer) > MAGIC_POSITION else -1
+
+
+def begins_with_batch(buffer: Buffer) -> bool:
+    """Whether the buffer begins with the whole header of a v2 batch."""
+    return len(buffer) >= BATCH_HEADER_SIZE and buffer[MAGIC_POSITION] == MAGIC_V2
 
 
 def batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
@@ -259,8 +273,7 @@ def batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
 def checked_batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
     """Like `batches`, but checks every CRC, and raises `BatchDamagedError` where `batches` would stop early.
 
-    The damage of a torn tail and of a flipped bit are told apart by `reason` only: recovery cuts at `position` either
-    way (core F.7).
+    A torn tail and a flipped bit differ only in `reason`: recovery truncates at `position` either way (core F.7).
     """
     end = len(buffer)
     while position < end:

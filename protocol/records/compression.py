@@ -44,7 +44,7 @@ _LZ4_HIGHEST_LEVEL: Final = 12
 
 _FIRST_GUESS: Final = 64 * 1024
 _OUTPUT_FULL: Final = "failed to write whole buffer"
-"""How cramjam says that the output buffer is too small (the text of Rust's WriteZero)."""
+"""Error text of cramjam for an output buffer that is too small (Rust's WriteZero)."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
@@ -71,8 +71,8 @@ def decompress(
 ) -> Buffer:
     """Decompress `data`, to at most `limit` bytes; uncompressed data is returned as it came.
 
-    `expected` is a guess at the size of what comes out: where it suffices, nothing is decompressed twice. With
-    `scratch` the result may be a view of that, where it fits: new memory can cost more than the work.
+    `expected` is a guess at the decompressed size; if it is large enough, nothing is decompressed twice. With `scratch`
+    the result may be a view of that buffer, if it fits: allocating memory can cost more than decompressing.
 
     Raises UnreadableCompressionError or DecompressedTooLargeError.
     """
@@ -80,12 +80,12 @@ def decompress(
         return data
     if not len(data):
         if codec == Codec.ZSTD:
-            return b""  # no frame is a stream of nothing; the other codecs want a header
+            return b""  # an empty zstd stream has no frame; the other codecs need a header
         raise UnreadableCompressionError("an empty stream")
     if codec == Codec.SNAPPY:
         return _decompress_snappy(memoryview(data), limit)
     if codec == Codec.GZIP:
-        # The last four bytes tell the size (mod 2^32) of an honest stream of one member.
+        # The last four bytes are the size (mod 2^32) of an honest stream of one member.
         return _decompress_into(cramjam.gzip, data, int.from_bytes(data[-4:], "little"), limit, scratch)
     if codec == Codec.LZ4:
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
@@ -102,20 +102,20 @@ def _decompress_into(
 ) -> Buffer:
     """Decompress into buffers of growing, never exceeding size: a wrong guess costs time, not memory."""
     if scratch is not None and len(data) < len(scratch) <= limit:
-        with suppress(cramjam.DecompressionError, ValueError, OSError):  # too large for it, or damaged: told below
+        with suppress(cramjam.DecompressionError, ValueError, OSError):  # too large for it, or damaged: reported below
             return memoryview(scratch)[: module.decompress_into(data, scratch)]
-    # One byte above the limit tells "too large" from "just fits".
-    room = min(max(guess, _FIRST_GUESS), 1024 * len(data) + _FIRST_GUESS, limit + 1)
+    # One byte above the limit separates "too large" from "just fits".
+    capacity = min(max(guess, _FIRST_GUESS), 1024 * len(data) + _FIRST_GUESS, limit + 1)
     while True:
-        output = bytearray(room)
+        output = bytearray(capacity)
         try:
             written = module.decompress_into(data, output)
         except (cramjam.DecompressionError, ValueError, OSError) as error:
             if _OUTPUT_FULL not in str(error):
                 raise UnreadableCompressionError(str(error)) from error
-            if room > limit:
+            if capacity > limit:
                 raise DecompressedTooLargeError(limit) from error
-            room = min(4 * room, limit + 1)
+            capacity = min(4 * capacity, limit + 1)
             del output  # before the larger one is made
             continue
         if written > limit:
@@ -167,7 +167,7 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytearray:
 
 
 def _decompress_block(block: memoryview, before: int, limit: int) -> bytearray:
-    """One raw snappy block after `before` bytes; its first bytes tell the size, and the decoder holds it to that."""
+    """One raw snappy block after `before` bytes; its first bytes are the size, which the decoder enforces."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if before + size > limit:

@@ -16,8 +16,10 @@ _END_TRANSACTION = Struct(">hi")
 _MARKER_RECORD = Struct(">bbbbbhhbhib")
 _MARKER_SIZE = BATCH_HEADER_SIZE + _MARKER_RECORD.size
 _MARKER_SHAPE = ([32, 0, 0, 0, 8, 0], 12, 0, 0)
-"""What stands around the kind and the epoch of a marker; sizes are zig-zag varints, twice the number of bytes."""
-"""Size, attributes, two deltas, key size and key, value size and value, header count: 17 bytes, 16 of them counted."""
+"""Fields of a marker besides its kind and epoch; sizes are zig-zag varints, twice the number of bytes.
+
+Size, attributes, two deltas, key size and key, value size and value, header count: 17 bytes, 16 of them counted.
+"""
 
 
 class ControlType(IntEnum):
@@ -33,7 +35,7 @@ class ControlType(IntEnum):
 
 
 class Marker(NamedTuple):
-    """The end of a transaction, as its marker on a partition tells it."""
+    """Transaction marker of a partition: the outcome of a transaction."""
 
     committed: bool
     coordinator_epoch: int
@@ -86,7 +88,7 @@ def control_type(key: bytes | None) -> int | None:
 def parse_marker(batch: RecordBatch) -> Marker | None:
     """The transaction marker in a batch; None for a data batch, an empty one, or another kind of control record.
 
-    Never raises: what cannot be read is no marker.
+    Never raises: unreadable bytes are not a marker.
     """
     if not batch.is_control or batch.record_count < 1:
         return None

@@ -1,7 +1,7 @@
-"""Records between the formats: old messages into a batch of today, a batch of today into old messages.
+"""Up-conversion of old messages to a v2 batch, and down-conversion of v2 batches to old messages.
 
-What a format does not have is left out: before v2 there are no headers, no producers and no markers, before v1 no
-timestamps. Kafka: AbstractRecords, RecordsUtil.downConvert, LogValidator.
+Fields that the older format does not have are dropped: before v2 there are no headers, producers or markers, before v1
+no timestamps. Kafka: AbstractRecords, RecordsUtil.downConvert, LogValidator.
 """
 
 import struct
@@ -22,7 +22,7 @@ _ATTRIBUTES: Final = 17
 
 
 def batch_of_messages(messages: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> bytearray:
-    """One batch of today with the records of a message set, compressed as its first message was.
+    """Up-convert a message set to one v2 batch, compressed as its first message was.
 
     Raises:
         BatchDamagedError, UnreadableCompressionError, DecompressedTooLargeError: the messages cannot be read.
@@ -35,7 +35,7 @@ def batch_of_messages(messages: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT)
 
 
 def messages_of_batches(buffer: Buffer, magic: int, first_offset: int) -> bytes:
-    """The records of whole batches from an offset on, as messages of magic 0 or 1; an incomplete tail is ignored.
+    """Down-convert whole batches from an offset on to messages of magic 0 or 1; an incomplete tail is ignored.
 
     Markers are left out. A compressed batch becomes a compressed message.
 
@@ -58,7 +58,7 @@ def _plain(records: Iterable[Record], batch: RecordBatch, magic: int) -> Iterabl
 
 
 def _compressed(records: list[Record], batch: RecordBatch, magic: int) -> bytes:
-    """A message whose value is the messages: numbered from 0 within it in magic 1, by their offsets in magic 0."""
+    """Build a wrapper message: inner offsets count from 0 with magic 1, and are absolute with magic 0."""
     if batch.codec == Codec.ZSTD:
         raise UnreadableCompressionError("zstd does not exist in the formats before v2")
     base = records[0].offset if magic else 0

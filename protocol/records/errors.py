@@ -1,12 +1,12 @@
-"""What can be wrong with record bytes. Every function of this package that reads bytes raises these and no others."""
+"""Errors of malformed record bytes. Every function of this package that reads bytes raises these and no others."""
 
 
 class RecordsError(ValueError):
-    """Bytes that are not what the record formats allow. The base of every error of this package."""
+    """Bytes that violate the record formats. The base of every error of this package."""
 
 
 class BatchDamagedError(RecordsError):
-    """No whole, sound batch stands at `position` (bytes from the buffer's start); `reason` says why."""
+    """Damaged or incomplete batch at `position` (bytes from the buffer's start), with the `reason`."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"damaged batch at byte {position}: {reason}")

@@ -29,8 +29,8 @@ from protocol.records.batch import (
 )
 from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, compress, decompress
 from protocol.records.errors import MalformedRecordsError
+from protocol.records.record_walk import Span, read_span
 from protocol.records.varint import read_varint, wrap_int64, write_varint
-from protocol.records.walk import Span, read_span
 
 Header = tuple[str, bytes | None]
 """A record header. Keys may repeat; order counts."""
@@ -84,7 +84,7 @@ def spans(data: bytes | bytearray, count: int) -> Iterator[Span]:
 
 
 def read_headers(data: bytes | bytearray, position: int) -> tuple[Header, ...]:
-    """The headers whose count stands at `position`, of a record that `read_span` found sound."""
+    """Read the headers whose count is at `position`, of a record that `read_span` has checked."""
     if not data[position]:
         return ()
     count, position = read_varint(data, position)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.endpoints import Endpoint
+from broker.network.endpoints import Endpoint
 from broker.options import OptionError, ServeOptions, TopicOption, parse
 from understudy.serve import gather
 
@@ -33,18 +33,14 @@ def test_ports_follow_the_first_unless_they_are_free_or_listed() -> None:
     assert options("--port", "19092,19095").brokers == 2
 
 
-def test_advertise_tells_host_and_counting_ports() -> None:
-    """With several brokers PORT counts up; without PORT each tells its own."""
+def test_advertise_sets_host_and_counting_ports() -> None:
+    """With several brokers PORT counts up; without PORT each advertises its own."""
     first, second = (own[0] for own in options("--brokers", "2", "--advertise", "kafka:29092").listeners)
-    assert (first.told_host, first.told_port(9092), second.told_host, second.told_port(9093)) == (
-        "kafka",
-        29092,
-        "kafka",
-        29093,
-    )
-    assert options("--advertise", "kafka").listeners[0][0].told_port(1234) == 1234
-    assert options("--host", "0.0.0.0").listeners[0][0].told_host == "localhost"
-    assert options("--advertise", "[::1]:7").listeners[0][0].told_host == "::1"
+    assert (first.host_for_clients, first.port_for_clients(9092)) == ("kafka", 29092)
+    assert (second.host_for_clients, second.port_for_clients(9093)) == ("kafka", 29093)
+    assert options("--advertise", "kafka").listeners[0][0].port_for_clients(1234) == 1234
+    assert options("--host", "0.0.0.0").listeners[0][0].host_for_clients == "localhost"
+    assert options("--advertise", "[::1]:7").listeners[0][0].host_for_clients == "::1"
 
 
 def test_a_further_listener_counts_up_like_the_first() -> None:
@@ -55,7 +51,7 @@ def test_a_further_listener_counts_up_like_the_first() -> None:
 
 
 def test_kafkas_own_listener_settings_are_obeyed() -> None:
-    """listeners, advertised.listeners and the protocol map, with the controller's listener left out."""
+    """listeners, advertised.listeners and the protocol map; the controller's listener is no broker's."""
     made = options(
         *("--set", "listeners=INTERNAL://127.0.0.1:9000,EXTERNAL://0.0.0.0:9100,CONTROLLER://127.0.0.1:9200"),
         *("--set", "advertised.listeners=INTERNAL://127.0.0.1:9000,EXTERNAL://example.org:443"),
@@ -69,7 +65,27 @@ def test_kafkas_own_listener_settings_are_obeyed() -> None:
             Endpoint("EXTERNAL", "SASL_PLAINTEXT", "0.0.0.0", 9100, "example.org", 443),
         ),
     )
+    assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "127.0.0.1", 9200)
     assert made.option_of_port(9000) == "--set listeners"
+    assert made.option_of_port(9200) == "--set listeners"
+
+
+def test_the_controller_listens_where_it_is_wanted() -> None:
+    """Nowhere, at a port, or under the name of Kafka's settings; never at a broker's port or under its name."""
+    assert options().controller is None
+    assert options("--set", "listeners=A://:9000,CONTROLLER://:9200").controller is None
+    made = options("--brokers", "2", "--host", "0.0.0.0", "--advertise", "kafka", "--controller-port", "9094")
+    assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "0.0.0.0", 9094, "kafka")
+    assert made.option_of_port(9094) == "--controller-port"
+    named = options("--set", "controller.listener.names=C1,C2", "--controller-port", "0").controller
+    assert named == Endpoint("C1", "PLAINTEXT", "127.0.0.1", 0)
+    for arguments, problem in (
+        (("--controller-port", "x"), "--controller-port"),
+        (("--controller-port", "9093", "--brokers", "2"), "port 9093 is wanted by PLAINTEXT and by the controller"),
+        (("--controller-port", "0", "--set", "controller.listener.names=PLAINTEXT"), "listener PLAINTEXT"),
+    ):
+        with pytest.raises(OptionError, match=problem):
+            options(*arguments)
 
 
 def test_listeners_of_the_settings_take_the_ports_that_were_listed() -> None:
@@ -110,8 +126,8 @@ def test_the_other_options_arrive_parsed() -> None:
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        ("--brokers 0", "--brokers needs a number from 1 to 1000, not 0"),
-        ("--brokers three", "--brokers needs a whole number, not 'three'"),
+        ("--brokers 0", "--brokers needs a number from 1 to 1000, or a list of ids such as 0,1,2, not '0'"),
+        ("--brokers three", "--brokers needs a number from 1 to 1000, or a list of ids such as 0,1,2, not 'three'"),
         ("--port 70000", "--port needs a port from 0 to 65535, not '70000'"),
         ("--port 65535 --brokers 2", "listener PLAINTEXT of broker 2 would need port 65536"),
         ("--port 1,2 --brokers 3", "--port names 2 ports for --brokers 3"),
@@ -129,7 +145,12 @@ def test_the_other_options_arrive_parsed() -> None:
         ("--topic a:1:retention.ms=x", "--topic a: Invalid value x"),
         ("--set novalue", "--set needs KEY=VALUE, not 'novalue'"),
         ("--feature transaction.verson=1", "does not exist (did you mean transaction.version?)"),
-        ("--as-version 9.9", "--as-version 9.9 is not one of 0.11, 1.0,"),
+        ("--as-version 9.9", "--as-version 9.9 cannot be emulated: there are 0.11 to 4.4 (did you mean 3.9?)"),
+        ("--as-version 3.10", "--as-version 3.10 cannot be emulated: there are 0.11 to 4.4 (did you mean 3.1?)"),
+        ("--feature transaction.version=9", "transaction.version=9 is no level of Kafka 4.4, which has 0 to 2"),
+        ("--feature metadata.version=99", "metadata.version=99 is no level of Kafka 4.4, which has 7 to 33"),
+        ("--topic __consumer_offsets:1", "--set offsets.topic.num.partitions=N sets its number of partitions"),
+        ("--topic a:1:cleanup.polcy=compact", "no topic setting cleanup.polcy (did you mean cleanup.policy?)"),
         ("--feature group.version=1 --as-version 3.9", "with --as-version 3.9, which has no such feature"),
         ("--feature metadata.version=30 --as-version 4.0", "with --as-version 4.0, which has it at 7 to 25"),
         ("--read-only", "--read-only needs --data-dir DIR"),
@@ -162,6 +183,21 @@ def test_a_server_properties_is_taken_for_what_it_says_about_answers(tmp_path: P
     )
     made = options("--config", str(file))
     assert ports(made) == [[9192]]
+    assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
+    assert made.broker_ids == (7,)
     assert made.settings["message.max.bytes"] == "2000"
-    assert made.notes == ("of server.properties, these have no meaning here: process.roles, node.id, log.dirs",)
+    assert made.notes == ("of server.properties, these have no meaning here: process.roles, log.dirs",)
     assert options("--config", str(file), "--set", "message.max.bytes=3000").settings["message.max.bytes"] == "3000"
+
+
+def test_a_secret_on_the_command_line_is_refused() -> None:
+    """With the advice to use a file or the environment, and without its value; in a file it is taken."""
+    name = "listener.name.x.plain.sasl.jaas.config"
+    with pytest.raises(OptionError) as refused:
+        options("--set", f"{name}=a.B required user_alice=hush;")
+    assert name in str(refused.value)
+    assert "--config" in str(refused.value)
+    assert "UNDERSTUDY_SET_" in str(refused.value)
+    assert "hush" not in str(refused.value)
+    assert parse(gather([], {"UNDERSTUDY_SET": f"{name}=x"})).settings == {name: "x"}
+    assert options("--set", "log.retention.ms=1").settings == {"log.retention.ms": "1"}

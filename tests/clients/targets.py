@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
 KAFKA_VERSION = "4.3.1"
@@ -29,6 +31,12 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.min.session.timeout.ms": "1000",
+    "group.streams.session.timeout.ms": "6000",
+    "group.streams.min.heartbeat.interval.ms": "100",
+    "group.streams.heartbeat.interval.ms": "500",
+    "group.streams.num.standby.replicas": "1",
 }
 # One JVM for each broker beside the clients' own: small ones, compiled once.
 JVM = (
@@ -78,16 +86,11 @@ def kafka_libs() -> Path:
     return Path(os.environ.get("KAFKA_LIBS", CACHE / "java" / f"kafka-{KAFKA_VERSION}"))
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+def oracle_release() -> str:
+    """The release of the real Kafka that this one is compared with, such as "4.3", by its jars."""
+    jar = next(kafka_libs().glob("kafka-clients-*.jar"), None)
+    version = KAFKA_VERSION if jar is None else jar.stem.removeprefix("kafka-clients-")
+    return ".".join(version.split(".")[:2])
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -127,6 +130,7 @@ def _understudy(brokers: int, settings: dict[str, str]) -> Target:
     log, ready = folder / "log", folder / "ready.json"
     command = shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
     command += ["serve", "--port", "0", "--brokers", str(brokers), "--ready-file", str(ready), "--control-port", "0"]
+    command += ["--as-version", oracle_release()]
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
     process = _spawn(command, log)

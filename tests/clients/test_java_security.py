@@ -1,12 +1,15 @@
 """Kafka's own tools log in: the Java client over SASL and TLS, and the tool that stores passwords."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trustme
 
-from tests.clients.targets import free_ports
+from tests.broker.network.test_handshakes import store
+from tests.broker.sasl.issuer import Issuer
+from tests.ports import free_ports
 from tests.serving import Server, start
 from tests.storage.kafka_tools import java, need_kafka
 
@@ -48,8 +51,8 @@ def cluster_id(address: str, folder: Path, mechanism: str, password: str) -> str
         f"security.protocol=SASL_SSL\nssl.truststore.type=PEM\nssl.truststore.location={folder}/authority.pem\n"
         f"sasl.mechanism={mechanism}\nsasl.jaas.config={LOGIN}.{MODULES[mechanism].format(password)}\n"
     )
-    words = ("cluster-id", "--bootstrap-server", address, "--command-config", str(file))
-    return java("org.apache.kafka.tools.ClusterTool", *words)
+    arguments = ("cluster-id", "--bootstrap-server", address, "--command-config", str(file))
+    return java("org.apache.kafka.tools.ClusterTool", *arguments)
 
 
 def test_the_java_client_says_who_it_is(secured: tuple[Server, str, Path]) -> None:
@@ -63,3 +66,78 @@ def test_the_java_client_says_who_it_is(secured: tuple[Server, str, Path]) -> No
         assert expected in cluster_id(address, folder, mechanism, password)
     with pytest.raises(AssertionError, match="Invalid username or password"):
         cluster_id(address, folder, "PLAIN", "wrong")
+
+
+def test_a_refused_certificate_is_an_authentication_error(tmp_path: Path) -> None:
+    """Java reports an SslAuthenticationException; with a certificate of the authority it is served, from PKCS12."""
+    need_kafka()
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    (tmp_path / "own.p12").write_bytes(store(ca.issue_cert("127.0.0.1")))
+    (tmp_path / "alice.p12").write_bytes(store(ca.issue_cert("alice@example.org", common_name="alice")))
+    (tmp_path / "mallory.p12").write_bytes(store(trustme.CA().issue_cert("mallory@example.org")))
+    (port,) = free_ports(1)
+    settings = {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": tmp_path / "own.p12",
+        "listener.name.ssl.ssl.keystore.password": "secret",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": tmp_path / "authority.pem",
+        "ssl.client.auth": "required",
+    }
+    server = Server(start(settings=settings, listeners=[f"SSL://127.0.0.1:{port}"]))
+
+    def asked(name: str) -> str:
+        file = tmp_path / f"{name}.properties"
+        file.write_text(
+            f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={tmp_path}/authority.pem\n"
+            f"ssl.keystore.type=PKCS12\nssl.keystore.location={tmp_path}/{name}.p12\nssl.keystore.password=secret\n"
+        )
+        arguments = ("cluster-id", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config", str(file))
+        return java("org.apache.kafka.tools.ClusterTool", *arguments)
+
+    try:
+        assert server.process.ready.cluster_id in asked("alice")
+        with pytest.raises(AssertionError, match="SslAuthenticationException"):
+            asked("mallory")
+    finally:
+        server.process.stop()
+
+
+def test_the_java_client_logs_in_with_client_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets a signed token from an identity provider; a wrong secret gets none, a token for others is refused."""
+    need_kafka()
+    issuer, of = Issuer(), "listener.name.sasl_plaintext.oauthbearer"
+    login = f"{LOGIN}.oauthbearer.OAuthBearerLogin"
+    with issuer.served(int(time.time())) as address:
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={address}/token")
+        settings = {
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            f"{of}.sasl.jaas.config": f"{LOGIN}.oauthbearer.OAuthBearerLoginModule required;",
+            f"{of}.sasl.server.callback.handler.class": f"{LOGIN}.oauthbearer.OAuthBearerValidatorCallbackHandler",
+            "sasl.oauthbearer.jwks.endpoint.url": f"{address}/keys",
+            "sasl.oauthbearer.expected.audience": "kafka",
+        }
+        (port,) = free_ports(1)
+        server = Server(start(settings=settings, listeners=[f"SASL_PLAINTEXT://127.0.0.1:{port}"]))
+
+        def asked(secret: str) -> str:
+            file = tmp_path / "client.properties"
+            file.write_text(
+                "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+                f"sasl.login.callback.handler.class={login}CallbackHandler\n"
+                f"sasl.oauthbearer.token.endpoint.url={address}/token\n"
+                f'sasl.jaas.config={login}Module required clientId="alice" clientSecret="{secret}";\n'
+            )
+            arguments = ("cluster-id", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config", str(file))
+            return java("org.apache.kafka.tools.ClusterTool", *arguments)
+
+        try:
+            assert server.process.ready.cluster_id in asked("secret")
+            with pytest.raises(AssertionError):
+                asked("wrong")
+            issuer.audience = "others"
+            with pytest.raises(AssertionError, match="invalid_token"):
+                asked("secret")
+        finally:
+            server.process.stop()

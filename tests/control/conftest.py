@@ -1,4 +1,4 @@
-"""Fixtures of the control plane's tests: a server as just started, and its doors."""
+"""Fixtures of the control plane's tests: a server as just started, and its control plane."""
 
 import re
 from collections.abc import Iterator
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from tests.conftest import BrokerWith
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 from tests.serving import Server
+from understudy.control_api.verbs import VERBS
 from understudy.transport import Transport
-from understudy.verbs import VERBS
 
 if TYPE_CHECKING:
     from tests.control.chromium import Page
 
 
-class DoorsOf(Protocol):
-    """``doors_of(brokers=3, ...)``: the options of a server."""
+class ControlPlaneOf(Protocol):
+    """``plane_of(brokers=3, ...)``: the options of a server."""
 
-    def __call__(self, **options: Any) -> Doors:
-        """The doors of a server with these options, as just started."""
+    def __call__(self, **options: Any) -> ControlPlane:
+        """The control plane of a server with these options, as just started."""
         ...
 
 
@@ -28,19 +28,19 @@ QUICK = {"group.initial.rebalance.delay.ms": 0}
 
 
 @pytest.fixture
-def doors_of(broker_with: BrokerWith) -> DoorsOf:
-    """A factory of doors."""
+def plane_of(broker_with: BrokerWith) -> ControlPlaneOf:
+    """A factory of them."""
 
-    def made(**options: Any) -> Doors:
-        return Doors(broker_with(**{"settings": QUICK, **options}))
+    def made(**options: Any) -> ControlPlane:
+        return ControlPlane(broker_with(**{"settings": QUICK, **options}))
 
     return made
 
 
 @pytest.fixture
-def doors(doors_of: DoorsOf) -> Doors:
+def plane(plane_of: ControlPlaneOf) -> ControlPlane:
     """Those of one broker with the topics t (two partitions) and u (one)."""
-    return doors_of(topics=["t:2", "u:1"])
+    return plane_of(topics=["t:2", "u:1"])
 
 
 @pytest.fixture(autouse=True)
@@ -50,13 +50,13 @@ def said(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     heard: set[str] = set()
     ask, control = Transport.ask, Server.control
 
-    def by_client(self: Transport, words: str, arguments: Any) -> Any:
-        heard.add(words)
-        return ask(self, words, arguments)
+    def by_client(self: Transport, verb: str, arguments: Any) -> Any:
+        heard.add(verb)
+        return ask(self, verb, arguments)
 
     def over_http(self: Server, method: str, path: str, body: Any = None) -> Any:
         heard.update(
-            verb.words
+            verb.name
             for verb in VERBS
             if verb.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path.partition("?")[0])
         )

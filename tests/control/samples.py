@@ -4,9 +4,9 @@ import typing
 from typing import Any
 from uuid import UUID
 
-from broker.middleware.fields import message_type
-from broker.middleware.items import KINDS, element_type, level_of
 from protocol.errors import ErrorCode
+from protocol.items import KINDS, element_type, level_of
+from protocol.paths import message_type
 from protocol.types import Message
 
 TOPIC, PARTITION, GROUP, TRANSACTIONAL_ID = "t", 0, "g", "x"

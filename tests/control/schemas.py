@@ -7,9 +7,10 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from broker.control.openapi import document
-from broker.control.verbs import VERBS
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import VERBS
 
-DOCUMENT = document(VERBS)
+DOCUMENT = document()
 
 
 @functools.cache
@@ -19,20 +20,25 @@ def validator(name: str) -> Draft202012Validator:
 
 
 @functools.cache
-def answer_of(method: str, path: str) -> str:
-    """The name of the schema of a verb's answer; empty where it has none."""
-    found = [
-        verb.answer
-        for verb in VERBS
-        if verb.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path.partition("?")[0])
-    ]
-    return found[0] if len(found) == 1 else ""
+def verb_of(method: str, path: str) -> Verb | None:
+    """The verb that a request is for, if it is one."""
+    pathless = path.partition("?")[0]
+    return next(
+        (
+            verb
+            for verb in VERBS
+            if verb.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), pathless)
+        ),
+        None,
+    )
 
 
 def check(method: str, path: str, answer: Any) -> None:
     """Fail where an answer is not what the document says."""
-    if name := answer_of(method, path):
-        validator(name).validate(answer)
+    verb = verb_of(method, path)
+    if verb is not None and verb.answer:
+        content = DOCUMENT["paths"][verb.path][method.lower()]["responses"]["200"]["content"][verb.media]
+        validator(content["schema"]["$ref"].rpartition("/")[2]).validate(answer)
 
 
 def check_problem(problem: Any) -> None:

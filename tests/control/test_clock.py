@@ -10,42 +10,42 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from protocol.apis import ApiKey
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 from tests.serving import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_clock_is_told_and_moved_at_every_door(doors: Doors) -> None:
+def test_the_clock_is_told_and_moved_at_every_door(plane: ControlPlane) -> None:
     """Shown, pushed, stopped, let go on."""
-    before = doors.http("GET", "/v1/clock")
+    before = plane.http("GET", "/v1/clock")
     assert (before["ahead_ms"], before["frozen"]) == (0, False)
-    assert doors.http("POST", "/v1/clock/advance", {"ms": 1000})["ahead_ms"] >= 999
-    assert doors.kafka.clock.advance(hours=1).ahead_ms >= 3_600_000
-    assert doors.ctl("clock", "advance", "7d")["ahead_ms"] > 600_000_000
-    frozen = doors.kafka.clock.freeze()
-    assert doors.kafka.clock.show().now_ms == frozen.now_ms
-    assert doors.ctl("clock", "advance", "250ms")["now_ms"] == frozen.now_ms + 250
-    assert doors.kafka.clock.thaw().frozen is False
+    assert plane.http("POST", "/v1/clock/advance", {"ms": 1000})["ahead_ms"] >= 999
+    assert plane.kafka.clock.advance(hours=1).ahead_ms >= 3_600_000
+    assert plane.ctl("clock", "advance", "7d")["ahead_ms"] > 600_000_000
+    frozen = plane.kafka.clock.freeze()
+    assert plane.kafka.clock.show().now_ms == frozen.now_ms
+    assert plane.ctl("clock", "advance", "250ms")["now_ms"] == frozen.now_ms + 250
+    assert plane.kafka.clock.thaw().frozen is False
     for body, field in (({}, "ms"), ({"ms": -1}, "ms"), ({"ms": "1h"}, "ms"), ({"hours": 1}, "hours")):
-        status, problem = doors.refused("POST", "/v1/clock/advance", body)
+        status, problem = plane.refused("POST", "/v1/clock/advance", body)
         assert (status, problem["field"]) == (422, field)
 
 
 @pytest.mark.verb("clock advance", "clock show")
-def test_a_week_of_retention_passes_now(doors_of: DoorsOf) -> None:
+def test_a_week_of_retention_passes_now(plane_of: ControlPlaneOf) -> None:
     """What is older is gone for a real consumer; what was written after the push is there."""
-    doors = doors_of(topics=["t:1:segment.ms=3600000"], settings={"log.retention.check.interval.ms": 60_000})
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    plane = plane_of(topics=["t:1:segment.ms=3600000"], settings={"log.retention.check.interval.ms": 60_000})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     producer.produce("t", b"old")
     assert producer.flush(10) == 0
-    doors.kafka.clock.advance(days=7)
-    producer.produce("t", b"new", timestamp=doors.kafka.clock.show().now_ms)  # clients have the machine's time
+    plane.kafka.clock.advance(days=7)
+    producer.produce("t", b"new", timestamp=plane.kafka.clock.show().now_ms)  # clients have the machine's time
     assert producer.flush(10) == 0
-    doors.kafka.clock.advance(minutes=1)
-    assert doors.kafka.topics["t"].partitions[0].show().log_start_offset == 1
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g"})
+    plane.kafka.clock.advance(minutes=1)
+    assert plane.kafka.topics["t"].partitions[0].show().log_start_offset == 1
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
     consumer.assign([TopicPartition("t", 0, OFFSET_BEGINNING)])
     first = consumer.poll(10)
     consumer.close()
@@ -53,29 +53,29 @@ def test_a_week_of_retention_passes_now(doors_of: DoorsOf) -> None:
     assert first.value() == b"new"
 
 
-def test_retention_and_compaction_can_be_run_at_once(doors_of: DoorsOf) -> None:
+def test_retention_and_compaction_can_be_run_at_once(plane_of: ControlPlaneOf) -> None:
     """Rather than at the next interval."""
-    doors = doors_of(topics=["t:1:retention.ms=1000,segment.ms=1000", "c:1:cleanup.policy=compact,segment.ms=1000"])
+    plane = plane_of(topics=["t:1:retention.ms=1000,segment.ms=1000", "c:1:cleanup.policy=compact,segment.ms=1000"])
     for topic in ("t", "c"):
         for value in ("1", "2", "3"):
-            doors.kafka.topics[topic].write({"key": "k", "value": value})
-            doors.kafka.clock.advance(seconds=5)
-    doors.kafka.retention.run()
-    assert doors.kafka.topics["t"].partitions[0].show().log_start_offset > 0
-    doors.kafka.compaction.run()
-    assert next(record.value for record in doors.kafka.topics["c"].partitions[0].records()) != b"1"
-    assert "segments_deleted" in doors.ctl("retention", "run")
-    assert "logs_cleaned" in doors.ctl("compaction", "run")
+            plane.kafka.topics[topic].write({"key": "k", "value": value})
+            plane.kafka.clock.advance(seconds=5)
+    plane.kafka.retention.run()
+    assert plane.kafka.topics["t"].partitions[0].show().log_start_offset > 0
+    plane.kafka.compaction.run()
+    assert next(record.value for record in plane.kafka.topics["c"].partitions[0].records()) != b"1"
+    assert "segments_deleted" in plane.ctl("retention", "run")
+    assert "logs_cleaned" in plane.ctl("compaction", "run")
 
 
-def test_a_long_poll_ends_when_its_time_has_come(doors: Doors) -> None:
+def test_a_long_poll_ends_when_its_time_has_come(plane: ControlPlane) -> None:
     """Ten minutes of waiting are over at once."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     topics = [FetchTopic("t", [FetchPartition(0, 0, 1 << 20)])]
     wire.send(ApiKey.FETCH, 11, FetchRequest(-1, 600_000, 1, 1 << 20, 0, topics, 0, -1))
-    until(lambda: doors.kafka.journal.find(api="Fetch"), "the fetch")
+    until(lambda: plane.kafka.journal.find(api="Fetch"), "the fetch")
     assert not wire.has_answer()
-    doors.kafka.clock.advance(minutes=10)
+    plane.kafka.clock.advance(minutes=10)
     assert wire.answer().responses
 
 
@@ -96,17 +96,17 @@ def test_no_timer_ignores_the_clusters_clock() -> None:
     served = [path for room in ("broker", "storage", "protocol") for path in (ROOT / room).rglob("*.py")]
     found = [timer for path in served if path.name != "clock.py" for timer in timers(path)]
     # At the very end, for the journal's writer, which is a process of its own: no clock of ours drives it.
-    assert [re.sub(r":\d+", "", timer) for timer in found] == ["broker/wire_journal/feed.py wait_for"]
+    assert [re.sub(r":\d+", "", timer) for timer in found] == ["broker/journal/feed.py wait_for"]
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
-def test_pushing_far_leaves_clients_connected(doors_of: DoorsOf, brokers: int) -> None:
+def test_pushing_far_leaves_clients_connected(plane_of: ControlPlaneOf, brokers: int) -> None:
     """A day, while a producer has its connections open."""
-    doors = doors_of(brokers=brokers, topics=["t:3"])
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    plane = plane_of(brokers=brokers, topics=["t:3"])
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     for _ in range(3):
         producer.produce("t", b"v")
         assert producer.flush(10) == 0
-        doors.kafka.clock.advance(days=1)
-    numbers = {entry.connection for entry in doors.kafka.journal.find(api="Produce")}
+        plane.kafka.clock.advance(days=1)
+    numbers = {entry.connection for entry in plane.kafka.journal.find(api="Produce")}
     assert len(numbers) <= brokers

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from broker.control.console import FILES, FOLDER, POLICY
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 from tests.serving import start
 
 PATHS = ["/", *(f"/console/{name}" for name in FILES)]
@@ -31,9 +31,9 @@ def ask(url: str, method: str, path: str, headers: Mapping[str, str]) -> tuple[i
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_each_file_is_served_as_it_is(doors: Doors, path: str) -> None:
+def test_each_file_is_served_as_it_is(plane: ControlPlane, path: str) -> None:
     """With its type, and with the policy that keeps scripts of others out."""
-    status, headers, content = ask(doors.url, "GET", path, {})
+    status, headers, content = ask(plane.url, "GET", path, {})
     assert status == 200
     assert headers["content-type"].split(";")[0] == KINDS[path.rpartition(".")[2]]
     assert headers["content-security-policy"] == POLICY
@@ -41,10 +41,10 @@ def test_each_file_is_served_as_it_is(doors: Doors, path: str) -> None:
     assert content == (FOLDER / (path.rpartition("/")[2] or "index.html")).read_bytes()
 
 
-def test_nothing_else_is_served(doors: Doors) -> None:
+def test_nothing_else_is_served(plane: ControlPlane) -> None:
     """No file beside them, no way out of the folder."""
     for path in ("/console/", "/console/__init__.py", "/console/%2e%2e/app.py", "/console/../app.py"):
-        assert ask(doors.url, "GET", path, {})[0] == 404
+        assert ask(plane.url, "GET", path, {})[0] == 404
 
 
 def test_the_policy_allows_scripts_of_this_server_only() -> None:
@@ -77,37 +77,37 @@ def test_the_page_comes_without_the_token_and_the_verbs_do_not() -> None:
         process.stop()
 
 
-def test_pages_of_other_sites_steer_nothing(doors: Doors) -> None:
+def test_pages_of_other_sites_steer_nothing(plane: ControlPlane) -> None:
     """A request that a browser sends for another site is refused, one of the console's is not."""
-    own = urlsplit(doors.url).netloc
+    own = urlsplit(plane.url).netloc
     for origin in ("https://other.example", f"http://other.example:{own.partition(':')[2]}", "null"):
-        status, _, content = ask(doors.url, "POST", "/v1/clock/freeze", {"Origin": origin})
+        status, _, content = ask(plane.url, "POST", "/v1/clock/freeze", {"Origin": origin})
         assert (status, b"--control-token" in content) == (403, True)
-    assert doors.http("GET", "/v1/clock")["frozen"] is False
-    assert ask(doors.url, "POST", "/v1/clock/freeze", {"Origin": f"http://{own}"})[0] == 200
-    assert doors.http("GET", "/v1/clock")["frozen"] is True
+    assert plane.http("GET", "/v1/clock")["frozen"] is False
+    assert ask(plane.url, "POST", "/v1/clock/freeze", {"Origin": f"http://{own}"})[0] == 200
+    assert plane.http("GET", "/v1/clock")["frozen"] is True
 
 
-def test_a_name_that_somebody_points_at_this_machine_is_none_of_its_own(doors: Doors) -> None:
+def test_a_name_that_somebody_points_at_this_machine_is_none_of_its_own(plane: ControlPlane) -> None:
     """Else a site could ask under its own name, and read the answers."""
-    port = urlsplit(doors.url).port
+    port = urlsplit(plane.url).port
     for host, status in (("other.example", 403), ("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("::1", 200)):
-        assert ask(doors.url, "GET", "/v1/cluster", {"Host": f"{host}:{port}"})[0] == status
+        assert ask(plane.url, "GET", "/v1/cluster", {"Host": f"{host}:{port}"})[0] == status
 
 
-def test_an_offer_to_speak_http_2_is_not_taken_and_not_logged(doors: Doors) -> None:
+def test_an_offer_to_speak_http_2_is_not_taken_and_not_logged(plane: ControlPlane) -> None:
     """Java's client makes it with every first request."""
-    before = doors.server.process.log_file.stat().st_size
+    before = plane.server.process.log_file.stat().st_size
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAAAAIAAAAB"}
-    assert ask(doors.url, "GET", "/v1/health", offer)[0] == 200
-    assert doors.server.process.log_file.stat().st_size == before
+    assert ask(plane.url, "GET", "/v1/health", offer)[0] == 200
+    assert plane.server.process.log_file.stat().st_size == before
 
 
-def test_the_cluster_tells_what_each_broker_is_doing(doors: Doors) -> None:
+def test_the_cluster_tells_what_each_broker_is_doing(plane: ControlPlane) -> None:
     """Running, paused or down, as its own verbs call it."""
-    told = [doors.http("GET", "/v1/cluster")["brokers"][0]["state"]]
+    told = [plane.http("GET", "/v1/cluster")["brokers"][0]["state"]]
     for way in ("pause", "resume", "kill", "start"):
-        said = doors.http("POST", f"/v1/brokers/1/{way}")["state"]
-        told.append(doors.http("GET", "/v1/cluster")["brokers"][0]["state"])
+        said = plane.http("POST", f"/v1/brokers/1/{way}")["state"]
+        told.append(plane.http("GET", "/v1/cluster")["brokers"][0]["state"])
         assert said == told[-1]
     assert told == ["running", "paused", "running", "down", "running"]

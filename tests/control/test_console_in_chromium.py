@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from broker.releases import NEWEST
 from tests.control.chromium import Page
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 from tests.serving import start, until
+from understudy.control_api.times import local_time
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 VIEWS = (
@@ -18,9 +20,9 @@ VIEWS = (
 )
 
 
-def transactor(doors: Doors, name: str = "x", **settings: Any) -> Producer:
+def transactor(plane: ControlPlane, name: str = "x", **settings: Any) -> Producer:
     """A producer with an open transaction of one record."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": name, **settings})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, **settings})
     producer.init_transactions(10)
     producer.begin_transaction()
     producer.produce("t", b"one", partition=0)
@@ -35,44 +37,58 @@ def reads(consumer: Consumer) -> bool:
 
 
 @pytest.fixture
-def busy(doors: Doors) -> Iterator[Doors]:
+def busy(plane: ControlPlane) -> Iterator[ControlPlane]:
     """A cluster in which there is something of everything."""
-    doors.kafka.topics["t"].write({"key": "k", "value": "hello", "partition": 0}, {"value": "world", "partition": 1})
-    producer = transactor(doors)
+    plane.kafka.topics["t"].write({"key": "k", "value": "hello", "partition": 0}, {"value": "world", "partition": 1})
+    producer = transactor(plane)
     consumer = Consumer(
-        {"bootstrap.servers": doors.bootstrap, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"}
+        {"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["t"])
     until(lambda: reads(consumer), "a record", 20)
     consumer.commit(asynchronous=False)
-    doors.kafka.faults.add(api="EndTxn", error="NOT_COORDINATOR", times=2)
-    yield doors
+    plane.kafka.faults.add(api="EndTxn", error="NOT_COORDINATOR", times=2)
+    yield plane
     consumer.close()
     producer.abort_transaction(10)
+
+
+def test_a_seed_is_shown_as_the_server_has_it(page: Page, plane_of: ControlPlaneOf) -> None:
+    """Digit by digit, also beyond 2^53."""
+    page.open(plane_of(seed=2**63 + 1).url)
+    assert page.sees("Seed", str(2**63 + 1))
+
+
+def test_times_are_local(page: Page, plane: ControlPlane) -> None:
+    """Local ones, with milliseconds."""
+    Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app"}).list_topics(timeout=10)
+    at_ms = plane.http("GET", "/v1/journal?client_id=app")["entries"][-1]["at_ms"]
+    page.open(plane.url, "journal")
+    assert page.sees(local_time(at_ms))
 
 
 # --- the views, live -------------------------------------------------------------------------------------------------
 
 
-def test_a_broker_is_killed_and_started(page: Page, doors_of: DoorsOf) -> None:
+def test_a_broker_is_killed_and_started(page: Page, plane_of: ControlPlaneOf) -> None:
     """And the table follows."""
-    doors = doors_of(brokers=3)
-    page.open(doors.url)
-    page.sees("127.0.0.1", "controller", "running", "Apache Kafka 4.3")
+    plane = plane_of(brokers=3)
+    page.open(plane.url)
+    page.sees("127.0.0.1", "controller", "running", f"Apache Kafka {NEWEST}")
     page.press("kill broker 2")
     page.row("2", "down")
-    assert [broker.up for broker in doors.kafka.info().brokers] == [True, False, True]
+    assert [broker.up for broker in plane.kafka.info().brokers] == [True, False, True]
     page.press("start broker 2")
     page.sees_no("down")
-    assert all(broker.up for broker in doors.kafka.info().brokers)
+    assert all(broker.up for broker in plane.kafka.info().brokers)
     page.press("Add a broker")
     page.row("4", "running")
     page.press("remove broker 4")
     page.sees("Broker 4 is out of the cluster")
-    assert [broker.id for broker in doors.kafka.info().brokers] == [1, 2, 3]
+    assert [broker.id for broker in plane.kafka.info().brokers] == [1, 2, 3]
 
 
-def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: Doors) -> None:
+def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: ControlPlane) -> None:
     """What is written while the page is open appears; names lead on."""
     page.open(busy.url, "topics")
     assert "__consumer_offsets" not in page.sees("1 partition with an open transaction")
@@ -86,7 +102,7 @@ def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: Doors) -> No
     page.row("g", str(offset["partition"]), str(offset["lag"]))
 
 
-def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: Doors) -> None:
+def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: ControlPlane) -> None:
     """Evicting takes effect in the cluster."""
     page.open(busy.url, "groups")
     page.row("g", "Stable", "classic").find_element("tag name", "a").click()
@@ -98,10 +114,10 @@ def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: Doors) -> N
     assert member.member_id not in [each.member_id for each in busy.kafka.groups["g"].show().members]
 
 
-def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, doors: Doors) -> None:
+def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, plane: ControlPlane) -> None:
     """Its timeline tells, and why its producer is refused."""
-    producer = transactor(doors)
-    page.open(doors.url, "transactions")
+    producer = transactor(plane)
+    page.open(plane.url, "transactions")
     page.row("x", "Ongoing", "in 5").find_element("tag name", "a").click()
     page.sees("Transactions / x", "begun", "t-0")
     page.script("document.querySelector('#clock summary').click()")
@@ -115,45 +131,45 @@ def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, doors: Door
     page.sees("2 h 15 min ahead")
     page.press("Freeze")
     page.sees("frozen")
-    assert doors.kafka.clock.show().frozen
+    assert plane.kafka.clock.show().frozen
     page.press("Thaw")
     page.sees_no("frozen")
 
 
-def test_a_commit_is_held_and_released(page: Page, doors: Doors) -> None:
+def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
     """Between its decision and its markers, by two buttons."""
-    producer = transactor(doors)
-    page.open(doors.url, "transactions", "x")
+    producer = transactor(plane)
+    page.open(plane.url, "transactions", "x")
     page.write("Loading for", "1h")
     page.press("Move")
     page.sees("Broker 1 coordinates it now")
     page.sees("its coordinator is loading")
-    doors.kafka.clock.advance(hours=1)
+    plane.kafka.clock.advance(hours=1)
     page.choose("Hold at", "prepare")
     page.press("Hold")
     page.sees("no commit has come there yet")
-    doors.kafka.transactions["x"].abort()
+    plane.kafka.transactions["x"].abort()
     page.sees("a commit is waiting there", "PrepareAbort")
     page.press("Release")
     page.sees("CompleteAbort")
     with pytest.raises(KafkaException):
         producer.commit_transaction(10)
-    page.open(doors.url, "transactions")
+    page.open(plane.url, "transactions")
     page.write("Transactional id", "y")
     page.choose("Hold at", "markers")
     page.write("After so many", "1")
     page.press("Hold")
     page.sees("stops at markers")
-    later = transactor(doors, "y")
+    later = transactor(plane, "y")
     later.produce("t", b"two", partition=1)
     later.flush(10)
     later.commit_transaction(10)
     page.row("y", "PrepareCommit", "held")
-    ends = [doors.kafka.topics["t"].partitions[number].records()[-1].control for number in (0, 1)]
+    ends = [plane.kafka.topics["t"].partitions[number].records()[-1].control for number in (0, 1)]
     assert sorted(map(str, ends)) == ["None", "commit"]
 
 
-def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: Doors) -> None:
+def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: ControlPlane) -> None:
     """By what requests say; a mistake in a filter is told with what to write."""
     page.open(busy.url, "journal")
     page.sees("InitProducerId", "JoinGroup", "reader")
@@ -183,9 +199,9 @@ def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: Doors) ->
     page.sees_no("JoinGroup")
 
 
-def test_a_fault_is_added_met_and_removed(page: Page, doors: Doors) -> None:
+def test_a_fault_is_added_met_and_removed(page: Page, plane: ControlPlane) -> None:
     """A real client meets it, and the page counts."""
-    page.open(doors.url, "faults")
+    page.open(plane.url, "faults")
     page.sees("Nothing goes wrong on purpose")
     page.choose("When a request is", "InitProducerId")
     page.choose("Then", "do it, then answer an error")
@@ -196,29 +212,29 @@ def test_a_fault_is_added_met_and_removed(page: Page, doors: Doors) -> None:
     page.write("Error", "COORDINATOR_LOAD_IN_PROGRESS")
     page.press("Add the fault")
     page.row("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS", "unmet")
-    (fault,) = doors.http("GET", "/v1/faults")["faults"]
+    (fault,) = plane.http("GET", "/v1/faults")["faults"]
     assert fault["match"] == {"api": "InitProducerId", "transactional_id": "x"}
-    transactor(doors).abort_transaction(10)
+    transactor(plane).abort_transaction(10)
     until(lambda: "unmet" not in page.text, "a hit")
     page.press(f"remove fault {fault['id']}")
     page.sees("Nothing goes wrong on purpose")
-    assert doors.http("GET", "/v1/faults")["faults"] == []
+    assert plane.http("GET", "/v1/faults")["faults"] == []
 
 
-def test_a_fault_written_as_json(page: Page, doors: Doors) -> None:
+def test_a_fault_written_as_json(page: Page, plane: ControlPlane) -> None:
     """What the form has no words for; what is no JSON is told, and nothing is sent."""
-    page.open(doors.url, "faults")
+    page.open(plane.url, "faults")
     page.choose("Then", "as I write it")
     page.write("What to do, as JSON", '{"bytes": {"truncate": 3')
     page.press("Add the fault")
     page.sees("JSON")
-    assert doors.http("GET", "/v1/faults")["faults"] == []
+    assert plane.http("GET", "/v1/faults")["faults"] == []
     page.write("What to do, as JSON", '{"bytes": {"truncate": 3}}')
     page.press("Add the fault")
     page.row('"truncate": 3')
 
 
-def test_everything_begins_anew(page: Page, busy: Doors) -> None:
+def test_everything_begins_anew(page: Page, busy: ControlPlane) -> None:
     """After a question."""
     page.open(busy.url)
     page.press("Reset the cluster")
@@ -236,7 +252,7 @@ def test_everything_begins_anew(page: Page, busy: Doors) -> None:
 
 @pytest.mark.parametrize(("width", "height", "scheme"), [(1280, 900, "light"), (390, 844, "dark")])
 def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
-    page: Page, busy: Doors, width: int, height: int, scheme: str
+    page: Page, busy: ControlPlane, width: int, height: int, scheme: str
 ) -> None:
     """No scrolling sideways, nothing for axe to find: contrast, names, roles, headings; no address but the server's."""
     page.look(width, height, scheme)
@@ -252,22 +268,22 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
     assert [address for address in addresses if not address.startswith(f"{busy.url}/")] == []
 
 
-def test_a_barrier_would_be_found(page: Page, doors: Doors) -> None:
+def test_a_barrier_would_be_found(page: Page, plane: ControlPlane) -> None:
     """Axe runs, and finds what it is asked to find."""
-    page.open(doors.url)
+    page.open(plane.url)
     page.sees("Brokers")
     page.script("document.querySelector('main').append(document.createElement('button'))")
     assert [found for found in page.violations() if found.startswith("button-name: <button>")]
 
 
-def test_names_that_hold_markup_are_text(page: Page, doors: Doors) -> None:
+def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> None:
     """Whatever clients call themselves, transactions, groups, topics, records: it is shown, and not run."""
     evil = "<img src=x onerror=window.hit=1><b class=hit>'\"&amp;"
-    producer = transactor(doors, evil, **{"client.id": evil})
+    producer = transactor(plane, evil, **{"client.id": evil})
     producer.produce("t", evil.encode(), key=evil.encode(), partition=0)
     producer.flush(10)
     reader = {
-        "bootstrap.servers": doors.bootstrap,
+        "bootstrap.servers": plane.bootstrap,
         "group.id": evil,
         "client.id": evil,
         "auto.offset.reset": "earliest",
@@ -275,16 +291,16 @@ def test_names_that_hold_markup_are_text(page: Page, doors: Doors) -> None:
     consumer = Consumer({**reader, "group.instance.id": "instance"})
     consumer.subscribe(["u"])
     producer.list_topics(evil, 10)  # it can be asked for, though never made
-    doors.kafka.topics["u"].write("v")
+    plane.kafka.topics["u"].write("v")
     until(lambda: reads(consumer), "a record", 20)
     consumer.commit(asynchronous=False)
-    doors.http("POST", "/v1/faults", {"match": {"transactional_id": evil, "api": "EndTxn"}, "do": {"delay_ms": 1}})
+    plane.http("POST", "/v1/faults", {"match": {"transactional_id": evil, "api": "EndTxn"}, "do": {"delay_ms": 1}})
     views = [(view,) for view in ("groups", "transactions", "journal", "faults")]
     for way in (*views, ("topics", "t"), ("groups", evil), ("transactions", evil), ("topics", evil)):
-        page.open(doors.url, *way)
+        page.open(plane.url, *way)
         page.sees("<b class=hit>")
         assert page.script("return [document.querySelectorAll('img, b, .hit').length, window.hit ?? 0]") == [0, 0], way
-    page.open(doors.url, "journal")
+    page.open(plane.url, "journal")
     page.write("Topic", evil)
     page.row("Metadata").find_element("tag name", "button").click()
     page.sees(f'"name": {page.script("return JSON.stringify(arguments[0])", evil)}')
@@ -293,9 +309,9 @@ def test_names_that_hold_markup_are_text(page: Page, doors: Doors) -> None:
     producer.abort_transaction(10)
 
 
-def test_the_policy_stops_a_script_that_got_in(page: Page, doors: Doors) -> None:
+def test_the_policy_stops_a_script_that_got_in(page: Page, plane: ControlPlane) -> None:
     """Were markup let in by mistake, nothing in it would run, and nothing could be sent elsewhere."""
-    page.open(doors.url)
+    page.open(plane.url)
     page.sees("Brokers")
     page.script("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')")
     blocked = page.script("return fetch('http://localhost:1/').then(() => 'sent', (error) => error.message)")
@@ -305,9 +321,9 @@ def test_the_policy_stops_a_script_that_got_in(page: Page, doors: Doors) -> None
     assert page.script("return window.hit ?? 0") == 0
 
 
-def test_what_is_being_written_is_left_alone(page: Page, doors: Doors) -> None:
+def test_what_is_being_written_is_left_alone(page: Page, plane: ControlPlane) -> None:
     """The page asks every second; the field keeps its focus and its text, an open part stays open."""
-    page.open(doors.url, "faults")
+    page.open(plane.url, "faults")
     field = page.named("input", "Client id")
     field.send_keys("half a na")
     before = page.script("return document.querySelector('#clock time').textContent")

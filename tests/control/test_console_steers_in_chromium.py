@@ -3,20 +3,21 @@
 import pytest
 from confluent_kafka import KafkaError, Producer
 
+from broker.releases import NEWEST
 from tests.control.chromium import Page
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 
-def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, doors_of: DoorsOf) -> None:
+def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plane_of: ControlPlaneOf) -> None:
     """A producer that wants two replicas hears of it, and goes on when they are back."""
     settings = {"default.replication.factor": 3, "min.insync.replicas": 2}
-    doors = doors_of(brokers=3, topics=["t:1"], settings=settings)
-    part = doors.kafka.topics["t"].partitions[0]
+    plane = plane_of(brokers=3, topics=["t:1"], settings=settings)
+    part = plane.kafka.topics["t"].partitions[0]
     part.move_leader(1)
-    page.open(doors.url, "topics", "t")
+    page.open(plane.url, "topics", "t")
     page.choose("Leader", "broker 2")
     page.press("Let it lead")
     page.sees("Broker 2 leads it now")
@@ -26,7 +27,7 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, door
     page.press("Set replicas")
     page.sees("In sync: 2.")
     told: list[KafkaError | None] = []
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "retries": 0})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "retries": 0})
     producer.produce("t", b"v", on_delivery=lambda error, _: told.append(error))
     assert producer.flush(20) == 0
     assert told[0] is not None
@@ -42,31 +43,31 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, door
     assert part.show().leader == -1
 
 
-def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, doors: Doors) -> None:
+def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane: ControlPlane) -> None:
     """New connections are told the release's versions; what was written after the snapshot is gone."""
-    page.open(doors.url)
-    page.sees("Apache Kafka 4.3")
+    page.open(plane.url)
+    page.sees(f"Apache Kafka {NEWEST}")
     page.choose("Release", "2.8")
     page.press("Play it")
     page.sees("New connections meet Apache Kafka 2.8")
-    assert doors.kafka.info().as_version == "2.8"
-    doors.kafka.topics["t"].write({"value": "before", "partition": 0})
+    assert plane.kafka.info().as_version == "2.8"
+    plane.kafka.topics["t"].write({"value": "before", "partition": 0})
     page.press("Take a snapshot")
     page.sees("The state is kept")
-    doors.kafka.topics["t"].write({"value": "after", "partition": 0})
-    page.press(f"restore snapshot {doors.kafka.snapshots.list()[-1].id}")
+    plane.kafka.topics["t"].write({"value": "after", "partition": 0})
+    page.press(f"restore snapshot {plane.kafka.snapshots.list()[-1].id}")
     page.sees("Back at snapshot")
-    assert [record.value for record in doors.kafka.topics["t"].partitions[0].records()] == [b"before"]
+    assert [record.value for record in plane.kafka.topics["t"].partitions[0].records()] == [b"before"]
 
 
-def test_a_producer_tells_what_came_twice(page: Page, doors: Doors) -> None:
+def test_a_producer_tells_what_came_twice(page: Page, plane: ControlPlane) -> None:
     """Its answer was lost; a partition can be made to forget it."""
-    doors.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "enable.idempotence": True, "client.id": "app"})
+    plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
     assert producer.flush(20) == 0
-    (told,) = doors.kafka.producers.list()
-    page.open(doors.url, "producers")
+    (told,) = plane.kafka.producers.list()
+    page.open(plane.url, "producers")
     page.row("app", "t-0").find_element("tag name", "a").click()
     page.sees(f"Producers / Producer {told.producer_id}", "initialised", "accepted", "fault 1", "duplicate", "KIP-98")
     page.press("forget t-0")

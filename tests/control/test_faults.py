@@ -20,8 +20,8 @@ from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 from tests.scenarios.core.batches import batch
 from tests.wire import Wire
 
@@ -42,27 +42,27 @@ def heartbeat(wire: Wire, group: str = "g") -> ErrorCode:
     return code
 
 
-def add(doors: Doors, do: Any, **rest: Any) -> str:
+def add(plane: ControlPlane, do: Any, **rest: Any) -> str:
     """A fault; the id it got."""
     limits: dict[str, Any] = {name: rest.pop(name) for name in ("skip", "times", "probability") if name in rest}
-    return str(doors.http("POST", "/v1/faults", {"match": rest, "do": do, **limits})["id"])
+    return str(plane.http("POST", "/v1/faults", {"match": rest, "do": do, **limits})["id"])
 
 
 # --- parts of requests -----------------------------------------------------------------------------------------------
 
 
-def test_one_partition_is_refused_and_the_others_are_written(doors: Doors) -> None:
+def test_one_partition_is_refused_and_the_others_are_written(plane: ControlPlane) -> None:
     """Nothing is appended to the one, and everything to the other."""
-    wire = doors.server.wire()
-    add(doors, {"error": "NOT_LEADER_OR_FOLLOWER"}, api="Produce", topic="t", partition=1)
+    wire = plane.server.wire()
+    add(plane, {"error": "NOT_LEADER_OR_FOLLOWER"}, api="Produce", topic="t", partition=1)
     assert produce(wire, 0, 1) == [(0, E.NONE, 0), (1, E.NOT_LEADER_OR_FOLLOWER, -1)]
     assert produce(wire, 0, 1) == [(0, E.NONE, 1), (1, E.NONE, 0)]
 
 
-def test_a_partition_is_written_and_its_answer_says_otherwise(doors: Doors) -> None:
+def test_a_partition_is_written_and_its_answer_says_otherwise(plane: ControlPlane) -> None:
     """Apply, then fail: what a producer has to survive without writing twice."""
-    wire = doors.server.wire()
-    add(doors, {"apply_then": {"error": "REQUEST_TIMED_OUT"}}, api="Produce", topic="t", partition=1)
+    wire = plane.server.wire()
+    add(plane, {"apply_then": {"error": "REQUEST_TIMED_OUT"}}, api="Produce", topic="t", partition=1)
     assert produce(wire, 0, 1) == [(0, E.NONE, 0), (1, E.REQUEST_TIMED_OUT, -1)]
     assert produce(wire, 0, 1) == [(0, E.NONE, 1), (1, E.NONE, 1)]
 
@@ -79,59 +79,59 @@ def told(response: Any) -> dict[int, ErrorCode]:
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_a_partition_of_a_fetch_session_fails(doors: Doors, version: int) -> None:
+def test_a_partition_of_a_fetch_session_fails(plane: ControlPlane, version: int) -> None:
     """An incremental fetch names no partitions; with the error nobody waits, and the next one is whole (KIP-227)."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     topic_id = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")])).topics[0].topic_id
     produce(wire, 0)
     first = fetch(wire, version, 0, 1, topic_id=topic_id)
     assert told(first) == {0: E.NONE, 1: E.NONE}
-    add(doors, {"error": "OFFSET_NOT_AVAILABLE"}, api="Fetch", topic="t", partition=1)
+    add(plane, {"error": "OFFSET_NOT_AVAILABLE"}, api="Fetch", topic="t", partition=1)
     failed = fetch(wire, version, session=(first.session_id, 1))
     assert told(failed) == {0: E.NONE, 1: E.OFFSET_NOT_AVAILABLE}
     assert failed.error_code is E.NONE
     assert told(fetch(wire, version, session=(first.session_id, 2))) == {0: E.NONE, 1: E.NONE}
 
 
-def test_one_topic_of_all_is_without_a_leader(doors: Doors) -> None:
+def test_one_topic_of_all_is_without_a_leader(plane: ControlPlane) -> None:
     """A request for all topics names none; the answer does, and so may a partition of it."""
-    wire = doors.server.wire()
-    add(doors, {"error": "LEADER_NOT_AVAILABLE"}, api="Metadata", topic="t", partition=1)
+    wire = plane.server.wire()
+    add(plane, {"error": "LEADER_NOT_AVAILABLE"}, api="Metadata", topic="t", partition=1)
     answer = wire.call(ApiKey.METADATA, 12, MetadataRequest(None))
     found = {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
     assert found == {("t", 0): E.NONE, ("t", 1): E.LEADER_NOT_AVAILABLE, ("u", 0): E.NONE}
 
 
-def test_a_topic_fails_and_the_brokers_are_still_told(doors: Doors) -> None:
+def test_a_topic_fails_and_the_brokers_are_still_told(plane: ControlPlane) -> None:
     """Clients cannot do without them."""
-    add(doors, {"error": "UNKNOWN_TOPIC_OR_PARTITION"}, api="Metadata", topic="t")
-    answer = doors.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
+    add(plane, {"error": "UNKNOWN_TOPIC_OR_PARTITION"}, api="Metadata", topic="t")
+    answer = plane.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
     assert [(t.name, t.error_code) for t in answer.topics] == [("t", E.UNKNOWN_TOPIC_OR_PARTITION)]
     assert len(answer.brokers) == 1
 
 
-def test_one_group_of_many_fails_or_one_partition_of_it(doors: Doors) -> None:
+def test_one_group_of_many_fails_or_one_partition_of_it(plane: ControlPlane) -> None:
     """OffsetFetch v8 has errors on groups and on partitions."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     wire.call(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(key_type=0, coordinator_keys=["a", "b"]))
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(name, [OffsetFetchRequestTopics("t", [0, 1])]) for name in ("a", "b")]
     )
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="OffsetFetch", group="b")
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="OffsetFetch", group="b")
     assert [(g.group_id, g.error_code) for g in wire.call(ApiKey.OFFSET_FETCH, 9, request).groups] == [
         ("a", E.NONE), ("b", E.GROUP_AUTHORIZATION_FAILED)]  # fmt: skip
-    add(doors, {"error": "UNSTABLE_OFFSET_COMMIT"}, api="OffsetFetch", group="b", topic="t", partition=1)
+    add(plane, {"error": "UNSTABLE_OFFSET_COMMIT"}, api="OffsetFetch", group="b", topic="t", partition=1)
     groups = wire.call(ApiKey.OFFSET_FETCH, 9, request).groups
     codes = {(g.group_id, p.partition_index): p.error_code for g in groups for t in g.topics for p in t.partitions}
     assert {place for place, code in codes.items() if code is E.UNSTABLE_OFFSET_COMMIT} == {("b", 1)}
 
 
 @pytest.mark.parametrize("version", [3, 5])
-def test_a_partition_does_not_join_its_transaction(doors: Doors, version: int) -> None:
+def test_a_partition_does_not_join_its_transaction(plane: ControlPlane, version: int) -> None:
     """Older and newer shapes of AddPartitionsToTxn."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     topics = [AddPartitionsToTxnTopic("t", [0, 1])]
-    add(doors, {"error": "TOPIC_AUTHORIZATION_FAILED"}, api="AddPartitionsToTxn", transactional_id="x", partition=1)
+    add(plane, {"error": "TOPIC_AUTHORIZATION_FAILED"}, api="AddPartitionsToTxn", transactional_id="x", partition=1)
     request = AddPartitionsToTxnRequest(transactions=[AddPartitionsToTxnTransaction("x", 1, 0, topics=topics)])
     (result,) = wire.call(ApiKey.ADD_PARTITIONS_TO_TXN, version, request).results_by_transaction
     codes = {p.partition_index: p.partition_error_code for t in result.topic_results for p in t.results_by_partition}
@@ -142,25 +142,25 @@ def test_a_partition_does_not_join_its_transaction(doors: Doors, version: int) -
 # --- which requests, how often ---------------------------------------------------------------------------------------
 
 
-def test_it_meets_once_unless_told_otherwise(doors: Doors) -> None:
+def test_it_meets_once_unless_told_otherwise(plane: ControlPlane) -> None:
     """skip, then times; null is every time."""
-    wire = doors.server.wire()
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", skip=1, times=2)
+    wire = plane.server.wire()
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", skip=1, times=2)
     assert [heartbeat(wire) for _ in range(4)] == [
         NATURAL, E.GROUP_AUTHORIZATION_FAILED, E.GROUP_AUTHORIZATION_FAILED, NATURAL]  # fmt: skip
-    add(doors, {"error": "REBALANCE_IN_PROGRESS"}, api="HEARTBEAT", times=None)
+    add(plane, {"error": "REBALANCE_IN_PROGRESS"}, api="HEARTBEAT", times=None)
     assert {heartbeat(wire) for _ in range(5)} == {E.REBALANCE_IN_PROGRESS}
 
 
-def test_chance_is_the_clusters_own(doors_of: DoorsOf) -> None:
+def test_chance_is_the_clusters_own(plane_of: ControlPlaneOf) -> None:
     """The same seed, the same requests met."""
     rounds = []
     for _ in range(2):
-        doors = doors_of(seed=7)
-        fault = add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", probability=0.5, times=None)
-        wire = doors.server.wire()
+        plane = plane_of(seed=7)
+        fault = add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", probability=0.5, times=None)
+        wire = plane.server.wire()
         rounds.append([heartbeat(wire) for _ in range(40)])
-        assert doors.http("GET", f"/v1/faults/{fault}")["hits"] == rounds[-1].count(E.GROUP_AUTHORIZATION_FAILED)
+        assert plane.http("GET", f"/v1/faults/{fault}")["hits"] == rounds[-1].count(E.GROUP_AUTHORIZATION_FAILED)
     assert rounds[0] == rounds[1]
     assert 8 < rounds[0].count(E.GROUP_AUTHORIZATION_FAILED) < 32
 
@@ -183,91 +183,91 @@ def test_chance_is_the_clusters_own(doors_of: DoorsOf) -> None:
         ({"api": "Heartbeat", "request": {"generation_id": 2}}, False),
     ],
 )
-def test_all_conditions_have_to_hold(doors_of: DoorsOf, match: dict[str, Any], met: bool) -> None:
+def test_all_conditions_have_to_hold(plane_of: ControlPlaneOf, match: dict[str, Any], met: bool) -> None:
     """AND, over what the request says and where it came in."""
-    doors = doors_of(brokers=2)
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, **match)
-    assert (heartbeat(doors.server.wire()) is E.GROUP_AUTHORIZATION_FAILED) is met
+    plane = plane_of(brokers=2)
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, **match)
+    assert (heartbeat(plane.server.wire()) is E.GROUP_AUTHORIZATION_FAILED) is met
 
 
-def test_faults_add_up(doors: Doors) -> None:
+def test_faults_add_up(plane: ControlPlane) -> None:
     """Each does its part: one waits, the next one refuses, and a third is never reached."""
-    add(doors, {"delay_ms": 1000}, api="Heartbeat", times=None)
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat")
-    last = add(doors, {"disconnect": "close"}, api="Heartbeat")
-    wire = doors.server.wire()
+    add(plane, {"delay_ms": 1000}, api="Heartbeat", times=None)
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat")
+    last = add(plane, {"disconnect": "close"}, api="Heartbeat")
+    wire = plane.server.wire()
     wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
-    doors.http("GET", "/v1/faults/1?wait_hits=1") if last == "3" else None
-    doors.server.advance(1000)
+    plane.http("GET", "/v1/faults/1?wait_hits=1") if last == "3" else None
+    plane.server.advance(1000)
     assert wire.answer().error_code is E.GROUP_AUTHORIZATION_FAILED
-    assert [f["id"] for f in doors.http("GET", "/v1/faults?unmet=true")["faults"]] == [last]
+    assert [f["id"] for f in plane.http("GET", "/v1/faults?unmet=true")["faults"]] == [last]
 
 
-def test_the_clock_may_stand_still_under_a_drip(doors: Doors) -> None:
+def test_the_clock_may_stand_still_under_a_drip(plane: ControlPlane) -> None:
     """Drops come by the cluster's clock."""
-    add(doors, {"bytes": {"drip": {"size": 6, "every_ms": 500}}}, api="Heartbeat")
-    doors.server.freeze()
-    wire = doors.server.wire()
+    add(plane, {"bytes": {"drip": {"size": 6, "every_ms": 500}}}, api="Heartbeat")
+    plane.server.freeze()
+    wire = plane.server.wire()
     wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
     assert len(wire.socket.recv(100)) == 6
     assert not wire.has_answer()
-    doors.server.advance(500)
+    plane.server.advance(500)
     assert len(wire.socket.recv(100)) == 6
 
 
-def test_altered_fields_are_those_of_the_items_that_are_meant(doors: Doors) -> None:
+def test_altered_fields_are_those_of_the_items_that_are_meant(plane: ControlPlane) -> None:
     """``*`` is every element, as far as the fault speaks of it."""
-    add(doors, {"alter": {"topics.*.partitions.*.leader_id": 9}}, api="Metadata", topic="t", partition=0)
-    answer = doors.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
+    add(plane, {"alter": {"topics.*.partitions.*.leader_id": 9}}, api="Metadata", topic="t", partition=0)
+    answer = plane.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
     assert {p.partition_index: p.leader_id for t in answer.topics for p in t.partitions} == {0: 9, 1: 1}
 
 
 # --- looking after them ----------------------------------------------------------------------------------------------
 
 
-def test_hits_can_be_waited_for(doors: Doors) -> None:
+def test_hits_can_be_waited_for(plane: ControlPlane) -> None:
     """The answer comes with the last hit that was waited for, or when time is up."""
-    fault = add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", times=None)
-    wire = doors.server.wire()
+    fault = add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", times=None)
+    wire = plane.server.wire()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(doors.http, "GET", f"/v1/faults/{fault}?wait_hits=2&timeout_ms=9000")
+        waiting = pool.submit(plane.http, "GET", f"/v1/faults/{fault}?wait_hits=2&timeout_ms=9000")
         while not waiting.done():
             heartbeat(wire)
         assert waiting.result()["hits"] >= 2
-    hits = doors.http("GET", f"/v1/faults/{fault}?wait_hits=99999&timeout_ms=1")["hits"]
+    hits = plane.http("GET", f"/v1/faults/{fault}?wait_hits=99999&timeout_ms=1")["hits"]
     assert 2 <= hits < 99_999
 
 
-def test_removed_faults_meet_nothing(doors: Doors) -> None:
+def test_removed_faults_meet_nothing(plane: ControlPlane) -> None:
     """One by one, all, or by a reset that does not keep them."""
-    wire = doors.server.wire()
-    one = add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
-    assert doors.http("DELETE", f"/v1/faults/{one}")["id"] == one
+    wire = plane.server.wire()
+    one = add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
+    assert plane.http("DELETE", f"/v1/faults/{one}")["id"] == one
     assert heartbeat(wire) is NATURAL
-    assert doors.refused("DELETE", f"/v1/faults/{one}")[0] == 404
-    assert doors.refused("GET", f"/v1/faults/{one}")[0] == 404
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
-    doors.http("POST", "/v1/reset", {"keep": ["faults"]})
+    assert plane.refused("DELETE", f"/v1/faults/{one}")[0] == 404
+    assert plane.refused("GET", f"/v1/faults/{one}")[0] == 404
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
+    plane.http("POST", "/v1/reset", {"keep": ["faults"]})
     assert heartbeat(wire) is E.GROUP_AUTHORIZATION_FAILED
-    assert doors.http("DELETE", "/v1/faults") == {"removed": 1}
+    assert plane.http("DELETE", "/v1/faults") == {"removed": 1}
     assert heartbeat(wire) is NATURAL
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
-    doors.server.reset()
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, times=None, api="Heartbeat")
+    plane.server.reset()
     assert heartbeat(wire) is NATURAL
 
 
-def test_ids_are_never_given_twice(doors: Doors) -> None:
+def test_ids_are_never_given_twice(plane: ControlPlane) -> None:
     """A handle from before a reset names no fault of after it."""
-    before = add(doors, {"drop": True})
-    doors.server.reset()
-    assert add(doors, {"drop": True}) != before
+    before = add(plane, {"drop": True})
+    plane.server.reset()
+    assert add(plane, {"drop": True}) != before
 
 
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 WRONG = [
     ({}, "do", 'needs "do"'),
-    ({"do": {}}, "do", "one thing"),
+    ({"do": {}}, "do", "exactly one of"),
     ({"do": {"error": "NOT_COORDINATOR", "drop": True}}, "do", "error and drop"),
     ({"do": {"error": "NOT_COORDINATR"}}, "do.error", "did you mean NOT_COORDINATOR"),
     ({"do": {"error": "NONE"}}, "do.error", "alter"),
@@ -289,7 +289,7 @@ WRONG = [
     ({"match": {"api": "EndTxm"}, "do": {"drop": True}}, "match.api", "did you mean EndTxn"),
     ({"match": {"api": "Vote"}, "do": {"drop": True}}, "match.api", "not served"),
     ({"match": {"apii": "EndTxn"}, "do": {"drop": True}}, "match.apii", "did you mean api"),
-    ({"match": {"api": "EndTxn", "topic": "t"}, "do": {"drop": True}}, "match.topic", "tells no topic"),
+    ({"match": {"api": "EndTxn", "topic": "t"}, "do": {"drop": True}}, "match.topic", "has no topic"),
     ({"match": {"api": "EndTxn", "versions": [7, 8]}, "do": {"drop": True}}, "match.versions", "0 to 5"),
     ({"match": {"versions": [3, 2]}, "do": {"drop": True}}, "match.versions", "first, last"),
     ({"match": {"broker": 9}, "do": {"drop": True}}, "match.broker", "no broker 9"),
@@ -306,7 +306,7 @@ WRONG = [
     (
         {"match": {"api": "ListGroups", "group": "g"}, "do": {"error": "NOT_COORDINATOR"}},
         "match",
-        "no error of a single",
+        "no error per",
     ),
     ({"match": {"api": "SaslHandshake"}, "do": {"throttle_ms": 5}}, "do.throttle_ms", "no throttle time"),
     ({"do": {"drop": True}, "times": 0}, "times", "at least 1"),
@@ -318,21 +318,21 @@ WRONG = [
 
 @pytest.mark.parametrize(("body", "field", "words"), WRONG, ids=[f"{at}-{each[1]}" for at, each in enumerate(WRONG)])
 def test_a_mistake_is_told_with_its_field_and_what_to_write(
-    doors: Doors, body: dict[str, Any], field: str, words: str
+    plane: ControlPlane, body: dict[str, Any], field: str, words: str
 ) -> None:
     """422, and nothing was added."""
-    status, problem = doors.refused("POST", "/v1/faults", body)
+    status, problem = plane.refused("POST", "/v1/faults", body)
     assert (status, problem["field"]) == (422, field)
     assert words in problem["detail"]
-    assert doors.http("GET", "/v1/faults") == {"faults": []}
+    assert plane.http("GET", "/v1/faults") == {"faults": []}
 
 
-# --- the other doors -------------------------------------------------------------------------------------------------
+# --- the other ways -------------------------------------------------------------------------------------------------
 
 
-def test_python_adds_waits_and_removes(doors: Doors) -> None:
+def test_python_adds_waits_and_removes(plane: ControlPlane) -> None:
     """``with kafka.faults.add(...) as fault``."""
-    kafka, wire = doors.kafka, doors.server.wire()
+    kafka, wire = plane.kafka, plane.server.wire()
     with kafka.faults.add(api="Heartbeat", group="g", error="GROUP_AUTHORIZATION_FAILED") as fault:
         assert heartbeat(wire) is E.GROUP_AUTHORIZATION_FAILED
         assert fault.wait_hits(1).hits == 1
@@ -349,25 +349,25 @@ def test_python_adds_waits_and_removes(doors: Doors) -> None:
     assert kafka.faults.unmet() == []
 
 
-def test_the_shell_adds_lists_and_removes(doors: Doors) -> None:
+def test_the_shell_adds_lists_and_removes(plane: ControlPlane) -> None:
     """``understudy ctl faults ...``."""
-    wire = doors.server.wire()
-    fault = doors.ctl("faults", "add", "--api", "Heartbeat", "--group", "g", "--error", "GROUP_AUTHORIZATION_FAILED")[
+    wire = plane.server.wire()
+    fault = plane.ctl("faults", "add", "--api", "Heartbeat", "--group", "g", "--error", "GROUP_AUTHORIZATION_FAILED")[
         "id"
     ]
     assert heartbeat(wire) is E.GROUP_AUTHORIZATION_FAILED
-    assert doors.ctl("faults", "show", fault, "--wait-hits", "1")["hits"] == 1
-    assert fault in doors.ctl_text("faults", "list")
-    assert doors.ctl("faults", "list", "--unmet")["faults"] == []
-    doors.ctl("faults", "remove", fault)
-    doors.ctl("faults", "add", "--apply-then", "disconnect=reset", "--request", '{"committed": true}')
-    assert doors.ctl("faults", "clear") == {"removed": 1}
+    assert plane.ctl("faults", "show", fault, "--wait-hits", "1")["hits"] == 1
+    assert fault in plane.ctl_text("faults", "list")
+    assert plane.ctl("faults", "list", "--unmet")["faults"] == []
+    plane.ctl("faults", "remove", fault)
+    plane.ctl("faults", "add", "--apply-then", "disconnect=reset", "--request", '{"committed": true}')
+    assert plane.ctl("faults", "clear") == {"removed": 1}
 
 
-def test_a_request_that_ends_otherwise_is_not_met(doors: Doors) -> None:
+def test_a_request_that_ends_otherwise_is_not_met(plane: ControlPlane) -> None:
     """Request fields are compared as JSON shows them: commit and abort are told apart."""
-    wire = doors.server.wire()
-    add(doors, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="EndTxn", request={"committed": True})
+    wire = plane.server.wire()
+    add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="EndTxn", request={"committed": True})
     assert (
         wire.call(ApiKey.END_TXN, 3, EndTxnRequest("x", 1, 0, committed=False)).error_code
         is not E.GROUP_AUTHORIZATION_FAILED
@@ -378,23 +378,23 @@ def test_a_request_that_ends_otherwise_is_not_met(doors: Doors) -> None:
     )
 
 
-def test_whoever_waits_goes_on_when_the_fault_is_taken_back(doors: Doors) -> None:
+def test_whoever_waits_goes_on_when_the_fault_is_taken_back(plane: ControlPlane) -> None:
     """At once, whatever the clock shows."""
-    wire = doors.server.wire()
-    fault = add(doors, {"delay_ms": 3_600_000}, api="Heartbeat")
+    wire = plane.server.wire()
+    fault = add(plane, {"delay_ms": 3_600_000}, api="Heartbeat")
     wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
-    doors.http("GET", f"/v1/faults/{fault}?wait_hits=1")
-    doors.http("DELETE", f"/v1/faults/{fault}")
+    plane.http("GET", f"/v1/faults/{fault}?wait_hits=1")
+    plane.http("DELETE", f"/v1/faults/{fault}")
     assert wire.answer().error_code is NATURAL
 
 
-def test_a_reset_does_not_let_old_requests_in(doors: Doors) -> None:
+def test_a_reset_does_not_let_old_requests_in(plane: ControlPlane) -> None:
     """What waited before it is hung up, rather than done to the new cluster."""
-    wire = doors.server.wire()
-    fault = add(doors, {"delay_ms": 3_600_000}, api="Produce")
+    wire = plane.server.wire()
+    fault = add(plane, {"delay_ms": 3_600_000}, api="Produce")
     request = ProduceRequest(None, -1, 1000, [TopicProduceData("t", [PartitionProduceData(0, batch(b"v"))])])
     wire.send(ApiKey.PRODUCE, 9, request)
-    doors.http("GET", f"/v1/faults/{fault}?wait_hits=1")
-    doors.server.reset()
+    plane.http("GET", f"/v1/faults/{fault}?wait_hits=1")
+    plane.server.reset()
     wire.check_closed()
-    assert produce(doors.server.wire(), 0) == [(0, E.NONE, 0)]
+    assert produce(plane.server.wire(), 0) == [(0, E.NONE, 0)]

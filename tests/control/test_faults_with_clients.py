@@ -8,13 +8,13 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
 
 import understudy
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 
 
 @contextmanager
-def transactional(doors: Doors, name: str = "x", **conf: Any) -> Iterator[Producer]:
+def transactional(plane: ControlPlane, name: str = "x", **conf: Any) -> Iterator[Producer]:
     """A producer within its first transaction, with one record sent."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": name, "linger.ms": 0, **conf})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, "linger.ms": 0, **conf})
     producer.init_transactions(10)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
@@ -22,10 +22,10 @@ def transactional(doors: Doors, name: str = "x", **conf: Any) -> Iterator[Produc
     producer.purge()
 
 
-def committed(doors: Doors, topic: str = "t") -> list[bytes | None]:
+def committed(plane: ControlPlane, topic: str = "t") -> list[bytes | None]:
     """What a read_committed consumer finds in partition 0."""
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "look", "isolation.level": "read_committed",
-                         "enable.partition.eof": True})  # fmt: skip
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "look", "isolation.level": "read_committed",
+                         "enable.partition.eof": True, "fetch.wait.max.ms": 10})  # fmt: skip
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     found = []
     while (record := consumer.poll(10)) is not None and not record.error():
@@ -34,62 +34,62 @@ def committed(doors: Doors, topic: str = "t") -> list[bytes | None]:
     return found
 
 
-def test_a_commit_whose_reply_is_lost_is_committed_once(doors: Doors) -> None:
+def test_a_commit_whose_reply_is_lost_is_committed_once(plane: ControlPlane) -> None:
     """Apply, then hang up: the client asks again, and hears that it is done."""
     then = understudy.Disconnect("reset")
-    with transactional(doors) as producer, doors.kafka.faults.add(api="EndTxn", apply_then=then) as fault:
+    with transactional(plane) as producer, plane.kafka.faults.add(api="EndTxn", apply_then=then) as fault:
         producer.commit_transaction(20)
         assert fault.wait_hits(1).hits == 1
-    assert committed(doors) == [b"v"]
+    assert committed(plane) == [b"v"]
 
 
 @pytest.mark.parametrize("code", ["COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
-def test_errors_that_pass_are_retried(doors: Doors, code: str) -> None:
+def test_errors_that_pass_are_retried(plane: ControlPlane, code: str) -> None:
     """The application notices nothing."""
-    with transactional(doors) as producer, doors.kafka.faults.add(api="EndTxn", error=code, times=2) as fault:
+    with transactional(plane) as producer, plane.kafka.faults.add(api="EndTxn", error=code, times=2) as fault:
         producer.commit_transaction(20)
         assert fault.hits() == 2
-    assert committed(doors) == [b"v"]
+    assert committed(plane) == [b"v"]
 
 
-def test_a_fenced_producer_is_told(doors: Doors) -> None:
+def test_a_fenced_producer_is_told(plane: ControlPlane) -> None:
     """PRODUCER_FENCED is fatal."""
-    with transactional(doors) as producer:
-        doors.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
+    with transactional(plane) as producer:
+        plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
         with pytest.raises(KafkaException) as raised:
             producer.commit_transaction(20)
     assert raised.value.args[0].fatal()
 
 
-def test_a_producer_writes_around_a_partition_that_fails(doors: Doors) -> None:
+def test_a_producer_writes_around_a_partition_that_fails(plane: ControlPlane) -> None:
     """The error of one partition is that partition's alone; retried, its record arrives too."""
     delivered: dict[int | None, Any] = {}
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 50})
-    doors.kafka.faults.add(api="Produce", topic="t", partition=1, error="NOT_ENOUGH_REPLICAS")
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 50})
+    plane.kafka.faults.add(api="Produce", topic="t", partition=1, error="NOT_ENOUGH_REPLICAS")
     for partition in (0, 1):
         producer.produce("t", b"v", partition=partition, on_delivery=lambda e, m: delivered.update({m.partition(): e}))
     assert producer.flush(20) == 0
     assert delivered == {0: None, 1: None}
-    assert doors.kafka.faults.unmet() == []
+    assert plane.kafka.faults.unmet() == []
 
 
 @pytest.mark.parametrize("spoiled", [{"truncate": 20}, {"correlation_id": -77}, {"corrupt": [0, 0x7F]}],
                          ids=["truncate", "correlation_id", "corrupt"])  # fmt: skip
-def test_a_client_survives_spoiled_bytes(doors: Doors, spoiled: dict[str, Any]) -> None:
+def test_a_client_survives_spoiled_bytes(plane: ControlPlane, spoiled: dict[str, Any]) -> None:
     """It drops the connection, comes back, and delivers."""
-    conf = {"socket.timeout.ms": 2000, "reconnect.backoff.ms": 10, "request.timeout.ms": 2000, "linger.ms": 0}
-    producer = Producer({"bootstrap.servers": doors.bootstrap, **conf})
-    with doors.kafka.faults.add(api="Produce", bytes=spoiled) as fault:
+    conf = {"socket.timeout.ms": 1000, "reconnect.backoff.ms": 10, "request.timeout.ms": 1000, "linger.ms": 0}
+    producer = Producer({"bootstrap.servers": plane.bootstrap, **conf})
+    with plane.kafka.faults.add(api="Produce", bytes=spoiled) as fault:
         producer.produce("t", b"v", partition=0)
         assert producer.flush(20) == 0
         assert fault.hits() == 1
 
 
-def test_a_throttled_client_waits(doors: Doors) -> None:
+def test_a_throttled_client_waits(plane: ControlPlane) -> None:
     """librdkafka tells the throttle time of a broker."""
     told: list[float] = []
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "throttle_cb": lambda e: told.append(e.throttle_time)})
-    doors.kafka.faults.add(api="Produce", throttle_ms=120)
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "throttle_cb": lambda e: told.append(e.throttle_time)})
+    plane.kafka.faults.add(api="Produce", throttle_ms=120)
     producer.produce("t", b"v")
     assert producer.flush(20) == 0
     assert told[0] == 0.12

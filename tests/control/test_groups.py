@@ -1,4 +1,4 @@
-"""Groups and coordinators at the three doors, with real members in them."""
+"""Groups and coordinators over HTTP, in Python and in the shell, with real members in them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,8 @@ from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 from tests.serving import until
 from understudy import results
 
@@ -22,11 +22,11 @@ SESSION_MS = 10_000
 
 @contextmanager
 def member(
-    doors: Doors, group: str = "g", *, client_id: str = "c", seen: list[str] | None = None
+    plane: ControlPlane, group: str = "g", *, client_id: str = "c", seen: list[str] | None = None
 ) -> Iterator[Consumer]:
     """A consumer of t that has its assignment; what it is assigned, and what is taken from it, goes into ``seen``."""
     told = [] if seen is None else seen
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": group, "client.id": client_id,
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": group, "client.id": client_id,
                          "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 200,
                          "auto.offset.reset": "earliest"})  # fmt: skip
     consumer.subscribe(["t"], on_assign=lambda _c, p: told.append(f"+{len(p)}"),
@@ -36,118 +36,118 @@ def member(
     consumer.close()
 
 
-def shown(doors: Doors, group: str = "g") -> results.Group:
+def shown(plane: ControlPlane, group: str = "g") -> results.Group:
     """As Python tells it."""
-    return doors.kafka.groups[group].show()
+    return plane.kafka.groups[group].show()
 
 
-def test_a_group_is_told_with_members_offsets_and_lag(doors: Doors) -> None:
-    """Alike at all doors."""
-    doors.kafka.topics["t"].write({"value": "a", "partition": 0}, {"value": "b", "partition": 0})
-    with member(doors, client_id="app") as consumer:
+def test_a_group_is_told_with_members_offsets_and_lag(plane: ControlPlane) -> None:
+    """Alike at all of them."""
+    plane.kafka.topics["t"].write({"value": "a", "partition": 0}, {"value": "b", "partition": 0})
+    with member(plane, client_id="app") as consumer:
         until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
         consumer.commit(asynchronous=False)
-        told = shown(doors)
+        told = shown(plane)
         assert (told.state, told.type, told.protocol, told.coordinator) == ("Stable", "classic", "range", 1)
         (one,) = told.members
         assert (one.client_id, one.client_host, sorted(one.assignment)) == ("app", "127.0.0.1", ["t-0", "t-1"])
         assert one.epoch == told.epoch > 0
         offsets = {offset.partition: offset for offset in told.offsets}
         assert offsets[0].offset + offsets[0].lag == 2
-        assert [row["group_id"] for row in doors.ctl("groups", "list")["groups"]] == ["g"]
-        assert one.member_id in doors.ctl_text("groups", "show", "g")
-        assert [group.group_id for group in doors.kafka.groups.list()] == ["g"]
-    assert until(lambda: shown(doors).state == "Empty", "the member to leave")
-    assert doors.refused("GET", "/v1/groups/h")[0] == 404
+        assert [row["group_id"] for row in plane.ctl("groups", "list")["groups"]] == ["g"]
+        assert one.member_id in plane.ctl_text("groups", "show", "g")
+        assert [group.group_id for group in plane.kafka.groups.list()] == ["g"]
+    assert until(lambda: shown(plane).state == "Empty", "the member to leave")
+    assert plane.refused("GET", "/v1/groups/h")[0] == 404
 
 
 @pytest.mark.verb("groups rebalance")
-def test_a_rebalance_can_be_asked_for(doors: Doors) -> None:
+def test_a_rebalance_can_be_asked_for(plane: ControlPlane) -> None:
     """The member gives its partitions back and gets them again, in the next generation."""
     seen: list[str] = []
-    with member(doors, seen=seen) as consumer:
-        before = shown(doors).epoch
-        doors.kafka.groups["g"].rebalance()
+    with member(plane, seen=seen) as consumer:
+        before = shown(plane).epoch
+        plane.kafka.groups["g"].rebalance()
         until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the rebalance", 20)
         assert seen == ["+2", "-2", "+2"]
-        assert shown(doors).epoch == before + 1
-        doors.ctl("groups", "rebalance", "g")
+        assert shown(plane).epoch == before + 1
+        plane.ctl("groups", "rebalance", "g")
         until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the second rebalance", 20)
-    assert until(lambda: shown(doors).state == "Empty", "the member to leave")
-    assert doors.refused("POST", "/v1/groups/g/rebalance")[0] == 409
+    assert until(lambda: shown(plane).state == "Empty", "the member to leave")
+    assert plane.refused("POST", "/v1/groups/g/rebalance")[0] == 409
 
 
 @pytest.mark.verb("groups evict")
-def test_a_member_that_is_evicted_comes_back(doors: Doors) -> None:
+def test_a_member_that_is_evicted_comes_back(plane: ControlPlane) -> None:
     """As after a session timeout: it hears UNKNOWN_MEMBER_ID, loses its partitions and joins anew."""
     seen: list[str] = []
-    with member(doors, seen=seen) as consumer:
-        (one,) = shown(doors).members
-        doors.kafka.groups["g"].evict(one.member_id)
+    with member(plane, seen=seen) as consumer:
+        (one,) = shown(plane).members
+        plane.kafka.groups["g"].evict(one.member_id)
         until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership", 20)
-        (other,) = shown(doors).members
+        (other,) = shown(plane).members
         assert other.member_id != one.member_id
-        status, problem = doors.refused("POST", f"/v1/groups/g/members/{one.member_id}/evict")
+        status, problem = plane.refused("POST", f"/v1/groups/g/members/{one.member_id}/evict")
         assert (status, other.member_id in problem["detail"]) == (404, True)
-        doors.ctl_text("groups", "evict", "g", other.member_id)
+        plane.ctl_text("groups", "evict", "g", other.member_id)
         until(lambda: consumer.poll(0.05) or len(seen) >= 5, "the third membership", 20)
 
 
-def test_a_session_ends_when_the_clock_is_pushed_past_it(doors: Doors) -> None:
+def test_a_session_ends_when_the_clock_is_pushed_past_it(plane: ControlPlane) -> None:
     """Two members, both silent for longer than their sessions as far as the cluster can tell."""
     seen: list[str] = []
-    with member(doors, seen=seen) as consumer:
-        doors.kafka.clock.advance(ms=SESSION_MS + 1)
-        assert shown(doors).members == ()
+    with member(plane, seen=seen) as consumer:
+        plane.kafka.clock.advance(ms=SESSION_MS + 1)
+        assert shown(plane).members == ()
         until(lambda: consumer.poll(0.05) or len(seen) >= 3, "the new membership", 20)
-        assert len(shown(doors).members) == 1
+        assert len(shown(plane).members) == 1
 
 
-def test_a_rebalance_is_held_between_join_and_sync(doors: Doors) -> None:
+def test_a_rebalance_is_held_between_join_and_sync(plane: ControlPlane) -> None:
     """A fault on the leader's SyncGroup holds it; the state is what Kafka has there."""
-    with doors.kafka.faults.add(api="SyncGroup", group="g", delay_ms=3_600_000) as fault:
-        consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g"})
+    with plane.kafka.faults.add(api="SyncGroup", group="g", delay_ms=3_600_000) as fault:
+        consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
         seen: list[int] = []
         consumer.subscribe(["t"], on_assign=lambda _c, p: seen.append(len(p)))
         until(lambda: consumer.poll(0.05) or fault.hits(), "the sync", 20)
-        assert shown(doors).state == "CompletingRebalance"
+        assert shown(plane).state == "CompletingRebalance"
     until(lambda: consumer.poll(0.05) or seen, "the assignment", 20)
-    assert shown(doors).state == "Stable"
+    assert shown(plane).state == "Stable"
     consumer.close()
 
 
 # --- coordinators ----------------------------------------------------------------------------------------------------
 
 
-def heartbeat(doors: Doors, broker: int) -> ErrorCode:
+def heartbeat(plane: ControlPlane, broker: int) -> ErrorCode:
     """What a broker says to a member of g that is none."""
-    answer = doors.server.wire(broker).call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    answer = plane.server.wire(broker).call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
     code: ErrorCode = answer.error_code
     return code
 
 
-def offsets(doors: Doors, broker: int) -> ErrorCode:
+def offsets(plane: ControlPlane, broker: int) -> ErrorCode:
     """What a broker says to who asks for the offsets of g."""
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None)])
-    code: ErrorCode = doors.server.wire(broker).call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code
+    code: ErrorCode = plane.server.wire(broker).call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code
     return code
 
 
-def found(doors: Doors, key_type: int = 0) -> int:
+def found(plane: ControlPlane, key_type: int = 0) -> int:
     """Whom FindCoordinator names for g."""
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
-    coordinator = doors.server.wire().call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0]
+    coordinator = plane.server.wire().call(ApiKey.FIND_COORDINATOR, 4, request).coordinators[0]
     return int(coordinator.node_id)
 
 
 @pytest.fixture
-def three(doors_of: DoorsOf) -> Doors:
+def three(plane_of: ControlPlaneOf) -> ControlPlane:
     """Three brokers."""
-    return doors_of(brokers=3, topics=["t:2"])
+    return plane_of(brokers=3, topics=["t:2"])
 
 
 @pytest.mark.verb("coordinators move")
-def test_a_coordinator_moves_and_members_follow(three: Doors) -> None:
+def test_a_coordinator_moves_and_members_follow(three: ControlPlane) -> None:
     """The old one answers NOT_COORDINATOR, the new one knows the group; the consumer's commit goes there."""
     three.kafka.topics["t"].write({"value": "a", "partition": 0})
     with member(three) as consumer:
@@ -163,7 +163,7 @@ def test_a_coordinator_moves_and_members_follow(three: Doors) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same broker", "another broker"])
-def test_a_coordinator_takes_its_time_to_load(three: Doors, same: bool) -> None:
+def test_a_coordinator_takes_its_time_to_load(three: ControlPlane, same: bool) -> None:
     """COORDINATOR_LOAD_IN_PROGRESS by the cluster's clock; moved again meanwhile, only the last time counts."""
     before = until(lambda: max(found(three), 0), "a coordinator")
     target = before if same else before % 3 + 1
@@ -178,15 +178,15 @@ def test_a_coordinator_takes_its_time_to_load(three: Doors, same: bool) -> None:
     assert offsets(three, target) is E.NONE
 
 
-def test_a_transaction_coordinator_is_created_where_it_is_wanted(three: Doors) -> None:
+def test_a_transaction_coordinator_is_created_where_it_is_wanted(three: ControlPlane) -> None:
     """Before anybody has used the id."""
     three.http("POST", "/v1/coordinators/move", {"type": "transaction", "key": "g", "broker": 3})
     assert found(three, 1) == 3
 
 
-def test_coordinators_are_moved_sensibly(doors: Doors) -> None:
+def test_coordinators_are_moved_sensibly(plane: ControlPlane) -> None:
     """422 with the field, 404 for a broker that is not there."""
     wish = {"type": "group", "key": "g", "broker": 1}
     for name, value in (("type", "share"), ("key", ""), ("broker", "one"), ("loading_ms", -1)):
-        assert doors.refused("POST", "/v1/coordinators/move", {**wish, name: value})[1]["field"] == name
-    assert doors.refused("POST", "/v1/coordinators/move", {**wish, "broker": 4})[0] == 404
+        assert plane.refused("POST", "/v1/coordinators/move", {**wish, name: value})[1]["field"] == name
+    assert plane.refused("POST", "/v1/coordinators/move", {**wish, "broker": 4})[0] == 404

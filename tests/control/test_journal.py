@@ -1,9 +1,10 @@
-"""The journal at its doors: what it tells, how it is searched, and the capture made from it."""
+"""The journal at all three ways: what it tells, how it is searched, and the capture made from it."""
 
 import struct
 import subprocess
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,7 +16,7 @@ from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 from tests.examples.running import needs
 from tests.scenarios.core.batches import batch
 from tests.wire import Wire, header
@@ -39,39 +40,39 @@ def fetch(wire: Wire, *, wait_ms: int = 0, version: int = 11) -> Any:
     return wire.call(ApiKey.FETCH, version, FetchRequest(-1, wait_ms, 1, 1 << 20, 0, topics, 0, -1))
 
 
-def entries(doors: Doors, query: str = "") -> list[dict[str, Any]]:
+def entries(plane: ControlPlane, query: str = "") -> list[dict[str, Any]]:
     """What a query finds."""
-    found: list[dict[str, Any]] = doors.http("GET", f"/v1/journal?{query}" if query else "/v1/journal")["entries"]
+    found: list[dict[str, Any]] = plane.http("GET", f"/v1/journal?{query}" if query else "/v1/journal")["entries"]
     return found
 
 
-def names(doors: Doors, query: str = "") -> list[str]:
+def names(plane: ControlPlane, query: str = "") -> list[str]:
     """The APIs of what a query finds."""
-    return [entry["api"] for entry in entries(doors, query)]
+    return [entry["api"] for entry in entries(plane, query)]
 
 
-def some_requests(doors: Doors) -> Wire:
+def some_requests(plane: ControlPlane) -> Wire:
     """A few, of two clients."""
-    wire = doors.server.wire(client_id="app")
+    wire = plane.server.wire(client_id="app")
     wire.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("walker", "1.2"))
     produce(wire, T, batch(b"v"))
     produce(wire, U, batch(b"w"))
-    other = doors.server.wire(client_id="other")
+    other = plane.server.wire(client_id="other")
     other.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "m"))
     other.call(ApiKey.END_TXN, 3, EndTxnRequest("x", 1, 0, committed=True))
     return wire
 
 
-def test_an_entry_tells_everything_of_a_request(doors: Doors) -> None:
+def test_an_entry_tells_everything_of_a_request(plane: ControlPlane) -> None:
     """Who asked what, when, where, and what came of it."""
-    some_requests(doors)
-    _, entry, *_ = entries(doors)
+    some_requests(plane)
+    _, entry, *_ = entries(plane)
     assert entry["api"] == "Produce"
     assert (entry["version"], entry["broker"], entry["listener"]) == (8, 1, "PLAINTEXT")
     assert (entry["client_id"], entry["software"], entry["correlation_id"]) == ("app", "walker 1.2", 2)
     assert entry["outcome"] == "answered"
     assert entry["duration_ms"] > 0
-    assert abs(entry["at_ms"] - doors.server.now_ms()) < 60_000
+    assert abs(entry["at_ms"] - plane.server.now_ms()) < 60_000
     assert entry["request"]["topic_data"][0]["name"] == T
     told = entry["request"]["topic_data"][0]["partition_data"][0]["records"]
     assert (told["count"], told["base_offset"], told["compression"]) == (1, 0, "none")
@@ -79,14 +80,14 @@ def test_an_entry_tells_everything_of_a_request(doors: Doors) -> None:
     assert (answer["error_code"], answer["base_offset"]) == ("NONE", 0)
 
 
-def test_large_records_are_told_by_size_and_first_batch(doors: Doors) -> None:
+def test_large_records_are_told_by_size_and_first_batch(plane: ControlPlane) -> None:
     """Of a request all are counted, as it carries one batch."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     records = batch(*[b"v" * 1000] * 10)
     produce(wire, T, records)
     produce(wire, T, batch(*[b"v" * 1000] * 10))
     fetch(wire)
-    first, _, fetched = entries(doors)
+    first, _, fetched = entries(plane)
     told = first["request"]["topic_data"][0]["partition_data"][0]["records"]
     assert (told["size_bytes"], told["count"]) == (len(records), 10)
     told = fetched["response"]["responses"][0]["partitions"][0]["records"]
@@ -111,69 +112,89 @@ def test_large_records_are_told_by_size_and_first_batch(doors: Doors) -> None:
         ("api=Produce&limit=1", ["Produce"]),
     ],
 )
-def test_requests_are_found_by_what_they_say(doors: Doors, query: str, found: list[str]) -> None:
+def test_requests_are_found_by_what_they_say(plane: ControlPlane, query: str, found: list[str]) -> None:
     """All conditions have to hold; the newest are found first and told last."""
-    some_requests(doors)
-    assert names(doors, query) == found
+    some_requests(plane)
+    assert names(plane, query) == found
 
 
-def test_requests_are_found_by_connection_id_and_time(doors: Doors) -> None:
+def test_requests_are_found_by_connection_id_and_time(plane: ControlPlane) -> None:
     """A small number is an entry's id, a large one a time."""
-    some_requests(doors)
-    all_of_them = entries(doors)
+    some_requests(plane)
+    all_of_them = entries(plane)
     connections = {entry["connection"] for entry in all_of_them}
     assert len(connections) == 2
     first = all_of_them[0]
-    assert names(doors, f"connection={first['connection']}") == ["ApiVersions", "Produce", "Produce"]
-    assert [e["id"] for e in entries(doors, f"since={all_of_them[3]['id']}")] == [e["id"] for e in all_of_them[3:]]
-    doors.server.advance(60_000)
-    later_ms = doors.server.now_ms()
-    fetch(doors.server.wire())
-    assert names(doors, f"since={later_ms}") == ["Fetch"]
+    assert names(plane, f"connection={first['connection']}") == ["ApiVersions", "Produce", "Produce"]
+    assert [e["id"] for e in entries(plane, f"since={all_of_them[3]['id']}")] == [e["id"] for e in all_of_them[3:]]
+    plane.server.advance(60_000)
+    later_ms = plane.server.now_ms()
+    fetch(plane.server.wire())
+    assert names(plane, f"since={later_ms}") == ["Fetch"]
 
 
-def test_requests_are_found_by_topic_id(doors: Doors) -> None:
+def test_requests_are_found_by_topic_id(plane: ControlPlane) -> None:
     """Newer versions name no topic; who asks does."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     topic_id = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(T)])).topics[0].topic_id
-    doors.http("DELETE", "/v1/journal")
+    plane.http("DELETE", "/v1/journal")
     data = [TopicProduceData("", [PartitionProduceData(0, batch(b"v"))], topic_id)]
     wire.call(ApiKey.PRODUCE, 13, ProduceRequest(None, -1, 1000, data))
-    assert names(doors, "topic=t") == ["Produce"]
-    assert names(doors, "topic=u") == []
+    assert names(plane, "topic=t") == ["Produce"]
+    assert names(plane, "topic=u") == []
 
 
-def test_requests_are_found_by_the_error_anywhere_in_the_answer(doors: Doors) -> None:
+def test_topics_that_the_wire_names_by_id_have_their_names(plane: ControlPlane) -> None:
+    """Also once they are deleted; an id that no topic ever had leaves the name empty."""
+    wire = plane.server.wire()
+    topic_id = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(T)])).topics[0].topic_id
+    for each in (topic_id, UUID(int=7)):
+        data = [TopicProduceData("", [PartitionProduceData(0, batch(b"v"))], each)]
+        wire.call(ApiKey.PRODUCE, 13, ProduceRequest(None, -1, 1000, data))
+
+    def told() -> list[str]:
+        found = entries(plane, "api=Produce")
+        return [
+            body[0]["name"] for each in found for body in (each["request"]["topic_data"], each["response"]["responses"])
+        ]
+
+    assert told() == [T, T, "", ""]
+    plane.kafka.topics[T].delete()
+    plane.kafka.topics.create(T)
+    assert told() == [T, T, "", ""]
+
+
+def test_requests_are_found_by_the_error_anywhere_in_the_answer(plane: ControlPlane) -> None:
     """And by the fault that met them."""
-    wire = doors.server.wire()
-    fault = doors.http("POST", "/v1/faults", {"match": {"topic": U}, "do": {"error": "KAFKA_STORAGE_ERROR"}})["id"]
+    wire = plane.server.wire()
+    fault = plane.http("POST", "/v1/faults", {"match": {"topic": U}, "do": {"error": "KAFKA_STORAGE_ERROR"}})["id"]
     produce(wire, T, batch(b"v"))
     produce(wire, U, batch(b"v"))
-    (entry,) = entries(doors, "error=KAFKA_STORAGE_ERROR")
+    (entry,) = entries(plane, "error=KAFKA_STORAGE_ERROR")
     assert (entry["error"], entry["fault"]) == ("KAFKA_STORAGE_ERROR", fault)
-    assert [e["id"] for e in entries(doors, f"fault={fault}")] == [entry["id"]]
-    assert entries(doors, "error=NOT_COORDINATOR") == []
+    assert [e["id"] for e in entries(plane, f"fault={fault}")] == [entry["id"]]
+    assert entries(plane, "error=NOT_COORDINATOR") == []
 
 
-def test_every_way_to_end_is_told(doors: Doors) -> None:
+def test_every_way_to_end_is_told(plane: ControlPlane) -> None:
     """Answered or not, closed, silent, or still being served."""
-    wire = doors.server.wire()
+    wire = plane.server.wire()
     produce(wire, T, batch(b"v"), acks=0)
     wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
-    doors.http("POST", "/v1/faults", {"match": {"api": "Heartbeat"}, "do": {"disconnect": "close"}})
-    hung_up = doors.server.wire()
+    plane.http("POST", "/v1/faults", {"match": {"api": "Heartbeat"}, "do": {"disconnect": "close"}})
+    hung_up = plane.server.wire()
     hung_up.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "m"))
     hung_up.check_closed()
-    nonsense = doors.server.wire()
+    nonsense = plane.server.wire()
     nonsense.send_frame(header(ApiKey.METADATA, 12) + b"\xff\xff")
     nonsense.check_closed()
-    unknown = doors.server.wire()
+    unknown = plane.server.wire()
     unknown.send_frame(header(ApiKey.API_VERSIONS, 99, tags=b"\0") + b"\1\1\0")
     unknown.receive_frame()
-    waiting = doors.server.wire()
+    waiting = plane.server.wire()
     topics = [FetchTopic(T, [FetchPartition(0, 1, 1 << 20)])]
     waiting.send(ApiKey.FETCH, 11, FetchRequest(-1, 600_000, 1, 1 << 20, 0, topics, 0, -1))
-    found = {(e["api"], e["version"]): e for e in until_served(doors)}
+    found = {(e["api"], e["version"]): e for e in until_served(plane)}
     assert found["Produce", 8]["outcome"] == "asked for no answer"
     assert found["Heartbeat", 4]["outcome"] == "closed: a fault hangs up"
     assert found["Metadata", 12]["outcome"].startswith("closed: Metadata v12")
@@ -183,23 +204,23 @@ def test_every_way_to_end_is_told(doors: Doors) -> None:
     assert (pending["outcome"], pending["duration_ms"], pending["response"]) == ("is being served", None, None)
 
 
-def until_served(doors: Doors) -> list[dict[str, Any]]:
+def until_served(plane: ControlPlane) -> list[dict[str, Any]]:
     """All entries, once the fetch is being served."""
-    while not names(doors, "api=Fetch"):
+    while not names(plane, "api=Fetch"):
         pass
-    return entries(doors)
+    return entries(plane)
 
 
-def test_it_can_be_cleared_and_survives_a_reset_if_asked_to(doors: Doors) -> None:
+def test_it_can_be_cleared_and_survives_a_reset_if_asked_to(plane: ControlPlane) -> None:
     """A reset forgets it otherwise."""
-    some_requests(doors)
-    assert doors.http("DELETE", "/v1/journal")["removed"] == 5
-    assert entries(doors) == []
-    some_requests(doors)
-    doors.http("POST", "/v1/reset", {"keep": ["journal"]})
-    assert len(entries(doors)) == 5
-    doors.server.reset()
-    assert entries(doors) == []
+    some_requests(plane)
+    assert plane.http("DELETE", "/v1/journal")["removed"] == 5
+    assert entries(plane) == []
+    some_requests(plane)
+    plane.http("POST", "/v1/reset", {"keep": ["journal"]})
+    assert len(entries(plane)) == 5
+    plane.server.reset()
+    assert entries(plane) == []
 
 
 @pytest.mark.parametrize(
@@ -212,32 +233,32 @@ def test_it_can_be_cleared_and_survives_a_reset_if_asked_to(doors: Doors) -> Non
         ("topc=t", "topc", "known parameters"),
     ],
 )
-def test_a_mistaken_query_is_told(doors: Doors, query: str, field: str, words: str) -> None:
+def test_a_mistaken_query_is_told(plane: ControlPlane, query: str, field: str, words: str) -> None:
     """With the parameter, and what there is."""
-    status, problem = doors.refused("GET", f"/v1/journal?{query}")
+    status, problem = plane.refused("GET", f"/v1/journal?{query}")
     assert (status, problem["field"]) == (422, field)
     assert words in problem["detail"]
 
 
-def test_python_finds_entries(doors: Doors) -> None:
+def test_python_finds_entries(plane: ControlPlane) -> None:
     """As objects."""
-    some_requests(doors)
-    (entry,) = doors.kafka.journal.find(api="EndTxn", client_id="other")
+    some_requests(plane)
+    (entry,) = plane.kafka.journal.find(api="EndTxn", client_id="other")
     assert (entry.api, entry.version, entry.request["committed"]) == ("EndTxn", 3, True)
     assert entry.error == ErrorCode.NOT_COORDINATOR.name
-    assert doors.kafka.journal.pcap().startswith(struct.pack("<I", 0xA1B2C3D4))
-    doors.kafka.journal.clear()
-    assert doors.kafka.journal.find() == []
+    assert plane.kafka.journal.pcap().startswith(struct.pack("<I", 0xA1B2C3D4))
+    plane.kafka.journal.clear()
+    assert plane.kafka.journal.find() == []
 
 
-def test_the_shell_finds_entries(doors: Doors, tmp_path: Path) -> None:
+def test_the_shell_finds_entries(plane: ControlPlane, tmp_path: Path) -> None:
     """As a table or as JSON; the capture goes into a file."""
-    some_requests(doors)
-    assert [e["api"] for e in doors.ctl("journal", "list", "--topic", "u")["entries"]] == ["Produce"]
-    assert "EndTxn" in doors.ctl_text("journal", "list")
-    doors.ctl_text("journal", "pcap", "-o", str(tmp_path / "j.pcap"))
+    some_requests(plane)
+    assert [e["api"] for e in plane.ctl("journal", "list", "--topic", "u")["entries"]] == ["Produce"]
+    assert "EndTxn" in plane.ctl_text("journal", "list")
+    plane.ctl_text("journal", "pcap", "-o", str(tmp_path / "j.pcap"))
     assert len(packets(tmp_path / "j.pcap")) > 10
-    assert doors.ctl("journal", "clear")["removed"] == 5
+    assert plane.ctl("journal", "clear")["removed"] == 5
 
 
 # --- the capture -----------------------------------------------------------------------------------------------------
@@ -254,9 +275,9 @@ def packets(path: Path) -> list[bytes]:
     return found
 
 
-def captured(doors: Doors, tmp_path: Path) -> Path:
+def captured(plane: ControlPlane, tmp_path: Path) -> Path:
     """A capture of requests in versions that older Wiresharks know."""
-    wire = doors.server.wire(client_id="app")
+    wire = plane.server.wire(client_id="app")
     wire.call(ApiKey.API_VERSIONS, 1, ApiVersionsRequest())
     wire.call(ApiKey.METADATA, 7, MetadataRequest([MetadataRequestTopic(T)]))
     produce(wire, T, batch(b"v"), version=7)
@@ -264,13 +285,13 @@ def captured(doors: Doors, tmp_path: Path) -> Path:
     fetch(wire, version=10)
     wire.call(ApiKey.END_TXN, 1, EndTxnRequest("x", 1, 0, committed=True))
     path = tmp_path / "journal.pcap"
-    path.write_bytes(doors.raw("GET", "/v1/journal.pcap")[1])
+    path.write_bytes(plane.raw("GET", "/v1/journal.pcap")[1])
     return path
 
 
-def test_conversations_are_whole(doors: Doors, tmp_path: Path) -> None:
+def test_conversations_are_whole(plane: ControlPlane, tmp_path: Path) -> None:
     """A handshake, then what each side sent, byte after byte, and sums that are right."""
-    found = packets(captured(doors, tmp_path))
+    found = packets(captured(plane, tmp_path))
     assert [packet[33] for packet in found[:3]] == [0x02, 0x12, 0x10]  # SYN, SYN and ACK, ACK
     following: dict[bytes, int] = {}
     for packet in found:
@@ -292,10 +313,10 @@ def total(data: bytes) -> int:
 
 
 @pytest.mark.interop
-def test_wireshark_reads_the_capture(doors: Doors, tmp_path: Path) -> None:
+def test_wireshark_reads_the_capture(plane: ControlPlane, tmp_path: Path) -> None:
     """Its Kafka dissector finds each request and answer, and nothing malformed."""
     needs("tshark")
-    path = captured(doors, tmp_path)
+    path = captured(plane, tmp_path)
 
     def tshark(*words: str) -> str:
         done = subprocess.run(["tshark", "-r", path, *words], capture_output=True, text=True, check=True, timeout=50)

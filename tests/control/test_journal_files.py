@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, Producer
 
 from protocol.apis import ApiKey
 from protocol.messages.heartbeat import HeartbeatRequest
-from tests.control.doors import Doors
+from tests.control.conftest import QUICK
+from tests.control.harness import ControlPlane
 from tests.serving import Server, start, until
 from understudy.errors import StartError
 
@@ -22,9 +23,10 @@ class Written:
 
     def __init__(self, directory: Path, **options: Any) -> None:
         self.directory = directory
-        self.process = start(journal=directory, topics=["t:2", "u:1"], **options)
+        settings = {**QUICK, **options.pop("settings", {})}
+        self.process = start(journal=directory, topics=["t:2", "u:1"], settings=settings, **options)
         self.server = Server(self.process)
-        self.doors = Doors(self.server)
+        self.plane = ControlPlane(self.server)
 
     def files(self) -> list[str]:
         """What lies in the folder."""
@@ -67,11 +69,11 @@ def written(tmp_path: Path) -> Iterator[Written]:
 
 def test_files_are_finished_at_each_door(written: Written) -> None:
     """With everything that was answered before; where nothing was, there is none."""
-    doors = written.doors
+    plane = written.plane
     ways: list[Callable[[], str | None]] = [
-        lambda: doors.http("POST", "/v1/journal/rotate")["file"],
-        doors.kafka.journal.rotate,
-        lambda: doors.ctl("journal", "rotate")["file"],
+        lambda: plane.http("POST", "/v1/journal/rotate")["file"],
+        plane.kafka.journal.rotate,
+        lambda: plane.ctl("journal", "rotate")["file"],
     ]
     names = []
     for number, rotate in enumerate(ways):
@@ -79,12 +81,12 @@ def test_files_are_finished_at_each_door(written: Written) -> None:
         names.append(rotate())
         assert written.asked() == [f"g{each}" for each in range(number + 1)]
     assert written.files() == names
-    assert doors.kafka.journal.rotate() is None
+    assert plane.kafka.journal.rotate() is None
 
 
-def test_without_files_there_is_nothing_to_finish(doors: Doors) -> None:
+def test_without_files_there_is_nothing_to_finish(plane: ControlPlane) -> None:
     """And the answer says what to do."""
-    status, problem = doors.refused("POST", "/v1/journal/rotate")
+    status, problem = plane.refused("POST", "/v1/journal/rotate")
     assert status == 409
     assert "--journal DIR" in problem["detail"]
 
@@ -92,19 +94,19 @@ def test_without_files_there_is_nothing_to_finish(doors: Doors) -> None:
 @pytest.mark.verb("journal rotate")
 def test_a_client_s_story_is_written_as_the_journal_tells_it(written: Written) -> None:
     """Request by request; where the wire has topic ids the lines have names too."""
-    producer = Producer({"bootstrap.servers": written.doors.bootstrap, "client.id": "app"})
+    producer = Producer({"bootstrap.servers": written.plane.bootstrap, "client.id": "app"})
     producer.produce("t", b"v", partition=1)
     assert producer.flush(30) == 0
     consumer = Consumer(
-        {"bootstrap.servers": written.doors.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+        {"bootstrap.servers": written.plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["t"])
     (message,) = consumer.consume(1, 30)
     assert message.value() == b"v"
     consumer.close()
-    written.doors.kafka.journal.rotate()
+    written.plane.kafka.journal.rotate()
     lines = {line["id"]: line for line in written.lines()}
-    told = {entry["id"]: entry for entry in written.doors.http("GET", "/v1/journal")["entries"]}
+    told = {entry["id"]: entry for entry in written.plane.http("GET", "/v1/journal")["entries"]}
     assert {"Produce", "Fetch", "JoinGroup", "OffsetCommit"} <= {line["api"] for line in lines.values()}
     alike = ("at_ms", "api", "version", "broker", "connection", "client", "client_id", "outcome", "request_bytes")
     for line in lines.values():
@@ -120,9 +122,9 @@ def test_what_a_reset_separates_has_another_era(written: Written) -> None:
     written.ask("before")
     written.server.reset()
     written.ask("after")
-    written.doors.kafka.snapshots.take().restore()
+    written.plane.kafka.snapshots.take().restore()
     written.ask("restored")
-    written.doors.kafka.journal.rotate()
+    written.plane.kafka.journal.rotate()
     beats = [line for line in written.lines() if line["api"] == "Heartbeat"]
     assert [(line["request"]["group_id"], line["era"]) for line in beats] == [
         ("before", 0), ("after", 1), ("restored", 2)]  # fmt: skip
@@ -132,7 +134,7 @@ def test_files_are_written_without_a_journal_in_memory(tmp_path: Path) -> None:
     """`understudy.journal.max.entries=0` is about memory."""
     written = Written(tmp_path, settings={"understudy.journal.max.entries": 0})
     written.ask("g")
-    assert written.doors.http("GET", "/v1/journal")["entries"] == []
+    assert written.plane.http("GET", "/v1/journal")["entries"] == []
     written.process.stop()
     assert written.asked() == ["g"]
 
@@ -152,7 +154,7 @@ def test_a_server_that_stops_leaves_finished_files(tmp_path: Path) -> None:
 def test_a_server_that_is_killed_leaves_finished_files(written: Written) -> None:
     """The writer outlives it, and finishes what it was handed."""
     written.ask("g")
-    written.doors.kafka.journal.rotate()
+    written.plane.kafka.journal.rotate()
     written.ask("h")
     until(lambda: any(name.endswith(".open") for name in written.files()), "the second file")
     os.kill(written.server.pid, signal.SIGKILL)
@@ -167,7 +169,7 @@ def test_a_writer_that_dies_stops_nobody(written: Written) -> None:
     os.kill(written.writer(), signal.SIGKILL)
     until(lambda: written.logged("writer is gone"), "the server to notice")
     written.ask("h")
-    status, problem = written.doors.refused("POST", "/v1/journal/rotate")
+    status, problem = written.plane.refused("POST", "/v1/journal/rotate")
     assert (status, "writer is gone" in problem["detail"]) == (409, True)
     second = Written(written.directory)
     second.ask("i")
@@ -177,7 +179,7 @@ def test_a_writer_that_dies_stops_nobody(written: Written) -> None:
 
 def test_a_disk_that_refuses_stops_nobody(written: Written) -> None:
     """It is said once; when the disk has room again the next line counts what is missing."""
-    written.doors.kafka.journal.rotate()
+    written.plane.kafka.journal.rotate()
     for path in written.directory.iterdir():
         path.unlink()
     written.directory.rmdir()
@@ -185,10 +187,10 @@ def test_a_disk_that_refuses_stops_nobody(written: Written) -> None:
     written.ask("lost")
     until(lambda: written.logged("journal cannot be written"), "the server to complain")
     written.ask("lost too")
-    assert written.doors.kafka.journal.rotate() is None
+    assert written.plane.kafka.journal.rotate() is None
     written.directory.unlink()
     written.ask("g")
-    written.doors.kafka.journal.rotate()
+    written.plane.kafka.journal.rotate()
     (line,) = written.lines()
     assert (line["request"]["group_id"], line["lost"]) == ("g", 2)
     until(lambda: written.logged("journal is written again"), "the server to say so")

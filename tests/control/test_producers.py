@@ -1,4 +1,4 @@
-"""Producer ids at the three doors: what partitions know of them, their timelines, and refusals told in words."""
+"""Producer ids at all three ways: what partitions know of them, their timelines, and refusals told in words."""
 
 import re
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from protocol.errors import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.records import Record, build_batch
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 from tests.control.test_transactions import RawProducer
 from understudy import results
 
@@ -22,8 +22,8 @@ E = ErrorCode
 class Idempotent:
     """A producer without a transactional id, as its requests."""
 
-    def __init__(self, doors: Doors, client_id: str = "raw") -> None:
-        self.wire = doors.server.wire(client_id=client_id)
+    def __init__(self, plane: ControlPlane, client_id: str = "raw") -> None:
+        self.wire = plane.server.wire(client_id=client_id)
         answer = self.wire.call(ApiKey.INIT_PRODUCER_ID, 1, InitProducerIdRequest(None, 60_000))
         self.id, self.epoch = answer.producer_id, answer.producer_epoch
 
@@ -38,21 +38,21 @@ class Idempotent:
 
 
 @pytest.fixture
-def raw(doors: Doors) -> Idempotent:
+def raw(plane: ControlPlane) -> Idempotent:
     """One that has its id."""
-    return Idempotent(doors)
+    return Idempotent(plane)
 
 
-def steps(doors: Doors, producer_id: int) -> list[tuple[str, str, int, int, int, int]]:
+def steps(plane: ControlPlane, producer_id: int) -> list[tuple[str, str, int, int, int, int]]:
     """Its timeline in short: event, partition, epoch before and after, sequences."""
-    events = doors.kafka.producers[producer_id].show().timeline
+    events = plane.kafka.producers[producer_id].show().timeline
     return [(e.event, e.partition, e.epoch_before, e.epoch_after, e.first_sequence, e.last_sequence) for e in events]
 
 
 # --- timelines -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timeline_tells_what_became_of_each_sequence(doors: Doors, raw: Idempotent) -> None:
+def test_a_timeline_tells_what_became_of_each_sequence(plane: ControlPlane, raw: Idempotent) -> None:
     """Batches that follow each other are one event; a repetition and a refusal stand between those before and after."""
     assert [raw.send(0, 2), raw.send(2, 3), raw.send(5)] == [E.NONE] * 3
     assert raw.send(5) is E.NONE
@@ -61,7 +61,7 @@ def test_a_timeline_tells_what_became_of_each_sequence(doors: Doors, raw: Idempo
     assert raw.send(0, partition=1) is E.NONE
     raw.epoch = 1
     assert raw.send(0) is E.NONE
-    assert steps(doors, raw.id) == [
+    assert steps(plane, raw.id) == [
         ("initialised", "", -1, 0, -1, -1),
         ("accepted", "t-0", -1, 0, 0, 5),
         ("duplicate", "t-0", 0, 0, 5, 5),
@@ -70,132 +70,132 @@ def test_a_timeline_tells_what_became_of_each_sequence(doors: Doors, raw: Idempo
         ("accepted", "t-1", -1, 0, 0, 0),
         ("accepted", "t-0", 0, 1, 0, 0),
     ]
-    first, run, again, refused, *_, anew = doors.kafka.producers[raw.id].show().timeline
-    assert (first.api, first.client_id, first.rule) == ("InitProducerId", "raw", "transactions A5, KIP-98")
+    first, run, again, refused, *_, anew = plane.kafka.producers[raw.id].show().timeline
+    assert (first.api, first.client_id, first.rule) == ("InitProducerId", "raw", "transactions A.1 A5")
     assert (run.batches, run.api, run.version, run.connection) == (3, "Produce", 7, first.connection)
-    assert [event.rule.removeprefix("transactions ") for event in (run, again, refused, anew)] == [
-        *("S9, KIP-360", "S1, KIP-98", "S8", "S7, KIP-360")
-    ]
+    rows = [event.rule.removeprefix("transactions D.4 ") for event in (run, again, refused, anew)]
+    assert rows == ["S9", "S1", "S8", "S7"]
+    assert anew.citation == "KIP-360 (docs/specification/transactions/d-partition-leader.md#d-4-s7)"
     assert (refused.error, refused.known_sequence) == ("OUT_OF_ORDER_SEQUENCE_NUMBER", 5)
 
 
-def test_the_doors_tell_the_same(doors: Doors, raw: Idempotent) -> None:
+def test_all_three_answer_the_same(plane: ControlPlane, raw: Idempotent) -> None:
     """In a list of all, and of one."""
     raw.send(0, 4)
-    (told,) = doors.kafka.producers.list()
+    (told,) = plane.kafka.producers.list()
     place = results.ProducerPlace("t-0", raw.id, 0, 3, told.partitions[0].last_timestamp_ms)
     assert told == results.ProducerLife(raw.id, 0, None, "raw", (place,))
-    assert doors.http("GET", "/v1/producers")["producers"] == doors.ctl("producers", "list")["producers"]
-    assert doors.http("GET", f"/v1/producers/{raw.id}") == doors.ctl("producers", "show", str(raw.id))
-    table = doors.ctl_text("producers", "show", str(raw.id))
-    assert re.search(r"accepted +t-0 +-1 +0 +0 +3 +- +transactions S9", table)
+    assert plane.http("GET", "/v1/producers")["producers"] == plane.ctl("producers", "list")["producers"]
+    assert plane.http("GET", f"/v1/producers/{raw.id}") == plane.ctl("producers", "show", str(raw.id))
+    table = plane.ctl_text("producers", "show", str(raw.id))
+    assert re.search(r"accepted +t-0 +-1 +0 +0 +3 +- +KIP-360 \(docs/specification/transactions/.*#d-4-s9\)", table)
 
 
 @pytest.mark.verb("producers list", "producers show")
-def test_a_real_client_has_a_timeline_too(doors: Doors) -> None:
+def test_a_real_client_has_a_timeline_too(plane: ControlPlane) -> None:
     """Its answer is lost, it sends again: the partition knows the batch, and nothing is written twice."""
-    fault = doors.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "enable.idempotence": True, "client.id": "app"})
+    fault = plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
     assert producer.flush(20) == 0
-    (told,) = doors.kafka.producers.list()
-    lost, known = doors.kafka.producers[told.producer_id].show().timeline[1:]
+    (told,) = plane.kafka.producers.list()
+    lost, known = plane.kafka.producers[told.producer_id].show().timeline[1:]
     assert (lost.event, lost.fault, known.event, known.fault) == ("accepted", fault.id, "duplicate", None)
     assert (lost.client_id, lost.first_sequence, known.first_sequence) == ("app", 0, 0)
     assert known.connection != lost.connection
     assert "at offset 0" in known.detail
-    assert [record.value for record in doors.kafka.topics["t"].partitions[0].records()] == [b"one"]
+    assert [record.value for record in plane.kafka.topics["t"].partitions[0].records()] == [b"one"]
 
 
-def test_a_transactional_producer_has_one_with_what_moved_its_id(doors: Doors) -> None:
+def test_a_transactional_producer_has_one_with_what_moved_its_id(plane: ControlPlane) -> None:
     """The requests of its transactions, and between them its batches."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(10)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
     producer.commit_transaction(10)
-    producer_id = doors.kafka.transactions["x"].show().producer_id
-    life = doors.kafka.producers[producer_id].show()
+    producer_id = plane.kafka.transactions["x"].show().producer_id
+    life = plane.kafka.producers[producer_id].show()
     assert life.transactional_id == "x"
     names = [event.event for event in life.timeline]
     told = ["initialised", "begun", "accepted", "commit decided"]
     assert [name for name in names if name in told] == told
     (decided,) = [event for event in life.timeline if event.event == "commit decided"]
     assert "Ongoing -> PrepareCommit" in decided.detail
-    stranger = RawProducer(doors)
+    stranger = RawProducer(plane)
     assert stranger.id == producer_id  # its next epoch
-    assert "initialised" in [event.event for event in doors.kafka.producers[producer_id].show().timeline][4:]
+    assert "initialised" in [event.event for event in plane.kafka.producers[producer_id].show().timeline][4:]
 
 
-def test_what_is_forgotten_is_told(doors: Doors, raw: Idempotent) -> None:
+def test_what_is_forgotten_is_told(plane: ControlPlane, raw: Idempotent) -> None:
     """By steering, and by the clock; the next batch begins anew (KIP-360)."""
     raw.send(0, 4)
-    doors.kafka.topics["t"].partitions[0].forget_producer(raw.id)
+    plane.kafka.topics["t"].partitions[0].forget_producer(raw.id)
     assert raw.send(77) is E.NONE
-    doors.kafka.clock.advance(days=2)
-    assert steps(doors, raw.id)[2:] == [
+    plane.kafka.clock.advance(days=2)
+    assert steps(plane, raw.id)[2:] == [
         ("forgotten", "t-0", -1, -1, -1, -1),
         ("accepted", "t-0", -1, 0, 77, 77),
         ("expired", "t-0", -1, -1, -1, -1),
     ]
-    assert doors.kafka.producers[raw.id].show().partitions == ()
-    doors.server.reset()
-    assert doors.refused("GET", f"/v1/producers/{raw.id}")[0] == 404
+    assert plane.kafka.producers[raw.id].show().partitions == ()
+    plane.server.reset()
+    assert plane.refused("GET", f"/v1/producers/{raw.id}")[0] == 404
 
 
-def test_one_that_nobody_knows_is_not_there(doors: Doors, raw: Idempotent) -> None:
+def test_one_that_nobody_knows_is_not_there(plane: ControlPlane, raw: Idempotent) -> None:
     """Said with those that are, or with what an id is."""
     for way in ("", "/why"):
-        status, problem = doors.refused("GET", f"/v1/producers/{raw.id + 1}{way}")
-        others = f"nobody was given the producer id {raw.id + 1}; last heard of were {raw.id}"
+        status, problem = plane.refused("GET", f"/v1/producers/{raw.id + 1}{way}")
+        others = f"the producer id {raw.id + 1} was given to no producer; the latest in use are {raw.id}"
         assert (status, problem["detail"]) == (404, others)
-        status, problem = doors.refused("GET", f"/v1/producers/x{way}")
+        status, problem = plane.refused("GET", f"/v1/producers/x{way}")
         assert (status, "not 'x'; GET /v1/producers lists them" in problem["detail"]) == (422, True)
 
 
 # --- why -------------------------------------------------------------------------------------------------------------
 
 
-def gap(_doors: Doors, raw: Idempotent) -> ErrorCode:
+def gap(_plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """A sequence too far."""
     raw.send(0, 4)
     return raw.send(9, 2)
 
 
-def gap_after_a_refusal(doors: Doors, raw: Idempotent) -> ErrorCode:
+def gap_after_a_refusal(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """The batch before was refused, this one came all the same."""
     raw.send(0, 4)
-    with doors.kafka.faults.add(api="Produce", error="NOT_ENOUGH_REPLICAS"):
+    with plane.kafka.faults.add(api="Produce", error="NOT_ENOUGH_REPLICAS"):
         raw.send(4)
     return raw.send(5)
 
 
-def old_sequence(_doors: Doors, raw: Idempotent) -> ErrorCode:
+def old_sequence(_plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """One that was written before the last five batches."""
     for sequence in range(7):
         raw.send(sequence)
     return raw.send(0)
 
 
-def new_epoch(_doors: Doors, raw: Idempotent) -> ErrorCode:
+def new_epoch(_plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """One that does not begin with 0."""
     raw.send(0)
     raw.epoch = 1
     return raw.send(1)
 
 
-def zombie(doors: Doors, raw: Idempotent) -> ErrorCode:
+def zombie(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """A batch of the epoch before."""
     raw.send(0, 2)
-    other = Idempotent(doors, "newer")
+    other = Idempotent(plane, "newer")
     other.id, other.epoch = raw.id, 1
     other.send(0, 3)
     return raw.send(2)
 
 
-def outside(doors: Doors, raw: Idempotent) -> ErrorCode:
+def outside(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """A batch outside of the transaction that the same producer has open."""
-    transactor = RawProducer(doors)
+    transactor = RawProducer(plane)
     transactor.add(0)
     records = [Record(0, 1, None, b"v")]
     batch = build_batch(records, producer_id=transactor.id, producer_epoch=0, transactional=True, base_sequence=0)
@@ -205,73 +205,73 @@ def outside(doors: Doors, raw: Idempotent) -> ErrorCode:
     return raw.send(1)
 
 
-def by_fault(doors: Doors, raw: Idempotent) -> ErrorCode:
+def by_fault(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """What was asked for."""
-    doors.kafka.faults.add(api="Produce", error="INVALID_PRODUCER_EPOCH")
+    plane.kafka.faults.add(api="Produce", error="INVALID_PRODUCER_EPOCH")
     return raw.send(0)
 
 
-def by_fault_afterwards(doors: Doors, raw: Idempotent) -> ErrorCode:
+def by_fault_afterwards(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """Written, and then answered so."""
-    doors.kafka.faults.add(api="Produce", apply_then={"error": "REQUEST_TIMED_OUT"})
+    plane.kafka.faults.add(api="Produce", apply_then={"error": "REQUEST_TIMED_OUT"})
     return raw.send(0)
 
 
-def too_few_replicas(doors: Doors, raw: Idempotent) -> ErrorCode:
+def too_few_replicas(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """One in sync, two wanted."""
-    doors.kafka.topics["t"].partitions[0].set_isr([1])
+    plane.kafka.topics["t"].partitions[0].set_isr([1])
     return raw.send(0)
 
 
-def replicated_late(doors: Doors, raw: Idempotent) -> ErrorCode:
+def replicated_late(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """A follower that takes nothing; time runs out."""
-    doors.kafka.topics["t"].partitions[0].set_isr([1, 2, 3], held=[2])
+    plane.kafka.topics["t"].partitions[0].set_isr([1, 2, 3], held=[2])
     return raw.send(0)
 
 
-def another_leader(doors: Doors, raw: Idempotent) -> ErrorCode:
+def another_leader(plane: ControlPlane, raw: Idempotent) -> ErrorCode:
     """Asked the one that it was."""
-    doors.kafka.topics["t"].partitions[0].move_leader(2)
+    plane.kafka.topics["t"].partitions[0].move_leader(2)
     return raw.send(0)
 
 
-REFUSALS: list[tuple[Callable[[Doors, Idempotent], ErrorCode], ErrorCode, str]] = [
+REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode, str]] = [
     (
         gap,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
         (
-            r"the sequence: t-0 has its sequences up to 3, written by client `raw` \(connection \d+\) at [\d:.]+; the "
-            r"request begins with 9, sequences 4 to 8 did not come before\. Refused was Produce v7 of client `raw` "
-            r"\(connection \d+\) to t-0, sequences 9 to 10 at epoch 0, at [\d:.]+, with OUT_OF_ORDER_SEQUENCE_NUMBER "
-            r"\(transactions S8\)\.$"
+            r"the sequence: t-0 has its sequences up to 3, written by client `raw` \(connection \d+\) at \S+; the "
+            r"request begins with 9, sequences 4 to 8 did not come before\. Produce v7 from client `raw` "
+            r"\(connection \d+\) to t-0, sequences 9 to 10 at epoch 0, was refused at \S+, with "
+            r"OUT_OF_ORDER_SEQUENCE_NUMBER: KIP-98 \(docs/specification/transactions/.*#d-4-s8\)\.$"
         ),
     ),
     (
         gap_after_a_refusal,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: .*, sequence 4 did not come before: they were refused at [\d:.]+ with NOT_ENOUGH_REPLICAS\.",
+        r"the sequence: .*, sequence 4 did not come before: they were refused at \S+ with NOT_ENOUGH_REPLICAS\.",
     ),
     (
         old_sequence,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: .* up to 6, .*; the request begins with 0 again, and what is not one of the last 5 batches",
+        r"the sequence: .* up to 6, .*; the request begins with 0 again, and only an exact resend of one of the last",
     ),
     (
         new_epoch,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: t-0 knows it at epoch 0, the request begins epoch 1, .* with sequence 0, not 1\..*S7\)\.$",
+        r"the sequence: t-0 knows it at epoch 0, the request begins epoch 1, .* with sequence 0, not 1\..*d-4-s7\)\.$",
     ),
     (
         zombie,
         E.INVALID_PRODUCER_EPOCH,
         (
-            r"fenced: at [\d:.]+ client `newer` \(connection \d+\) wrote to t-0 by Produce v7, sequences 0 to 2, while "
-            r"this producer was at epoch 0; the epoch became 1; transactions S7, KIP-360\. Refused was .*`raw`.*S4\)\.$"
+            r"fenced: at \S+ client `newer` \(connection \d+\) wrote to t-0 by Produce v7, sequences 0 to 2, while "
+            r"this producer was at epoch 0; the epoch became 1; KIP-360 \(.*d-4-s7\)\. Produce .*`raw`.*s4\)\.$"
         ),
     ),
-    (outside, E.INVALID_TXN_STATE, r"the wrong state: .* a transaction of it is open, .* \(transactions S10\)"),
+    (outside, E.INVALID_TXN_STATE, r"the wrong state: .* a transaction of it is open, .* \(docs/.*#d-4-s10\)"),
     (by_fault, E.INVALID_PRODUCER_EPOCH, r"a fault: fault \d+, .*'INVALID_PRODUCER_EPOCH'.*; nothing else decided"),
-    (by_fault_afterwards, E.REQUEST_TIMED_OUT, r"a fault: .*; the batch was written all the same\. Refused was"),
+    (by_fault_afterwards, E.REQUEST_TIMED_OUT, r"a fault: .*; the batch was written all the same\. Produce v7"),
     (too_few_replicas, E.NOT_ENOUGH_REPLICAS, r"the replicas: in sync are 1 now, .* is 2; the batch was not written\."),
     (replicated_late, E.REQUEST_TIMED_OUT, r"the replicas: in sync are 1, 2, 3 now, .*; the batch was written all the"),
     (another_leader, E.NOT_LEADER_OR_FOLLOWER, r"the leader: broker 1 was asked, broker 2 leads t-0 now\."),
@@ -281,51 +281,52 @@ REPLICATED = {too_few_replicas, replicated_late, another_leader}
 
 @pytest.mark.parametrize(("act", "code", "words"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
 def test_every_refusal_has_a_why(
-    doors_of: DoorsOf, act: Callable[[Doors, Idempotent], ErrorCode], code: ErrorCode, words: str
+    plane_of: ControlPlaneOf, act: Callable[[ControlPlane, Idempotent], ErrorCode], code: ErrorCode, words: str
 ) -> None:
     """Cause, time, requests and rule; the code is the one that the producer heard."""
     settings = {"default.replication.factor": 3, "min.insync.replicas": 2}
-    doors = doors_of(brokers=3, topics=["t:1"], settings=settings) if act in REPLICATED else doors_of(topics=["t:2"])
+    plane = plane_of(brokers=3, topics=["t:1"], settings=settings) if act in REPLICATED else plane_of(topics=["t:2"])
     if act in REPLICATED:
-        doors.kafka.topics["t"].partitions[0].move_leader(1)
-    raw = Idempotent(doors)
-    assert act(doors, raw) is code
-    told = doors.kafka.producers[raw.id].why()
+        plane.kafka.topics["t"].partitions[0].move_leader(1)
+    raw = Idempotent(plane)
+    assert act(plane, raw) is code
+    told = plane.kafka.producers[raw.id].why()
     assert re.match(words, told.why), told.why
     assert told.error == code.name
-    assert doors.ctl("producers", "why", str(raw.id))["why"] == told.why
+    assert not re.search(r"\b(transactions|groups|core) [A-I0]", told.why), "no id without its link"
+    assert plane.ctl("producers", "why", str(raw.id))["why"] == told.why
 
 
 @pytest.mark.parametrize("lost", ["never there", "forgotten"])
-def test_an_older_release_refuses_who_it_does_not_know(doors_of: DoorsOf, lost: str) -> None:
+def test_an_older_release_refuses_who_it_does_not_know(plane_of: ControlPlaneOf, lost: str) -> None:
     """Before KIP-360 a producer that a partition has forgotten had to begin with 0."""
-    doors = doors_of(topics=["t:2"], as_version="2.3")
-    raw = Idempotent(doors)
+    plane = plane_of(topics=["t:2"], as_version="2.3")
+    raw = Idempotent(plane)
     if lost == "forgotten":
         raw.send(0, 4)
-        doors.kafka.topics["t"].partitions[0].forget_producer(raw.id)
+        plane.kafka.topics["t"].partitions[0].forget_producer(raw.id)
     assert raw.send(4) is E.UNKNOWN_PRODUCER_ID
-    told = doors.kafka.producers[raw.id].why()
-    assert told.rule == "transactions S9 before KIP-360"
-    assert told.why.startswith("unknown: t-0 knows nothing of this producer, and it does not begin with sequence 0. ")
-    forgotten = r"It was forgotten there at [\d:.]+ by the control plane\."
+    told = plane.kafka.producers[raw.id].why()
+    assert (told.rule, told.citation[:14]) == ("transactions D.4 S9", "before KIP-360")
+    assert told.why.startswith("unknown: t-0 has no state of this producer, and the batch does not begin with 0. ")
+    forgotten = r"It was forgotten there at \S+ by the control plane\."
     assert re.search(forgotten if lost == "forgotten" else "or it never wrote there", told.why)
 
 
-def test_nothing_was_refused_yet(doors: Doors, raw: Idempotent) -> None:
-    """Said so."""
+def test_nothing_was_refused_yet(plane: ControlPlane, raw: Idempotent) -> None:
+    """The answer reports it."""
     raw.send(0)
-    told = doors.kafka.producers[raw.id].why()
-    assert (told.error, told.why) == (None, f"nothing was refused to the producer id {raw.id} yet")
+    result = plane.kafka.producers[raw.id].why()
+    assert (result.error, result.why) == (None, f"no request of the producer id {raw.id} has been refused")
 
 
-def test_who_fenced_a_transactional_producer_is_told_by_its_id(doors: Doors) -> None:
+def test_who_fenced_a_transactional_producer_is_told_by_its_id(plane: ControlPlane) -> None:
     """The story of the transactional id is the better one."""
-    raw = RawProducer(doors)
-    RawProducer(doors)
+    raw = RawProducer(plane)
+    RawProducer(plane)
     assert raw.add(0) is E.PRODUCER_FENCED
-    told = doors.kafka.producers[raw.id].why()
-    assert told == doors.kafka.transactions["x"].why()
+    told = plane.kafka.producers[raw.id].why()
+    assert told == plane.kafka.transactions["x"].why()
     assert told.why.startswith("fenced: at ")
 
 

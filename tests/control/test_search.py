@@ -8,7 +8,7 @@ import pytest
 from broker.clock import Slices
 from broker.context import Connection
 from broker.control.journal import search, windows
-from broker.middleware.journal import Chunk, Journal, Raw
+from broker.journal.ring import Chunk, Journal, Raw
 
 MILLION, CHUNK = 1_000_000, 1000
 

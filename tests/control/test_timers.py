@@ -15,11 +15,11 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from storage.memory_files import MemoryFiles
+from storage.files.memory import MemoryFiles
 from tests.conftest import BrokerWith
 from tests.scenarios import sasl
 from tests.scenarios.limits import limit
-from tests.scenarios.transactions.stage import running
+from tests.scenarios.transactions.harness import running
 from tests.storage.logs import records_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,31 +28,60 @@ CHECKPOINT_MS = 5_000
 
 _GROUPS, _TRANSACTIONS = "coordination/group", "coordination/transaction"
 TIMERS = {
-    "authentication/guard.py let_out": "control/test_timers.py::test_who_is_refused_waits_for_it",
-    "connections.py Connections.join": "control/test_timers.py::test_one_connection_too_many_is_closed_in_time",
-    "connections.py Silence._arm": "broker/test_server.py::test_idle_connections_are_closed_by_the_clock",
-    f"{_GROUPS}/consumer/rules.py Shard.arm_expiry": "scenarios/groups/test_consumers.py::test_KIP848_18_silence",
-    f"{_GROUPS}/consumer/rules.py Shard.follow": (
+    "requests/authentication.py _finish": "control/test_timers.py::test_who_is_refused_waits_for_it",
+    "network/connections.py Connections.join": "control/test_timers.py::test_one_connection_too_many_is_closed_in_time",
+    "network/connections.py IdleTimeouts._arm": (
+        "broker/network/test_server.py::test_idle_connections_are_closed_by_the_clock"
+    ),
+    f"{_GROUPS}/consumer/timers.py MemberTimers.arm_expiry": (
+        "scenarios/groups/test_consumers.py::test_KIP848_18_silence"
+    ),
+    f"{_GROUPS}/consumer/timers.py MemberTimers.update_rebalance": (
         "scenarios/groups/test_consumers.py::test_KIP848_15_who_gives_nothing_up_is_out"
     ),
-    f"{_GROUPS}/draft.py Draft.timer": "control/test_groups.py::test_a_session_ends_when_the_clock_is_pushed_past_it",
-    f"{_GROUPS}/expiry.py Expiry.arm": "scenarios/groups/test_offsets.py::test_OFF_21_offsets_grow_old",
-    f"{_GROUPS}/rebalance.py Rebalances._arm": "scenarios/groups/test_classic.py::test_CLS_25_a_silent_member_is_out",
-    f"{_GROUPS}/rebalance.py Rebalances._arm_first": (
+    f"{_GROUPS}/outcome_builder.py OutcomeBuilder.timer": (
+        "control/test_groups.py::test_a_session_ends_when_the_clock_is_pushed_past_it"
+    ),
+    f"{_GROUPS}/offsets/expiry.py Expiry.arm": "scenarios/groups/test_offsets.py::test_OFF_21_offsets_grow_old",
+    f"{_GROUPS}/classic/rebalance.py Rebalances._arm": (
+        "scenarios/groups/test_classic.py::test_CLS_25_a_silent_member_is_out"
+    ),
+    f"{_GROUPS}/classic/rebalance.py Rebalances._arm_first": (
         "scenarios/groups/test_classic.py::test_CLS_10_members_are_collected_for_a_while"
     ),
-    f"{_GROUPS}/rebalance.py Rebalances._arm_join": (
+    f"{_GROUPS}/classic/rebalance.py Rebalances._arm_join": (
         "scenarios/groups/test_classic.py::test_CLS_19_who_does_not_come_back_is_out"
     ),
-    f"{_GROUPS}/rebalance.py Rebalances.complete": (
+    f"{_GROUPS}/classic/rebalance.py Rebalances.complete": (
         "scenarios/groups/test_classic.py::test_CLS_23_CLS_24_who_does_not_sync_is_out"
     ),
-    "context.py Connection.sit_out": "broker/test_server.py::test_an_answer_may_be_followed_by_a_pause",
+    f"{_GROUPS}/share/timers.py Sessions.arm": (
+        "scenarios/groups/test_share_groups.py::test_SHR_06_a_silent_member_is_removed_by_the_clock"
+    ),
+    f"{_GROUPS}/streams/heartbeat.py Heartbeats._start_delay": (
+        "scenarios/groups/test_streams.py::test_STR_02_an_empty_group_waits_for_further_members"
+    ),
+    f"{_GROUPS}/streams/timers.py MemberTimers.arm_session": (
+        "coordination/group/test_streams_members.py::test_STR_13_tasks_of_a_member_that_is_gone_move"
+    ),
+    f"{_GROUPS}/streams/timers.py MemberTimers.update_rebalance": (
+        "coordination/group/test_streams_members.py::test_a_member_that_gives_nothing_up_is_removed"
+    ),
+    "coordination/share/rounds.py Rounds.watch": (
+        "coordination/share/test_share_state.py::test_idle_states_are_repeated_once"
+    ),
+    "handlers/share_fetch.py _idle": "scenarios/groups/test_share_fetch.py::test_SHR_44_the_most_sessions",
+    "requests/share_state.py SharePersister._ask": (
+        "scenarios/groups/test_share_groups.py::test_a_share_coordinator_that_moves"
+    ),
+    "share/fetch.py ShareFetch._wait": "scenarios/groups/test_share_fetch.py::test_SHR_42_a_group_without_state",
+    "share/partition.py SharePartition.follow_locks": "scenarios/groups/test_share_fetch.py::test_SHR_16_the_lock_ends",
+    "context.py Connection.wait_throttled": "broker/network/test_server.py::test_an_answer_may_be_followed_by_a_pause",
     "coordination/runtime.py Runtime._effects": (
         "control/test_transactions.py::test_a_timeout_of_fifteen_minutes_comes_now"
     ),
-    f"{_TRANSACTIONS}/machine.py TransactionMachine._later": (
-        "broker/test_markers.py::test_MRK_10_a_silent_leader_is_waited_for"
+    f"{_TRANSACTIONS}/completion.py Completions._later": (
+        "broker/transactions/test_markers.py::test_MRK_10_a_silent_leader_is_waited_for"
     ),
     f"{_TRANSACTIONS}/machine.py TransactionMachine.scan_timeouts": (
         "scenarios/transactions/test_end.py::test_TMO_01_02_an_older_producer_does_not"
@@ -60,36 +89,47 @@ TIMERS = {
     f"{_TRANSACTIONS}/scans.py Scan.watch": (
         "scenarios/transactions/test_end.py::test_EXP_01_02_an_id_that_nobody_uses"
     ),
-    "fetching/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
-    "hosting.py Hosting.lead": "control/test_groups.py::test_a_coordinator_takes_its_time_to_load",
-    "lifecycle.py Lifecycle._notice_later": (
-        "broker/test_lifecycle.py::test_a_killed_broker_is_noticed_after_its_session"
+    "fetch/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
+    "cluster/metadata_publisher.py MetadataPublisher.load_coordinator": (
+        "control/test_groups.py::test_a_coordinator_takes_its_time_to_load"
     ),
-    "lifecycle.py Lifecycle.directory_failed": (
+    "cluster/lifecycle.py Lifecycle._fence_later": (
+        "broker/cluster/test_lifecycle.py::test_a_killed_broker_is_noticed_after_its_session"
+    ),
+    "cluster/lifecycle.py Lifecycle.directory_failed": (
         "control/test_timers.py::test_a_directory_that_fails_is_handed_over_by_the_clock"
     ),
-    "markers.py _Replication.wait": (
+    "transactions/markers.py _Replication.wait": (
         "handlers/test_transaction_admin.py::test_LSO_03_the_answer_waits_for_replication"
     ),
-    "metadata_snapshots.py MetadataSnapshots._plan": (
-        "broker/test_metadata_log.py::test_a_snapshot_is_written_after_so_long"
+    "replication/metadata_snapshots.py MetadataSnapshots._plan": (
+        "broker/replication/test_metadata_log.py::test_a_snapshot_is_written_after_so_long"
     ),
-    "middleware/script.py Fault.pause": (
-        "control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"
+    "faults/rules.py Fault.pause": ("control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"),
+    "produce/acks.py await_replication": (
+        "control/test_topics.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
     ),
-    "producing/wait.py await_replication": (
-        "control/test_log.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
+    "network/refusal_log.py RefusalLog.count_reset": (
+        "broker/network/test_refusal_log.py::test_connections_that_were_reset_are_one_line_a_minute"
     ),
-    "refusals.py Refusals.tell": "broker/test_refusals.py::test_a_flood_is_summed_up",
-    "server.py BrokerServer.wait_for_resumption": (
+    "network/refusal_log.py RefusalLog.log_refusal": "broker/network/test_refusal_log.py::test_a_flood_is_summed_up",
+    "network/server.py BrokerServer.wait_for_resumption": (
         "scenarios/transactions/test_verification.py::test_a_coordinator_that_hangs_for_too_long"
     ),
-    "server.py ClientConnection._send": "control/test_faults.py::test_the_clock_may_stand_still_under_a_drip",
-    "upkeep.py Upkeep._clean_on": "broker/test_upkeep.py::test_the_cleaner_lets_others_run_in_between",
-    "upkeep.py Upkeep._every": "control/test_clock.py::test_a_week_of_retention_passes_now",
-    "upkeep.py Upkeep._every.fire": "control/test_timers.py::test_every_round_comes_again",
-    "upkeep.py Upkeep.flush_at": "broker/test_upkeep.py::test_what_waits_for_flush_ms_is_synced_in_time",
-    "verification.py _answers": "broker/test_verification.py::test_VER_05_a_newer_client_waits_a_moment_at_the_broker",
+    "network/client_connection.py ClientConnection._send": (
+        "control/test_faults.py::test_the_clock_may_stand_still_under_a_drip"
+    ),
+    "cluster/maintenance.py Maintenance._clean_on": (
+        "broker/cluster/test_maintenance.py::test_the_cleaner_lets_others_run_in_between"
+    ),
+    "cluster/maintenance.py Maintenance._every": "control/test_clock.py::test_a_week_of_retention_passes_now",
+    "cluster/maintenance.py Maintenance._every.fire": "control/test_timers.py::test_every_round_comes_again",
+    "cluster/maintenance.py Maintenance.flush_at": (
+        "broker/cluster/test_maintenance.py::test_what_waits_for_flush_ms_is_synced_in_time"
+    ),
+    "transactions/verification.py _answers": (
+        "broker/transactions/test_verification.py::test_VER_05_a_newer_client_waits_a_moment_at_the_broker"
+    ),
 }
 """Where a timer is armed -> the test in which a pushed clock brings it."""
 
@@ -112,7 +152,7 @@ def arms(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     owner = getattr(getattr(call.func, "value", None), "id", "")
     waits = name == "wait" and len(call.args) == 2
-    return waits or name in {"call_at", "SetTimer"} or (owner, name) == ("draft", "timer")
+    return waits or name in {"call_at", "SetTimer"} or (owner, name) == ("builder", "timer")
 
 
 def test_every_timer_has_a_test_that_pushes_the_clock_to_it() -> None:
@@ -201,8 +241,8 @@ async def test_every_round_comes_again(tmp_path: Path) -> None:
             stage.cluster.partitions["t", 0].append(1, records_batch(b"v"), stage.clock.now_ms())
             await stage.pass_time(CHECKPOINT_MS)
             assert f"t 0 {count}" in file.read_text(encoding="ascii").splitlines()
-        timers = dict(stage.cluster.upkeep._timers)
+        timers = dict(stage.cluster.maintenance._timers)
         assert {"retention", "cleaner", "producers", "checkpoints"} <= set(timers)
         await stage.pass_time(3_600_000)
-        assert all(timer.at_ms > stage.clock.now_ms() for timer in stage.cluster.upkeep._timers.values())
+        assert all(timer.at_ms > stage.clock.now_ms() for timer in stage.cluster.maintenance._timers.values())
         assert all(timer.call is None for timer in timers.values())

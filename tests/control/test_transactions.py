@@ -1,4 +1,4 @@
-"""Transactional ids at the three doors: looked at, held at a step, aborted, put at an epoch."""
+"""Transactional ids at all three ways: looked at, held at a step, aborted, put at an epoch."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from protocol.messages.add_partitions_to_txn import (
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 from tests.serving import until
 from understudy import results
 
@@ -26,8 +26,8 @@ E = ErrorCode
 class RawProducer:
     """A transactional producer as its requests, of versions before KIP-890."""
 
-    def __init__(self, doors: Doors, name: str = "x") -> None:
-        self.wire, self.name = doors.server.wire(client_id="raw"), name
+    def __init__(self, plane: ControlPlane, name: str = "x") -> None:
+        self.wire, self.name = plane.server.wire(client_id="raw"), name
         self.wire.call(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(key_type=1, coordinator_keys=[name]))
         self.id = self.epoch = -1
         self.init()
@@ -57,62 +57,62 @@ class RawProducer:
 
 
 @pytest.fixture
-def raw(doors: Doors) -> RawProducer:
+def raw(plane: ControlPlane) -> RawProducer:
     """A producer with the id x."""
-    return RawProducer(doors)
+    return RawProducer(plane)
 
 
-def state(doors: Doors, name: str = "x") -> str:
+def state(plane: ControlPlane, name: str = "x") -> str:
     """Of its transaction."""
-    return doors.kafka.transactions[name].show().state
+    return plane.kafka.transactions[name].show().state
 
 
 # --- looking ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_id_is_told_in_every_state(doors: Doors, raw: RawProducer) -> None:
+def test_an_id_is_told_in_every_state(plane: ControlPlane, raw: RawProducer) -> None:
     """Producer, partitions and deadline while its transaction is open."""
-    told = doors.kafka.transactions["x"].show()
+    told = plane.kafka.transactions["x"].show()
     assert (told.state, told.producer_id, told.producer_epoch, told.deadline_ms) == ("Empty", raw.id, 0, None)
     raw.add(0, 1)
-    told = doors.kafka.transactions["x"].show()
+    told = plane.kafka.transactions["x"].show()
     assert (told.state, told.partitions, told.timeout_ms, told.coordinator) == ("Ongoing", ("t-0", "t-1"), 60_000, 1)
     assert told.deadline_ms is not None
-    assert abs(told.deadline_ms - doors.server.now_ms() - 60_000) < 30_000
+    assert abs(told.deadline_ms - plane.server.now_ms() - 60_000) < 30_000
     raw.end()
-    assert until(lambda: state(doors) == "CompleteCommit", "the markers")
-    (row,) = doors.ctl("transactions", "list")["transactions"]
+    assert until(lambda: state(plane) == "CompleteCommit", "the markers")
+    (row,) = plane.ctl("transactions", "list")["transactions"]
     assert (row["transactional_id"], row["state"]) == ("x", "CompleteCommit")
-    assert "CompleteCommit" in doors.ctl_text("transactions", "show", "x")
-    assert [each.transactional_id for each in doors.kafka.transactions.list()] == ["x"]
+    assert "CompleteCommit" in plane.ctl_text("transactions", "show", "x")
+    assert [each.transactional_id for each in plane.kafka.transactions.list()] == ["x"]
 
 
-def test_offsets_that_wait_for_the_end_are_told(doors: Doors) -> None:
+def test_offsets_that_wait_for_the_end_are_told(plane: ControlPlane) -> None:
     """By group and partition, until the transaction ends."""
-    doors.kafka.topics["t"].write("v")
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
+    plane.kafka.topics["t"].write("v")
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["t"])
     assert consumer.poll(20) is not None
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(10)
     producer.begin_transaction()
     producer.send_offsets_to_transaction([TopicPartition("t", 0, 1)], consumer.consumer_group_metadata(), 10)
-    assert doors.kafka.transactions["x"].show().pending_offsets == {"g": {"t-0": 1}}
-    assert doors.kafka.groups["g"].show().offsets == ()
+    assert plane.kafka.transactions["x"].show().pending_offsets == {"g": {"t-0": 1}}
+    assert plane.kafka.groups["g"].show().offsets == ()
     producer.commit_transaction(10)
-    assert doors.kafka.transactions["x"].show().pending_offsets == {}
-    (offset,) = doors.kafka.groups["g"].show().offsets
+    assert plane.kafka.transactions["x"].show().pending_offsets == {}
+    (offset,) = plane.kafka.groups["g"].show().offsets
     assert (offset.topic, offset.partition, offset.offset, offset.lag) == ("t", 0, 1, 0)
     consumer.close()
 
 
-def test_an_id_that_nobody_used_is_not_there(doors: Doors) -> None:
+def test_an_id_that_nobody_used_is_not_there(plane: ControlPlane) -> None:
     """404, before and after the coordinator's topic exists."""
-    assert doors.refused("GET", "/v1/transactions/x")[0] == 404
-    assert doors.http("GET", "/v1/transactions") == {"transactions": []}
-    RawProducer(doors, "y")
+    assert plane.refused("GET", "/v1/transactions/x")[0] == 404
+    assert plane.http("GET", "/v1/transactions") == {"transactions": []}
+    RawProducer(plane, "y")
     for method, path in (("GET", ""), ("POST", "/abort"), ("PUT", "/producer")):
-        assert doors.refused(method, f"/v1/transactions/x{path}", {"epoch": 1} if method == "PUT" else None)[0] == 404
+        assert plane.refused(method, f"/v1/transactions/x{path}", {"epoch": 1} if method == "PUT" else None)[0] == 404
 
 
 # --- held at a step --------------------------------------------------------------------------------------------------
@@ -123,115 +123,117 @@ def test_an_id_that_nobody_used_is_not_there(doors: Doors) -> None:
     [("prepare", None, 0), ("markers", 1, 1), ("complete", None, 2)],
     ids=["prepare", "markers", "complete"],
 )
-def test_a_commit_stops_at_a_step(doors: Doors, raw: RawProducer, at: Any, after: int | None, written: int) -> None:
+def test_a_commit_stops_at_a_step(
+    plane: ControlPlane, raw: RawProducer, at: Any, after: int | None, written: int
+) -> None:
     """The decision is answered; then the broker says CONCURRENT_TRANSACTIONS until it is released."""
-    transaction = doors.kafka.transactions["x"]
+    transaction = plane.kafka.transactions["x"]
     transaction.hold(at, after_markers=after)
     raw.add(0, 1)
     assert raw.end() is E.NONE
     told = transaction.show()
     assert (told.state, told.held_at) == ("PrepareCommit", at)
-    ends = [doors.kafka.topics["t"].partitions[index].show().log_end_offset for index in (0, 1)]
+    ends = [plane.kafka.topics["t"].partitions[index].show().log_end_offset for index in (0, 1)]
     assert sum(ends) == written
     assert raw.end() is E.CONCURRENT_TRANSACTIONS
     assert raw.add(0) is E.CONCURRENT_TRANSACTIONS
     assert raw.init() is E.CONCURRENT_TRANSACTIONS
-    doors.server.advance(3_600_000)
-    assert state(doors) == "PrepareCommit"
+    plane.server.advance(3_600_000)
+    assert state(plane) == "PrepareCommit"
     transaction.release()
-    assert until(lambda: state(doors) == "CompleteCommit", "the rest of the commit")
+    assert until(lambda: state(plane) == "CompleteCommit", "the rest of the commit")
     assert raw.end() is E.NONE
 
 
 @pytest.mark.verb("transactions hold", "transactions release")
-def test_a_hold_is_seen_by_a_real_client(doors: Doors) -> None:
+def test_a_hold_is_seen_by_a_real_client(plane: ControlPlane) -> None:
     """Its next transaction waits for the markers of the last one, without an error for the application."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(10)
-    doors.ctl("transactions", "hold", "x", "markers", "--after-markers", "0")
+    plane.ctl("transactions", "hold", "x", "markers", "--after-markers", "0")
     producer.begin_transaction()
     producer.produce("t", b"1", partition=0)
     producer.commit_transaction(10)
-    partition = doors.kafka.topics["t"].partitions[0]
+    partition = plane.kafka.topics["t"].partitions[0]
     assert partition.records(isolation="read_committed") == []
     producer.begin_transaction()
     producer.produce("t", b"2", partition=0)
-    assert until(lambda: doors.kafka.journal.find(error="CONCURRENT_TRANSACTIONS"), "the client asking in vain")
-    assert doors.ctl("transactions", "release", "x")["held_at"] is None
+    assert until(lambda: plane.kafka.journal.find(error="CONCURRENT_TRANSACTIONS"), "the client asking in vain")
+    assert plane.ctl("transactions", "release", "x")["held_at"] is None
     producer.commit_transaction(20)
     assert until(lambda: len(partition.records(isolation="read_committed")) == 2, "both transactions")
 
 
-def test_holds_make_sense(doors: Doors) -> None:
+def test_holds_make_sense(plane: ControlPlane) -> None:
     """A step, and a number of markers only where there are markers; releasing what is not held is a conflict."""
     path = "/v1/transactions/x"
-    assert doors.refused("POST", f"{path}/hold", {"at": "commit"})[1]["field"] == "at"
-    assert doors.refused("POST", f"{path}/hold", {"at": "prepare", "after_markers": 1})[1]["field"] == "after_markers"
-    assert doors.refused("POST", f"{path}/release")[0] == 409
-    doors.http("POST", f"{path}/hold", {"at": "prepare"})
-    doors.server.reset()
-    assert doors.refused("POST", f"{path}/release")[0] == 409
+    assert plane.refused("POST", f"{path}/hold", {"at": "commit"})[1]["field"] == "at"
+    assert plane.refused("POST", f"{path}/hold", {"at": "prepare", "after_markers": 1})[1]["field"] == "after_markers"
+    assert plane.refused("POST", f"{path}/release")[0] == 409
+    plane.http("POST", f"{path}/hold", {"at": "prepare"})
+    plane.server.reset()
+    assert plane.refused("POST", f"{path}/release")[0] == 409
 
 
 # --- aborted, put at an epoch ----------------------------------------------------------------------------------------
 
 
-def test_an_open_transaction_is_aborted_as_by_its_timeout(doors: Doors, raw: RawProducer) -> None:
+def test_an_open_transaction_is_aborted_as_by_its_timeout(plane: ControlPlane, raw: RawProducer) -> None:
     """The producer is fenced; a real one hears of it at its commit."""
-    status, problem = doors.refused("POST", "/v1/transactions/x/abort")
+    status, problem = plane.refused("POST", "/v1/transactions/x/abort")
     assert (status, "no open transaction" in problem["detail"]) == (409, True)
     raw.add(0)
-    doors.kafka.transactions["x"].abort()
-    assert until(lambda: state(doors) == "CompleteAbort", "the markers")
+    plane.kafka.transactions["x"].abort()
+    assert until(lambda: state(plane) == "CompleteAbort", "the markers")
     assert raw.end() is E.PRODUCER_FENCED
 
 
 @pytest.mark.verb("transactions abort")
-def test_a_real_producer_whose_transaction_was_aborted_is_fenced(doors: Doors) -> None:
+def test_a_real_producer_whose_transaction_was_aborted_is_fenced(plane: ControlPlane) -> None:
     """Through the shell."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "transactional.id": "x"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(10)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
     producer.flush(10)
-    assert doors.ctl("transactions", "abort", "x")["state"] in ("PrepareAbort", "CompleteAbort")
+    assert plane.ctl("transactions", "abort", "x")["state"] in ("PrepareAbort", "CompleteAbort")
     with pytest.raises(KafkaException) as raised:
         producer.commit_transaction(10)
     assert raised.value.args[0].fatal()
 
 
-def test_a_timeout_of_fifteen_minutes_comes_now(doors: Doors, raw: RawProducer) -> None:
+def test_a_timeout_of_fifteen_minutes_comes_now(plane: ControlPlane, raw: RawProducer) -> None:
     """Pushing the clock aborts what is open, with the client connected."""
     raw.add(0)
-    doors.kafka.clock.advance(minutes=15)
-    assert until(lambda: state(doors) == "CompleteAbort", "the abort")
+    plane.kafka.clock.advance(minutes=15)
+    assert until(lambda: state(plane) == "CompleteAbort", "the abort")
     assert raw.end() is E.PRODUCER_FENCED
     assert raw.init() is E.NONE
 
 
-def test_epochs_can_be_exhausted(doors: Doors, raw: RawProducer) -> None:
+def test_epochs_can_be_exhausted(plane: ControlPlane, raw: RawProducer) -> None:
     """At 32766 the next InitProducerId gives another producer id, at epoch 0 (transactions A.3 E1)."""
     before = raw.id
-    doors.kafka.transactions["x"].set_epoch(32_766)
-    assert doors.kafka.transactions["x"].show().producer_epoch == 32_766
+    plane.kafka.transactions["x"].set_epoch(32_766)
+    assert plane.kafka.transactions["x"].show().producer_epoch == 32_766
     assert raw.init() is E.NONE
     assert (raw.id != before, raw.epoch) == (True, 0)
-    assert doors.ctl("transactions", "set-epoch", "x", "7")["producer_epoch"] == 7
-    assert doors.refused("PUT", "/v1/transactions/x/producer", {"epoch": 32_768})[1]["field"] == "epoch"
+    assert plane.ctl("transactions", "set-epoch", "x", "7")["producer_epoch"] == 7
+    assert plane.refused("PUT", "/v1/transactions/x/producer", {"epoch": 32_768})[1]["field"] == "epoch"
     with pytest.raises(understudy.ControlError):
-        doors.kafka.transactions["x"].set_epoch(-1)
+        plane.kafka.transactions["x"].set_epoch(-1)
 
 
 @pytest.mark.verb("transactions set-epoch")
-def test_a_real_producer_goes_on_past_exhaustion(doors: Doors) -> None:
+def test_a_real_producer_goes_on_past_exhaustion(plane: ControlPlane) -> None:
     """A new instance gets a new producer id and commits."""
-    conf = {"bootstrap.servers": doors.bootstrap, "transactional.id": "x"}
+    conf = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}
     Producer(conf).init_transactions(10)
-    doors.kafka.transactions["x"].set_epoch(32_766)
+    plane.kafka.transactions["x"].set_epoch(32_766)
     producer = Producer(conf)
     producer.init_transactions(10)
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
     producer.commit_transaction(10)
-    told: results.Transaction = doors.kafka.transactions["x"].show()
+    told: results.Transaction = plane.kafka.transactions["x"].show()
     assert told.producer_epoch < 10

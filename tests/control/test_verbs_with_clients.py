@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
-from tests.control.conftest import DoorsOf
-from tests.control.doors import Doors
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
 from tests.serving import until
 from tests.test_steering import TASKS
 from tests.understudy.test_client import SAID
-from understudy.verbs import VERBS, Verb
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import VERBS
 
 FOLDER = Path(__file__).parent
 LIBRARIES = ("confluent_kafka", "kafka", "aiokafka")
@@ -35,10 +36,10 @@ Heard = list[KafkaError | None]
 
 
 @pytest.fixture
-def three(doors_of: DoorsOf) -> Doors:
+def three(plane_of: ControlPlaneOf) -> ControlPlane:
     """Three brokers; t has three replicas of which two must be in sync."""
     settings = {"default.replication.factor": 3, "min.insync.replicas": 2, "group.initial.rebalance.delay.ms": 0}
-    return doors_of(brokers=3, topics=["t:1"], settings=settings)
+    return plane_of(brokers=3, topics=["t:1"], settings=settings)
 
 
 def send(producer: Producer, value: bytes, patience_s: float = 20) -> KafkaError | None:
@@ -49,9 +50,10 @@ def send(producer: Producer, value: bytes, patience_s: float = 20) -> KafkaError
     return told[0]
 
 
-def values(doors: Doors) -> list[bytes]:
+def values(plane: ControlPlane) -> list[bytes]:
     """What a consumer finds in t-0."""
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "look", "enable.partition.eof": True})
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "look", "enable.partition.eof": True,
+                         "fetch.wait.max.ms": 10})  # fmt: skip
     consumer.assign([TopicPartition("t", 0, OFFSET_BEGINNING)])
     found = []
     while (message := until(lambda: consumer.poll(0.2), "the end", 20)).error() is None:
@@ -65,9 +67,9 @@ def values(doors: Doors) -> list[bytes]:
 
 @pytest.mark.verb("health", "cluster", "metrics", "topics list", "topics show", "partitions show", "producers list")
 @pytest.mark.verb("transactions list", "groups list", "versions show", "journal list", "journal clear")
-def test_what_clients_did_is_told(doors: Doors) -> None:
+def test_what_clients_did_is_told(plane: ControlPlane) -> None:
     """A producer of transactions and a member of a group, found by the address that the cluster tells."""
-    kafka = doors.kafka
+    kafka = plane.kafka
     assert kafka.health().status == "ok"
     (broker,) = kafka.info().brokers
     conf = {"bootstrap.servers": f"{broker.host}:{broker.port}", "client.id": "app"}
@@ -96,17 +98,17 @@ def test_what_clients_did_is_told(doors: Doors) -> None:
 
 
 @pytest.mark.verb("groups why", "groups evict")
-def test_a_member_that_was_thrown_out_is_told_why(doors: Doors) -> None:
+def test_a_member_that_was_thrown_out_is_told_why(plane: ControlPlane) -> None:
     """Its next heartbeat is refused, and that is explained."""
     conf = {"group.id": "g", "client.id": "app", "heartbeat.interval.ms": 50, "session.timeout.ms": 6000}
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, **conf})
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, **conf})
     consumer.subscribe(["t"])
     until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
-    (member,) = doors.kafka.groups["g"].show().members
-    doors.kafka.groups["g"].evict(member.member_id)
-    told = until(lambda: consumer.poll(0.05) or doors.kafka.groups["g"].why(), "a refusal", 20)
-    until(lambda: doors.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {told}", 20)
-    assert f"not a member any more: '{member.member_id}'" in doors.kafka.groups["g"].why().why
+    (member,) = plane.kafka.groups["g"].show().members
+    plane.kafka.groups["g"].evict(member.member_id)
+    told = until(lambda: consumer.poll(0.05) or plane.kafka.groups["g"].why(), "a refusal", 20)
+    until(lambda: plane.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {told}", 20)
+    assert f"not a member any more: '{member.member_id}'" in plane.kafka.groups["g"].why().why
     consumer.close()
 
 
@@ -114,22 +116,22 @@ def test_a_member_that_was_thrown_out_is_told_why(doors: Doors) -> None:
 
 
 @pytest.mark.verb("clock freeze", "clock thaw", "clock show")
-def test_a_frozen_clock_keeps_an_answer_back(doors: Doors) -> None:
+def test_a_frozen_clock_keeps_an_answer_back(plane: ControlPlane) -> None:
     """An answer that is due in 50 ms does not come while time stands still, and comes when it goes on."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     assert send(producer, b"before") is None
-    doors.kafka.clock.freeze()
-    fault = doors.kafka.faults.add(api="Produce", delay_ms=50, where="after")
+    plane.kafka.clock.freeze()
+    fault = plane.kafka.faults.add(api="Produce", delay_ms=50, where="after")
     producer.produce("t", b"v", partition=0)
     until(lambda: producer.poll(0) or fault.show().met, "the request")
     assert producer.flush(0.2) == 1
-    assert doors.kafka.clock.show().frozen
-    doors.kafka.clock.thaw()
+    assert plane.kafka.clock.show().frozen
+    plane.kafka.clock.thaw()
     assert producer.flush(20) == 0
 
 
 @pytest.mark.verb("isr set", "producers why")
-def test_too_few_replicas_stop_a_producer(three: Doors) -> None:
+def test_too_few_replicas_stop_a_producer(three: ControlPlane) -> None:
     """Which is told why, and goes on when they are back."""
     part = three.kafka.topics["t"].partitions[0]
     part.move_leader(1)
@@ -145,23 +147,23 @@ def test_too_few_replicas_stop_a_producer(three: Doors) -> None:
 
 
 @pytest.mark.verb("retention run", "compaction run")
-def test_what_is_cleaned_is_gone_for_a_consumer(doors_of: DoorsOf) -> None:
+def test_what_is_cleaned_is_gone_for_a_consumer(plane_of: ControlPlaneOf) -> None:
     """Now, rather than at the next interval."""
     rolls = "segment.ms=1000,message.timestamp.type=LogAppendTime"  # clients have the machine's time
     topics = [f"t:1:cleanup.policy=compact,{rolls}", f"u:1:retention.ms=1000,{rolls}"]
-    doors = doors_of(topics=topics, settings={"log.cleaner.backoff.ms": 600_000})
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    plane = plane_of(topics=topics, settings={"log.cleaner.backoff.ms": 600_000})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     for value in (b"1", b"2", b"3"):
         for topic in ("t", "u"):
             producer.produce(topic, value, key=b"k")
         assert producer.flush(20) == 0
-        doors.kafka.clock.advance(seconds=5)
-    assert values(doors) == [b"1", b"2", b"3"]
-    doors.kafka.compaction.run()
-    assert values(doors) in ([b"2", b"3"], [b"3"])
-    consumer = Consumer({"bootstrap.servers": doors.bootstrap, "group.id": "g"})
+        plane.kafka.clock.advance(seconds=5)
+    assert values(plane) == [b"1", b"2", b"3"]
+    plane.kafka.compaction.run()
+    assert values(plane) in ([b"2", b"3"], [b"3"])
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
     before = consumer.get_watermark_offsets(TopicPartition("u", 0), 20)
-    doors.kafka.retention.run()
+    plane.kafka.retention.run()
     after = consumer.get_watermark_offsets(TopicPartition("u", 0), 20)
     assert before == (0, 3)
     assert after[0] > 0
@@ -169,7 +171,7 @@ def test_what_is_cleaned_is_gone_for_a_consumer(doors_of: DoorsOf) -> None:
 
 
 @pytest.mark.verb("brokers kill", "brokers start", "brokers stop")
-def test_a_producer_outlives_its_leaders(three: Doors) -> None:
+def test_a_producer_outlives_its_leaders(three: ControlPlane) -> None:
     """One is killed and missed by the clock, one stops in good order; both come back with what they have missed."""
     part = three.kafka.topics["t"].partitions[0]
     part.move_leader(2)
@@ -190,47 +192,47 @@ def test_a_producer_outlives_its_leaders(three: Doors) -> None:
 
 
 @pytest.mark.verb("brokers pause", "brokers resume")
-def test_a_client_waits_for_a_broker_that_hangs(doors: Doors) -> None:
+def test_a_client_waits_for_a_broker_that_hangs(plane: ControlPlane) -> None:
     """Nothing is answered until it is resumed; nothing is lost."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     assert send(producer, b"1") is None
-    doors.kafka.brokers[1].pause()
+    plane.kafka.brokers[1].pause()
     producer.produce("t", b"2", partition=0)
     assert producer.flush(0.2) == 1
-    doors.kafka.brokers[1].resume()
+    plane.kafka.brokers[1].resume()
     assert producer.flush(20) == 0
-    assert values(doors) == [b"1", b"2"]
+    assert values(plane) == [b"1", b"2"]
 
 
 @pytest.mark.verb("faults add", "faults show", "faults list", "faults remove", "faults clear")
-def test_faults_are_met_until_they_are_taken_back(doors: Doors) -> None:
+def test_faults_are_met_until_they_are_taken_back(plane: ControlPlane) -> None:
     """A producer tries again and again; it gets through when the fault is gone."""
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0, "retry.backoff.ms": 20})
-    fault = doors.kafka.faults.add(api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=None)
-    never = doors.kafka.faults.add(api="EndTxn", drop=True, optional=True)
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0, "retry.backoff.ms": 20})
+    fault = plane.kafka.faults.add(api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=None)
+    never = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True)
     producer.produce("t", b"1", partition=0)
     producer.poll(0)
     assert fault.wait_hits(2, timeout_ms=20_000).hits >= 2
-    assert [each.id for each in doors.kafka.faults.list(unmet=True)] == [never.id]
+    assert [each.id for each in plane.kafka.faults.list(unmet=True)] == [never.id]
     fault.remove()
     assert producer.flush(20) == 0
-    doors.kafka.faults.add(api="Produce", delay_ms=600_000)
+    plane.kafka.faults.add(api="Produce", delay_ms=600_000)
     producer.produce("t", b"2", partition=0)
     assert producer.flush(0.2) == 1
-    doors.kafka.faults.clear()
+    plane.kafka.faults.clear()
     assert producer.flush(20) == 0
-    assert values(doors) == [b"1", b"2"]
+    assert values(plane) == [b"1", b"2"]
 
 
 @pytest.mark.verb("journal pcap", "journal list")
-def test_a_capture_holds_what_a_client_said(doors: Doors) -> None:
+def test_a_capture_holds_what_a_client_said(plane: ControlPlane) -> None:
     """Of one API alone, if that is asked for."""
-    assert send(Producer({"bootstrap.servers": doors.bootstrap, "client.id": "app"}), b"a value") is None
-    every, produced = doors.kafka.journal.pcap(), doors.kafka.journal.pcap(api="Produce")
-    other = doors.kafka.journal.pcap(api="EndTxn")
+    assert send(Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app"}), b"a value") is None
+    every, produced = plane.kafka.journal.pcap(), plane.kafka.journal.pcap(api="Produce")
+    other = plane.kafka.journal.pcap(api="EndTxn")
     assert len(every) > len(produced) > len(other)
     assert b"a value" in produced
-    assert [entry.client_id for entry in doors.kafka.journal.find(api="Produce")] == ["app"]
+    assert [entry.client_id for entry in plane.kafka.journal.find(api="Produce")] == ["app"]
 
 
 # --- the walk --------------------------------------------------------------------------------------------------------
@@ -272,12 +274,13 @@ def makes_a_client(path: Path, name: str) -> bool:
 
 
 def test_every_verb_is_tried_in_four_ways() -> None:
-    """By the same task over HTTP, in Python and in a shell (test_steering.py runs them), and beside a real client."""
+    """By the same call over HTTP, in Python and in a shell (test_steering.py makes them), and beside a real client."""
     clients = {verb for path in FOLDER.glob("test_*.py") for verb, name in marked(path) if makes_a_client(path, name)}
-    assert [verb.words for verb in VERBS if not any(re.fullmatch(line(verb), http) for http, _, _ in TASKS)] == []
-    assert [verb.words for verb in VERBS if verb.words not in SAID] == []  # in Python, with the answer typed
-    assert [verb.words for verb in VERBS if verb.words not in clients] == []
-    assert clients - {verb.words for verb in VERBS} == set()
+    plain = [verb for verb in VERBS if verb.example is None]
+    assert [verb.name for verb in plain if not any(re.fullmatch(line(verb), http) for http, _, _ in TASKS)] == []
+    assert [verb.name for verb in plain if verb.name not in SAID] == []  # in Python, with the answer typed
+    assert [verb.name for verb in VERBS if verb.name not in clients] == []
+    assert clients - {verb.name for verb in VERBS} == set()
 
 
 def line(verb: Verb) -> str:

@@ -7,7 +7,7 @@ import understudy
 from protocol.apis import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.metadata import MetadataRequest
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 from tests.wire import Wire
 
 
@@ -17,12 +17,12 @@ def told(wire: Wire) -> dict[int, tuple[int, int]]:
     return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
 
 
-def test_new_connections_are_told_other_versions(doors: Doors) -> None:
+def test_new_connections_are_told_other_versions(plane: ControlPlane) -> None:
     """And served no others; connections that are there already notice nothing."""
-    old = doors.server.wire()
+    old = plane.server.wire()
     before = told(old)
-    doors.kafka.versions.set(InitProducerId=(0, 3), Metadata=(1, 8))
-    new = doors.server.wire()
+    plane.kafka.versions.set(InitProducerId=(0, 3), Metadata=(1, 8))
+    new = plane.server.wire()
     after = told(new)
     assert (after[ApiKey.INIT_PRODUCER_ID], after[ApiKey.METADATA]) == ((0, 3), (1, 8))
     assert told(old) == before
@@ -30,71 +30,71 @@ def test_new_connections_are_told_other_versions(doors: Doors) -> None:
     assert new.call(ApiKey.METADATA, 8, MetadataRequest(None)).brokers
     new.send(ApiKey.METADATA, 9, MetadataRequest(None))
     new.check_closed()
-    assert doors.kafka.versions.show()["InitProducerId"] == understudy.results.VersionRange(0, 3)
+    assert plane.kafka.versions.show()["InitProducerId"] == understudy.results.VersionRange(0, 3)
 
 
-def test_an_api_can_be_taken_away(doors: Doors) -> None:
+def test_an_api_can_be_taken_away(plane: ControlPlane) -> None:
     """Not listed, not served; {} gives everything back, as a reset does that does not keep it."""
-    doors.http("PUT", "/v1/versions", {"DescribeCluster": None})
-    wire = doors.server.wire()
+    plane.http("PUT", "/v1/versions", {"DescribeCluster": None})
+    wire = plane.server.wire()
     assert ApiKey.DESCRIBE_CLUSTER not in told(wire)
-    assert doors.http("GET", "/v1/versions")["apis"]["DescribeCluster"] is None
-    doors.http("POST", "/v1/reset", {"keep": ["versions"]})
-    assert ApiKey.DESCRIBE_CLUSTER not in told(doors.server.wire())
-    doors.http("PUT", "/v1/versions", {})
-    assert ApiKey.DESCRIBE_CLUSTER in told(doors.server.wire())
+    assert plane.http("GET", "/v1/versions")["apis"]["DescribeCluster"] is None
+    plane.http("POST", "/v1/reset", {"keep": ["versions"]})
+    assert ApiKey.DESCRIBE_CLUSTER not in told(plane.server.wire())
+    plane.http("PUT", "/v1/versions", {})
+    assert ApiKey.DESCRIBE_CLUSTER in told(plane.server.wire())
 
 
-def test_a_release_is_played_to_new_connections(doors: Doors) -> None:
+def test_a_release_is_played_to_new_connections(plane: ControlPlane) -> None:
     """Its versions, its features; overrides of single APIs go on top, as on a cluster that is half upgraded."""
-    old = doors.server.wire()
+    old = plane.server.wire()
     before = told(old)
-    doors.kafka.versions.set(as_version="2.8", EndTxn=(0, 1))
-    wire = doors.server.wire()
+    plane.kafka.versions.set(as_version="2.8", EndTxn=(0, 1))
+    wire = plane.server.wire()
     after = told(wire)
     assert (after[ApiKey.METADATA], after[ApiKey.END_TXN]) == ((0, 11), (0, 1))
     assert ApiKey.DESCRIBE_TRANSACTIONS not in after
     assert told(old) == before
-    assert doors.http("GET", "/v1/versions")["as_version"] == "2.8"
-    assert doors.http("GET", "/v1/cluster")["as_version"] == "2.8"
+    assert plane.http("GET", "/v1/versions")["as_version"] == "2.8"
+    assert plane.http("GET", "/v1/cluster")["as_version"] == "2.8"
     wire.send(ApiKey.METADATA, 12, MetadataRequest(None))
     wire.check_closed()
-    doors.http("PUT", "/v1/versions", {})
-    assert told(doors.server.wire()) == before
+    plane.http("PUT", "/v1/versions", {})
+    assert told(plane.server.wire()) == before
 
 
-def test_features_follow_the_release(doors: Doors) -> None:
+def test_features_follow_the_release(plane: ControlPlane) -> None:
     """transaction.version came with 4.0, features with 3.3 (before, ZooKeeper had none)."""
 
     def features() -> dict[str, int]:
-        answer = doors.server.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("walker", "1"))
+        answer = plane.server.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("walker", "1"))
         return {each.name: each.max_version_level for each in answer.finalized_features}
 
     assert features()["transaction.version"] == 2
-    doors.kafka.versions.set(as_version="3.9")
+    plane.kafka.versions.set(as_version="3.9")
     assert features() == {"metadata.version": 21}
-    doors.kafka.versions.set(as_version="3.2")
+    plane.kafka.versions.set(as_version="3.2")
     assert features() == {}
-    doors.kafka.versions.set(as_version="4.0")
+    plane.kafka.versions.set(as_version="4.0")
     assert features() == {"group.version": 1, "metadata.version": 25, "transaction.version": 2}
-    doors.http("POST", "/v1/reset")
-    assert features()["metadata.version"] == 30
+    plane.http("POST", "/v1/reset")
+    assert features()["metadata.version"] == 33
 
 
-def test_the_shell_sets_and_shows_versions(doors: Doors) -> None:
+def test_the_shell_sets_and_shows_versions(plane: ControlPlane) -> None:
     """As JSON."""
-    doors.ctl("versions", "set", "--apis", '{"EndTxn": {"min": 0, "max": 3}}')
-    assert doors.ctl("versions", "show")["apis"]["EndTxn"] == {"min": 0, "max": 3}
+    plane.ctl("versions", "set", "--apis", '{"EndTxn": {"min": 0, "max": 3}}')
+    assert plane.ctl("versions", "show")["apis"]["EndTxn"] == {"min": 0, "max": 3}
 
 
 @pytest.mark.verb("versions set")
-def test_a_real_client_uses_what_it_is_told(doors: Doors) -> None:
+def test_a_real_client_uses_what_it_is_told(plane: ControlPlane) -> None:
     """Produce in version 3 to 5, seen in the journal."""
-    doors.kafka.versions.set(Produce=(0, 5))
-    producer = Producer({"bootstrap.servers": doors.bootstrap, "linger.ms": 0})
+    plane.kafka.versions.set(Produce=(0, 5))
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     producer.produce("t", b"v")
     assert producer.flush(10) == 0
-    assert {entry.version for entry in doors.kafka.journal.find(api="Produce")} <= {3, 4, 5}
+    assert {entry.version for entry in plane.kafka.journal.find(api="Produce")} <= {3, 4, 5}
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,20 @@ def test_a_real_client_uses_what_it_is_told(doors: Doors) -> None:
         ({"InitProducerId": {"min": 0, "max": 99}}, 422, "versions 0 to"),
     ],
 )
-def test_versions_make_sense(doors: Doors, body: dict[str, object], status: int, words: str) -> None:
+def test_versions_make_sense(plane: ControlPlane, body: dict[str, object], status: int, words: str) -> None:
     """A release that was; versions within what is served."""
-    found, problem = doors.refused("PUT", "/v1/versions", body)
+    found, problem = plane.refused("PUT", "/v1/versions", body)
     assert found == status
     assert words in problem["detail"]
 
 
-def test_metrics_are_prometheus_text(doors: Doors) -> None:
+def test_metrics_are_prometheus_text(plane: ControlPlane) -> None:
     """Requests by API, state of the cluster, ends of logs; also through Python and the shell."""
-    doors.kafka.topics["t"].write({"value": "a", "partition": 1})
-    told(doors.server.wire())
-    text = doors.kafka.metrics()
+    plane.kafka.topics["t"].write({"value": "a", "partition": 1})
+    told(plane.server.wire())
+    text = plane.kafka.metrics()
     assert 'understudy_requests_total{api="ApiVersions"}' in text
     assert 'understudy_log_end_offset{partition="1",topic="t"} 1.0' in text
     assert "# TYPE understudy_request_seconds_total counter" in text
     assert "understudy_brokers_up 1.0" in text
-    assert "understudy_brokers_up 1.0" in doors.ctl_text("metrics")
+    assert "understudy_brokers_up 1.0" in plane.ctl_text("metrics")

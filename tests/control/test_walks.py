@@ -9,15 +9,15 @@ import pytest
 from broker.handlers import APIS
 from protocol.errors import ErrorCode
 from tests.conftest import BrokerWith
-from tests.control import test_clock, test_group_why, test_producers, test_timers, test_why
+from tests.control import test_clock, test_explain_group, test_explain_transaction, test_producers, test_timers
 from tests.control.test_faults_of_all_apis import Walk
 
 E = ErrorCode
 ROOT = Path(__file__).resolve().parents[2]
 RAISED = {
     "broker/coordination/transaction": {"Refusal"},
-    "broker/coordination/group": {"KafkaError"},
-    "storage/producer_state.py": {"_refusal", "RecordsRejectedError"},
+    "broker/coordination/group": {"KafkaError", "Refusal"},
+    "storage/producers/state.py": {"_refusal", "RecordsRejectedError"},
 }
 """Where a coordinator or a partition says no, and by which calls."""
 # No refusals of producers and members, who alone are told why.
@@ -27,6 +27,7 @@ OTHERS = {
     E.UNKNOWN_SERVER_ERROR,  # of a log that cannot be written
     E.UNSUPPORTED_VERSION,  # a version that cannot say what is wanted
     E.TRANSACTION_COORDINATOR_FENCED,  # between brokers
+    E.STREAMS_INVALID_TOPOLOGY,  # of streams groups, which have no timeline yet
 }
 
 
@@ -47,7 +48,9 @@ def test_every_refusal_in_the_code_is_in_a_walk_of_whys() -> None:
         path = ROOT / place
         for file in path.rglob("*.py") if path.is_dir() else [path]:
             raised |= set(codes(file.read_text(encoding="utf-8"), calls))
-    tried = {code for _, code, *_ in test_why.REFUSALS} | {code for _, code, _ in test_group_why.REFUSALS}
+    tried = {code for _, code, *_ in test_explain_transaction.REFUSALS} | {
+        code for _, code, _ in test_explain_group.REFUSALS
+    }
     tried |= {code for _, code, _ in test_producers.REFUSALS}
     assert len(raised) > len(OTHERS)
     assert raised - tried - OTHERS == set()

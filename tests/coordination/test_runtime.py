@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from broker.clock import ManualClock
-from broker.coordination.outcome import CancelTimer, Notify, Outcome, Reply, SetTimer, TransactionalAppend
+from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
 from broker.coordination.runtime import Runtime, State
 from protocol.errors import ErrorCode, KafkaError
 
@@ -74,23 +74,24 @@ class Machine:
         self.replayed: list[tuple[Any, int, bool]] = []
         self.markers: list[tuple[int, int, bool]] = []
         self.parked: list[Hashable] = []
-        self.on_load = Outcome()
+        self.on_load: Outcome[str] = Outcome()
 
-    def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None) -> None:
+    def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None) -> str:
         """A record."""
         if record == "poison":
             raise KeyError(record)
         self.replayed.append((record, offset, transaction is not None))
+        return f"before {record}"
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         """A marker."""
         self.markers.append((producer_id, producer_epoch, committed))
 
-    def loaded(self, now_ms: int) -> Outcome:  # noqa: ARG002
+    def loaded(self, now_ms: int) -> Outcome[str]:  # noqa: ARG002
         """What is to be armed."""
         return self.on_load
 
-    def unloaded(self) -> Outcome:
+    def unloaded(self) -> Outcome[str]:
         """Everybody who waits hears that it is over."""
         gone = KafkaError(ErrorCode.NOT_COORDINATOR)
         return Outcome(effects=tuple(Reply(token, gone) for token in self.parked))
@@ -102,7 +103,7 @@ class Bench:
     def __init__(self, *before: Batch, load: bool = True) -> None:
         self.clock, self.log, self.machine = ManualClock(START_MS), Log(list(before)), Machine()
         self.performed: list[Any] = []
-        self.runtime: Runtime[Machine] = Runtime(
+        self.runtime: Runtime[Machine, str] = Runtime(
             self.machine,
             cast("Any", Codec()),
             self.log,
@@ -112,7 +113,7 @@ class Bench:
         if load:
             self.runtime.load()
 
-    async def ask(self, outcome: Callable[[Hashable], Outcome]) -> Any:
+    async def ask(self, outcome: Callable[[Hashable], Outcome[str]]) -> Any:
         """An operation whose outcome is known beforehand."""
         return await self.runtime.ask(lambda _machine, _now_ms, token: outcome(token))
 
@@ -140,7 +141,7 @@ async def test_an_operation_gets_the_machine_and_the_time() -> None:
     """Both are arguments."""
     bench = Bench()
 
-    def operation(machine: Machine, now_ms: int, token: Hashable) -> Outcome:
+    def operation(machine: Machine, now_ms: int, token: Hashable) -> Outcome[str]:
         return Outcome(effects=(Reply(token, (machine is bench.machine, now_ms)),))
 
     assert await bench.runtime.ask(operation) == (True, START_MS)
@@ -157,7 +158,7 @@ async def test_an_operation_that_refuses_changes_nothing() -> None:
     """The caller hears the error."""
     bench = Bench()
 
-    def refuse(_machine: Machine, _now_ms: int, _token: Hashable) -> Outcome:
+    def refuse(_machine: Machine, _now_ms: int, _token: Hashable) -> Outcome[str]:
         raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
 
     await check_raises(bench.runtime.ask(refuse), ErrorCode.FENCED_INSTANCE_ID)
@@ -168,7 +169,7 @@ async def test_a_log_that_refuses_changes_nothing() -> None:
     """No replay, no effect."""
     bench = Bench()
     bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
-    outcome = bench.ask(lambda token: Outcome(("a",), (Reply(token, 1), Notify("x"))))
+    outcome = bench.ask(lambda token: Outcome(("a",), (Reply(token, 1), "x")))
     await check_raises(outcome, ErrorCode.NOT_ENOUGH_REPLICAS)
     assert (bench.machine.replayed, bench.performed) == ([], [])
 
@@ -178,8 +179,8 @@ async def test_an_outcome_may_know_what_to_do_when_the_log_refuses() -> None:
     bench = Bench()
     bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
 
-    def outcome(token: Hashable) -> Outcome:
-        def instead(error: KafkaError, now_ms: int) -> Outcome:
+    def outcome(token: Hashable) -> Outcome[str]:
+        def instead(error: KafkaError, now_ms: int) -> Outcome[str]:
             return Outcome(("never",), (Reply(token, (error.code, now_ms)),))
 
         return Outcome(("a",), (Reply(token, "done"),), on_append_error=instead)
@@ -208,11 +209,11 @@ async def test_a_parked_request_is_answered_by_another_ones_outcome() -> None:
     """JoinGroup: the first waits for the second."""
     bench = Bench()
 
-    def park(machine: Machine, _now_ms: int, token: Hashable) -> Outcome:
+    def park(machine: Machine, _now_ms: int, token: Hashable) -> Outcome[str]:
         machine.parked.append(token)
         return Outcome()
 
-    first = asyncio.create_task(bench.runtime.ask(park))
+    first: asyncio.Task[str] = asyncio.create_task(bench.runtime.ask(park))
     await asyncio.sleep(0)
     second = await bench.ask(
         lambda token: Outcome(effects=(Reply(bench.machine.parked[0], "both"), Reply(token, "both")))
@@ -231,8 +232,18 @@ async def test_an_answer_to_somebody_who_is_gone_is_dropped() -> None:
 async def test_other_effects_are_performed_in_order() -> None:
     """After the records are true."""
     bench = Bench()
-    bench.runtime.submit(lambda _now_ms: Outcome(("a",), (Notify("x", 1), Notify("y", 2))))
-    assert bench.performed == [Notify("x", 1), Notify("y", 2)]
+    bench.runtime.submit(lambda _now_ms: Outcome(("a",), ("x", "y")))
+    assert bench.performed == ["x", "y"]
+
+
+async def test_an_operation_for_later_runs_in_a_turn_of_its_own() -> None:
+    """Not before the reply has gone out."""
+    bench = Bench()
+    later = RunLater(lambda now_ms: Outcome((f"later at {now_ms}",)))
+    await bench.ask(lambda token: Outcome(("a",), (later, Reply(token, 1))))
+    assert [record for record, _, _ in bench.machine.replayed] == ["a"]
+    await asyncio.sleep(0)
+    assert [record for record, _, _ in bench.machine.replayed] == ["a", f"later at {START_MS}"]
 
 
 # --- timers ----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.clients import targets
 from tests.clients.clients import GO, JAVA, JAVASCRIPT, KAFKA_TOOLS, PYTHON, RUST, TRANSACTIONS
 from tests.clients.drivers import Driver, Played, play
 from tests.clients.known import KNOWN
-from tests.differential.told import BY_TIMING, again, outcome, text, told
+from tests.differential.responses import BY_TIMING, again, outcome, text, told
 
 ALL = (*PYTHON, *JAVA, *GO, *JAVASCRIPT, *RUST, *KAFKA_TOOLS, *TRANSACTIONS)
 OUTCOMES_ONLY = {"kafka-test-tools-4.3.1", "kafka-streams-4.3.1"}

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from comparison.connection import Closed
-from comparison.side import Side
+from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.clients.targets import free_ports, kafka_libs, place_properties, wait_until
+from tests.clients.targets import kafka_libs, place_properties, wait_until
+from tests.ports import free_ports
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 HEAP_MB = 384
@@ -95,7 +96,7 @@ class KafkaCluster:
             wait_until(lambda node=node: self._is_ready(node), PATIENCE_S, process, self.log)  # type: ignore[misc]
 
     def _is_ready(self, node: int) -> bool:
-        side = Side(self.addresses[node - 1])
+        side = Target(self.addresses[node - 1])
         try:
             found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
             given = side.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 60_000))
@@ -133,7 +134,7 @@ class KafkaCluster:
         pause = threading.Event()
         while time.monotonic() < deadline:
             for node in self._processes.keys() - self._paused:
-                side = Side(self.addresses[node - 1])
+                side = Target(self.addresses[node - 1])
                 found = side.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
                 side.close()
                 if broker in {each.broker_id for each in found}:

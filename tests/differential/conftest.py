@@ -6,6 +6,7 @@ import pytest
 
 from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
+from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
 from tests.differential.many import clusters
 from tests.differential.targets import KAFKA_SETTINGS, SETTINGS, THREE, sides
@@ -27,7 +28,7 @@ def histories_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[His
     """Two clusters of three brokers each."""
     need_kafka()
     settings = {**KAFKA_SETTINGS, **THREE}
-    ours = Server(start(brokers=3, settings={**SETTINGS, **THREE}))
+    ours = Server(start(brokers=3, settings={**SETTINGS, **THREE}, as_version=oracle_release()))
     try:
         theirs = KafkaCluster(tmp_path_factory.mktemp("three"), brokers=3, settings=settings)
         try:

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from comparison.exchange import Recorded, Recording
-from comparison.histories.asked import Step
 from comparison.histories.generate import Generator
 from comparison.histories.play import Player
-from comparison.histories.run import LENGTH, saved
-from comparison.histories.settle import Restless, common_versions, warmed_up
-from comparison.side import Side
+from comparison.histories.quiescence import Restless, common_versions, wait_ready
+from comparison.histories.run import LENGTH, load_history
+from comparison.histories.step_request import Step
+from comparison.target import Target
 from tests.clients.targets import wait_until
 from tests.differential import rows
 from tests.differential.targets import SETTINGS, Kafka
 from tests.mutants.mutant import Mutant
 from tests.mutants.test_transactions import MUTANTS
-from understudy.launcher import words
+from understudy.launcher import command_line
 
 SAVED = Path(__file__).parent / "histories"
 RECORD = Path(__file__).with_name("mistakes.json")
@@ -53,14 +53,14 @@ class Question:
 
 def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
     """The saved histories with their recorded answers, and so many new ones with the answers of a Kafka of today."""
-    kept = [(file.stem, saved(file)) for file in sorted(SAVED.glob("*.json"))]
+    kept = [(file.stem, load_history(file)) for file in sorted(SAVED.glob("*.json"))]
     found = [Question(name, history["steps"], history["kafka"]) for name, history in kept]
     kafka = Kafka(folder)
     kafka.start()
     try:
-        exchange = Recording(Side(kafka.bootstrap))
-        warmed_up(exchange.sides[0])
-        versions, player = common_versions(*exchange.sides), Player(exchange, "")
+        exchange = Recording(Target(kafka.bootstrap))
+        wait_ready(exchange.targets[0])
+        versions, player = common_versions(*exchange.targets), Player(exchange, "")
         for seed in range(count):
             steps = Generator(versions, f"mistakes-{seed}").history(LENGTH)
             if not player.play(steps, f"m{seed}").differences:
@@ -70,13 +70,19 @@ def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
     return found
 
 
+RECORDED_FROM = "4.3"
+"""The release whose answers are in mistakes.json."""
+
+
 @contextmanager
 def mistaken(number: int | None, folder: Path) -> Iterator[str]:
     """The address of a server with that mistake in it, or with none."""
     ready = folder / "ready.json"
     ready.unlink(missing_ok=True)
     module = ["understudy"] if number is None else ["tests.mutants.serve", str(number)]
-    options = words(port=0, control_port=0, seed=1, settings=SETTINGS, ready_file=ready)
+    options = command_line(
+        port=0, control_port=0, seed=1, settings=SETTINGS, ready_file=ready, as_version=RECORDED_FROM
+    )
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen([sys.executable, "-m", *module, "serve", *options], cwd=ROOT, stdout=log, stderr=log)
     try:
@@ -89,9 +95,9 @@ def mistaken(number: int | None, folder: Path) -> Iterator[str]:
 
 def noticed(address: str, asked: Sequence[Question]) -> str | None:
     """The first history whose answers differ from Kafka's, with the first difference."""
-    side = Side(address)
+    side = Target(address)
     try:
-        warmed_up(side)
+        wait_ready(side)
     except Restless as restless:
         return f"(set-up): {restless}"
     for question in asked:
@@ -132,8 +138,6 @@ def caught(asked: Sequence[Question], folder: Path) -> dict[str, dict[str, Any]]
             }
         print(mutant.mistake, found[mutant.mistake], flush=True)  # noqa: T201
     return found
-
-
 
 
 def main() -> None:

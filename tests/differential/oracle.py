@@ -5,8 +5,8 @@ import signal
 import tempfile
 from pathlib import Path
 
-from tests.clients.targets import free_ports
 from tests.differential.targets import Kafka
+from tests.ports import free_ports
 from tests.storage.kafka_tools import need_kafka
 
 

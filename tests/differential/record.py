@@ -9,9 +9,9 @@ from pathlib import Path
 
 from comparison.exchange import Recording
 from comparison.histories.play import Player
-from comparison.histories.run import save, saved
-from comparison.histories.settle import warmed_up
-from comparison.side import Side
+from comparison.histories.quiescence import wait_ready
+from comparison.histories.run import load_history, save
+from comparison.target import Target
 from tests.differential.targets import Kafka
 
 
@@ -21,10 +21,10 @@ def main(files: list[Path]) -> None:
         kafka = Kafka(Path(folder))
         kafka.start()
         try:
-            exchange = Recording(Side(kafka.bootstrap))
-            warmed_up(exchange.sides[0])
+            exchange = Recording(Target(kafka.bootstrap))
+            wait_ready(exchange.targets[0])
             for file in files:
-                history = saved(file)
+                history = load_history(file)
                 Player(exchange, "").play(history["steps"], file.stem)
                 save(file, history["why"], history["steps"], exchange.answers)
         finally:

@@ -1,11 +1,13 @@
 """The tables of docs/rows.md, made of what the last runs on both clusters kept beside this file."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tests.differential import rows
+from tools.specification import SCENARIO, link
 
 FOLDER = Path(__file__).parent
 
@@ -21,11 +23,17 @@ def rows_table() -> str:
     return rows.table(rows.recorded())
 
 
+def _linked(row: str) -> str:
+    """A scenario's id, with a link to it; names of other tests as they are."""
+    return f"[{row}]({link(rows.TRANSACTIONS, row)})" if re.fullmatch(SCENARIO, row) else row
+
+
 def mistakes_table() -> str:
     """A line for each mistake."""
     lines = ["| mistake | rows asked of both | history: what differs |", "|---|---|---|"]
     for mistake, by in kept("mistakes.json").items():
-        lines.append(f"| {mistake} | {', '.join(by['rows']) or '-'} | {by['history'] or by.get('why') or '-'} |")
+        asked = ", ".join(_linked(row) for row in by["rows"]) or "-"
+        lines.append(f"| {mistake} | {asked} | {by['history'] or by.get('why') or '-'} |")
     return "\n".join(lines)
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.specification import link
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("rows.json")
 PAGE = ROOT / "docs" / "rows.md"
@@ -41,7 +43,6 @@ ROWS: Mapping[str, Mapping[str, tuple[int, int]]] = {
 """The numbered rows of the specification: by its parts, the first and the last number of each kind."""
 NOT_SERVED = {
     "SHR": "share groups (KIP-932) are not there",
-    "STR": "streams groups (KIP-1071) are not there",
 }
 WAIT = {
     f"{GROUPS} OFF-18": NOT_SERVED["SHR"],
@@ -171,7 +172,8 @@ def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
         lines += [f"### {part.capitalize()}", "", "| id | | Kafka | Understudy | why |", "|---|---|---|---|---|"]
         for each in found:
             if each.part == part:
-                lines.append(f"| {each.id} | {each.status} | {each.kafka} | {each.understudy} | {each.why} |")
+                named = f"[{each.id}]({link(part, each.id)})"
+                lines.append(f"| {named} | {each.status} | {each.kafka} | {each.understudy} | {each.why} |")
         lines.append("")
     return "\n".join(lines).rstrip()
 

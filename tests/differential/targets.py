@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Protocol
 
-from comparison.side import Side
-from tests.clients.targets import free_ports
+from comparison.target import Target
+from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
+from tests.ports import free_ports
 from tests.serving import Server, start
 from tests.storage.kafka_tools import RealBroker
 
@@ -38,17 +39,17 @@ THREE = {
 """Of clusters of three brokers, beside those."""
 
 
-def side(target: "Target") -> Side:
+def side(target: "RestartableCluster") -> Target:
     """A target as histories see it; they may restart it."""
 
     def restart(clean: bool, _broker: int) -> None:
         target.stop(clean=clean)
         target.start()
 
-    return Side(target.bootstrap, restart=restart)
+    return Target(target.bootstrap, restart=restart)
 
 
-def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Side, Side]:
+def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:
     """Clusters of several brokers as histories see them; their brokers can be restarted one by one."""
 
     def kafkas(clean: bool, broker: int) -> None:
@@ -62,12 +63,12 @@ def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Side, Side]:
         understudy.control("POST", f"/v1/brokers/{broker}/start")
 
     return (
-        Side(kafka.addresses[0], others=kafka.addresses[1:], restart=kafkas),
-        Side(understudy.addresses[0], others=understudy.addresses[1:], restart=ours),
+        Target(kafka.addresses[0], others=kafka.addresses[1:], restart=kafkas),
+        Target(understudy.addresses[0], others=understudy.addresses[1:], restart=ours),
     )
 
 
-class Target(Protocol):
+class RestartableCluster(Protocol):
     """A cluster of one broker that can be started, stopped and started again where it was."""
 
     @property
@@ -111,7 +112,12 @@ class Understudy:
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
         (self._port,) = free_ports(1)
-        self._options = {"port": self._port, "data_dir": folder, "settings": {**SETTINGS, **(settings or {})}}
+        self._options = {
+            "port": self._port,
+            "data_dir": folder,
+            "settings": {**SETTINGS, **(settings or {})},
+            "as_version": oracle_release(),
+        }
         self._server = start(**self._options)
 
     @property

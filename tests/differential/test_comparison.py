@@ -3,7 +3,7 @@
 from comparison.difference import Difference, differences
 from comparison.histories.generate import Generator
 from comparison.histories.shrink import shrunk
-from comparison.known import Known
+from comparison.known_differences import Known
 from comparison.rules import Names, comparable
 from protocol.apis import ApiKey
 
@@ -45,7 +45,7 @@ def test_the_order_of_a_list_counts_unless_a_rule_says_otherwise() -> None:
 
 def test_an_entry_of_the_ledger_explains_what_it_names_and_nothing_else() -> None:
     """By API, field and the values that each says."""
-    entry = Known("x", "Produce", "responses[].code", "1", "2", "why", "0.1", kafka_says=frozenset({1}))
+    entry = Known("x", "Produce", "responses[].code", "1", "2", "why", "0.1", kafka_values=frozenset({1}))
     assert entry.covers(Difference("Produce", "responses[4].code", 1, 2))
     assert not entry.covers(Difference("Produce", "responses[4].code", 3, 2))
     assert not entry.covers(Difference("Produce", "responses[4].text", 1, 2))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from comparison.exchange import as_recorded
-from comparison.histories.run import Histories, save, saved
+from comparison.histories.run import Histories, load_history, save
 from tests.clients.targets import CACHE
 from tests.differential.conftest import REPORTS
 
@@ -55,9 +55,7 @@ def test_twenty_thousand_histories(histories: Histories, pytestconfig: pytest.Co
 @pytest.mark.nightly
 @pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("restarts", [0, 1])
-def test_histories_of_three_brokers(
-    histories_of_three: Histories, pytestconfig: pytest.Config, restarts: int
-) -> None:
+def test_histories_of_three_brokers(histories_of_three: Histories, pytestconfig: pytest.Config, restarts: int) -> None:
     """Leaders, coordinators and wrong brokers; one of them goes down, in good order or by SIGKILL, and comes back."""
     check(histories_of_three, range(-2_000, -1_980 if restarts else -1_800), pytestconfig, restarts)
 
@@ -66,7 +64,7 @@ def test_histories_of_three_brokers(
 @pytest.mark.parametrize("file", sorted(SAVED.glob("*.json")), ids=lambda file: file.stem)
 def test_what_once_differed(histories: Histories, file: Path) -> None:
     """Each history showed a defect, which its file tells; and Kafka still answers what was recorded of it."""
-    history = saved(file)
+    history = load_history(file)
     played = histories.player.play(history["steps"], file.stem)
     assert not played.differences, "\n".join(map(str, played.differences))
     assert as_recorded(history["kafka"], histories.pair.answers) == history["kafka"]

@@ -6,9 +6,9 @@ import pytest
 
 from comparison.exchange import Recorded
 from comparison.histories.play import Player
-from comparison.histories.run import saved
-from comparison.histories.settle import warmed_up
-from comparison.side import Side
+from comparison.histories.quiescence import wait_ready
+from comparison.histories.run import load_history
+from comparison.target import Target
 from tests.conftest import BrokerWith
 from tests.differential.targets import SETTINGS
 
@@ -18,9 +18,9 @@ SAVED = sorted((Path(__file__).parent / "histories").glob("*.json"))
 @pytest.mark.parametrize("file", SAVED, ids=lambda file: file.stem)
 def test_we_answer_what_kafka_answered(broker_with: BrokerWith, file: Path) -> None:
     """Field by field; `why` in the file says what was wrong."""
-    history = saved(file)
-    exchange = Recorded(Side(broker_with(settings=SETTINGS).addresses[0]), history["kafka"])
-    warmed_up(exchange.sides[0])
+    history = load_history(file)
+    exchange = Recorded(Target(broker_with(settings=SETTINGS, as_version="4.3").addresses[0]), history["kafka"])
+    wait_ready(exchange.targets[0])
     played = Player(exchange, "").play(history["steps"], file.stem)
     assert not played.differences, "\n".join(map(str, played.differences))
     assert exchange.answers.keys() == history["kafka"].keys()

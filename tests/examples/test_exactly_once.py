@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import BrokerWith
 from tests.control.conftest import QUICK
-from tests.control.doors import Doors
+from tests.control.harness import ControlPlane
 from tests.examples.running import java, python
 
 Run = Callable[..., str]
@@ -28,45 +28,45 @@ def languages(name: str) -> pytest.MarkDecorator:
 
 
 @pytest.fixture
-def doors(broker_with: BrokerWith) -> Doors:
+def plane(broker_with: BrokerWith) -> ControlPlane:
     """A broker as just started."""
-    return Doors(broker_with(settings=QUICK))
+    return ControlPlane(broker_with(settings=QUICK))
 
 
-def values(doors: Doors, topic: str, isolation: str) -> list[str]:
+def values(plane: ControlPlane, topic: str, isolation: str) -> list[str]:
     """What a consumer of the topic's one partition would read."""
-    found = doors.http("GET", f"/v1/topics/{topic}/partitions/0/records?isolation={isolation}")["records"]
+    found = plane.http("GET", f"/v1/topics/{topic}/partitions/0/records?isolation={isolation}")["records"]
     return [record["value"] for record in found if not record["control"]]
 
 
 @languages("transform")
-def test_each_order_is_invoiced_once_whatever_happens(doors: Doors, run: Run) -> None:
+def test_each_order_is_invoiced_once_whatever_happens(plane: ControlPlane, run: Run) -> None:
     """A commit whose answer is lost is done and not repeated; a refused one is aborted and repeated."""
     lost = {"match": {"api": "EndTxn"}, "do": {"apply_then": {"disconnect": "reset"}}}
     refused = {"match": {"api": "TxnOffsetCommit"}, "skip": 1, "do": {"error": "ILLEGAL_GENERATION"}}
     for fault in (lost, refused):
-        doors.http("POST", "/v1/faults", fault)
+        plane.http("POST", "/v1/faults", fault)
 
-    said = run(doors.bootstrap)
+    said = run(plane.bootstrap)
 
-    assert doors.http("GET", "/v1/faults?unmet=true")["faults"] == []
+    assert plane.http("GET", "/v1/faults?unmet=true")["faults"] == []
     assert "once more" in said
     assert said.splitlines()[-1].endswith("10 of 10")
-    committed = values(doors, "invoices", "read_committed")
+    committed = values(plane, "invoices", "read_committed")
     assert sorted(committed) == [f"invoice for order {number}" for number in range(10)]
-    ends = doors.http("GET", "/v1/journal?api=EndTxn")["entries"]
+    ends = plane.http("GET", "/v1/journal?api=EndTxn")["entries"]
     assert [end["request"]["committed"] for end in ends].count(False) == 1
-    (offset,) = doors.http("GET", "/v1/groups/invoicing")["offsets"]
+    (offset,) = plane.http("GET", "/v1/groups/invoicing")["offsets"]
     assert (offset["topic"], offset["offset"], offset["lag"]) == ("orders", 10, 0)
 
 
 @languages("recover")
-def test_a_producer_whose_transaction_timed_out_goes_on(doors: Doors, run: Run) -> None:
+def test_a_producer_whose_transaction_timed_out_goes_on(plane: ControlPlane, run: Run) -> None:
     """The first attempt is aborted by the coordinator, the second one is all there is to see."""
-    said = run(doors.bootstrap, doors.url).splitlines()
+    said = run(plane.bootstrap, plane.url).splitlines()
 
     assert said[0].startswith("attempt 1: ")
     assert "open for longer than its timeout" in said[1]
     assert said[-1] == "attempt 2: committed"
-    assert values(doors, "payments", "read_committed") == ["debit", "credit"]
-    assert values(doors, "payments", "read_uncommitted") == ["debit", "debit", "credit"]
+    assert values(plane, "payments", "read_committed") == ["debit", "credit"]
+    assert values(plane, "payments", "read_uncommitted") == ["debit", "debit", "credit"]

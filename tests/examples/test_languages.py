@@ -2,7 +2,9 @@
 
 import os
 import re
+import select
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -52,3 +54,71 @@ def test_node() -> None:
     ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     said = ran(["node", "--test", "--test-reporter=tap"], folder, PATH=PATH)
     assert re.search(r"^# pass 2\n# fail 0$", said, re.MULTILINE), said
+
+
+WAITING = {
+    "junit": (
+        "src/test/java/Outlive.java",
+        """public final class Outlive {
+    public static void main(String[] words) throws Exception {
+        System.out.println("pid=" + new Understudy().pid());
+        Thread.currentThread().join();
+    }
+}
+""",
+    ),
+    "go": (
+        "outlive_test.go",
+        """package orders
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestOutlive(t *testing.T) {
+	fmt.Printf("pid=%d\\n", start(t).pid)
+	<-time.After(time.Minute)
+}
+""",
+    ),
+    "node": (
+        "outlive.js",
+        """const { Understudy } = require('./understudy');
+Understudy.start().then((kafka) => console.log(`pid=${kafka.process.pid}`));
+setTimeout(() => {}, 60_000);
+""",
+    ),
+}
+"""A program in each language that starts a server by the example's helper, prints its process id, and waits."""
+
+
+@pytest.mark.parametrize("name", list(WAITING))
+def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
+    """SIGKILL to the test process, and the server that its helper started ends as well."""
+    needs(*{"junit": ("javac",), "go": ("go",), "node": ("node",)}[name])
+    folder = copied(name)
+    file, text = WAITING[name]
+    (folder / file).write_text(text, encoding="utf-8")
+    if name == "junit":
+        ran(["javac", "-d", "classes", "src/test/java/Understudy.java", file], folder)
+    if name == "go":
+        command([SETUP, "go"])
+        ran([CACHE / "go" / "go", "test", "-c", "-o", "outlive", "."], folder, PATH=PATH, GOTOOLCHAIN="auto")
+    words = {
+        "junit": ["java", "-cp", "classes", "Outlive"],
+        "go": ["./outlive", "-test.run", "TestOutlive"],
+        "node": ["node", "outlive.js"],
+    }[name]
+    with subprocess.Popen(
+        words, cwd=folder, env=os.environ | {"PATH": PATH}, stdout=subprocess.PIPE, text=True
+    ) as done:
+        assert done.stdout is not None
+        server = int(next(line for line in done.stdout if line.startswith("pid=")).removeprefix("pid="))
+        ended = os.pidfd_open(server)
+        try:
+            done.kill()
+            assert select.select([ended], [], [], 20)[0], "the server runs on"
+        finally:
+            os.close(ended)

@@ -12,7 +12,7 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.handlers.transaction_stage import Stage
+from tests.handlers.transaction_harness import Stage
 
 Codes = dict[tuple[str, int], int]
 
@@ -66,13 +66,13 @@ async def test_ADD_01_partitions_join(stage: Stage) -> None:
 
 
 async def test_ADD_04_one_that_is_missing_keeps_all_out(stage: Stage) -> None:
-    """P3, P4: 3 for it, OPERATION_NOT_ATTEMPTED for the others."""
+    """3 for it, OPERATION_NOT_ATTEMPTED for the others (transactions C.1.1 P3, P4)."""
     assert await added(stage, {"foo": [0], "bar": [9], "none": [0]}) == {("foo", 0): 55, ("bar", 9): 3, ("none", 0): 3}
     assert state(stage) == ("Empty", None)
 
 
 async def test_ADD_05_06_so_does_one_that_may_not_be_written(stage: Stage) -> None:
-    """P2: topics without the right, and Kafka's own; brokers may name those."""
+    """Topics without the right, and Kafka's own; brokers may name those (transactions C.1.1 P2)."""
     denied = ((AclOperation.WRITE, "bar"),)
     assert await added(stage, {"foo": [0], "bar": [0]}, denied=denied) == {("foo", 0): 55, ("bar", 0): 29}
     assert await added(stage, {"__consumer_offsets": [0], "foo": [9]}) == {("__consumer_offsets", 0): 29, ("foo", 9): 3}
@@ -83,7 +83,7 @@ async def test_ADD_05_06_so_does_one_that_may_not_be_written(stage: Stage) -> No
 
 
 async def test_rights_on_the_id_come_first(stage: Stage) -> None:
-    """P1 on every partition; P5, P6, P7 one code for all."""
+    """On every partition; what the coordinator refuses is one code for all (transactions C.1.1 P1, P5, P6, P7)."""
     denied = ((AclOperation.WRITE, "tx"),)
     assert await added(stage, {"foo": [0], "none": [1]}, denied=denied) == {("foo", 0): 53, ("none", 1): 53}
     assert await added(stage, {"foo": [0, 1]}, transactional_id="") == {("foo", 0): 42, ("foo", 1): 42}
@@ -119,7 +119,7 @@ async def test_ADD_11_12_13_brokers_ask_about_many(stage: Stage) -> None:
 
 
 async def test_a_coordinator_elsewhere_or_loading(stage: Stage) -> None:
-    """P6 on every partition, also for verification."""
+    """On every partition, also for verification (transactions C.1.1 P6)."""
     for index in range(4):
         stage.nodes[1].transaction_shards.pop(index)
     assert await added(stage, {"foo": [0]}) == {("foo", 0): 16}

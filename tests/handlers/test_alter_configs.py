@@ -1,4 +1,4 @@
-"""AlterConfigs at the handler: the whole mapping of a resource is replaced (core C.4 item 1)."""
+"""AlterConfigs at the handler: the whole mapping of a resource is replaced (core C.4.1)."""
 
 from broker.handlers.alter_configs import API
 from protocol.errors import ErrorCode, KafkaError
@@ -8,7 +8,7 @@ from protocol.messages.alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
 )
-from tests.handlers.configs_context import BROKER, LOGGER, TOPIC, Context
+from tests.handlers.configs_harness import BROKER, LOGGER, TOPIC, Context
 
 
 async def alter(
@@ -45,7 +45,7 @@ async def test_a_refusal_changes_nothing() -> None:
 
 
 async def test_validate_only_stores_nothing() -> None:
-    """Core C.4 item 4."""
+    """The checks are made, the write is not (core C.4.4)."""
     context = Context()
     assert (await alter(context, TOPIC, "foo", validate_only=True, retention_ms="1")).error_code is ErrorCode.NONE
     assert context.stored(TOPIC, "foo") == {}

@@ -13,7 +13,7 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 
 def move(name: str, *targets: Sequence[int] | None, **more: Any) -> AlterPartitionReassignmentsRequest:

@@ -13,7 +13,7 @@ from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from tests.handlers.admin_stage import AdminStage, Denied, FakeLog
+from tests.handlers.admin_harness import AdminStage, Denied, FakeLog
 
 OWN = "/data/1"
 LONG = "x" * 214
@@ -27,7 +27,7 @@ async def moved(
     stage = AdminStage(2)
     stage.topic("foo", [1], [2], [1])
     stage.cluster.partitions["foo", 2].logs[1] = FakeLog(offline=True)
-    stage.cluster.nodes[1].logs = cast("Any", SimpleNamespace(environment=SimpleNamespace(offline=offline)))
+    stage.cluster.nodes[1].logs = cast("Any", SimpleNamespace(context=SimpleNamespace(offline=offline)))
     request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(topic, [index])])])
     (result,) = (await stage.ask(API, request, version, denied=denied)).results
     (found,) = result.partitions

@@ -1,4 +1,4 @@
-"""ApiVersions: core A.5, rows CON-04 to CON-07."""
+"""ApiVersions: core A.5, CON-04 to CON-07."""
 
 import struct
 
@@ -10,7 +10,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 CLIENT = ApiVersionsRequest("librdkafka", "2.11.0-rc.1")
 
@@ -27,7 +27,7 @@ def test_CON_04_an_unknown_version_is_told_the_range() -> None:
     frame = b"".join(unsupported_version(5, AdminStage().connection))
     size, correlation_id, code, count, key, low, high = struct.unpack(">iiHihhh", frame)
     assert (size, correlation_id, code, count) == (len(frame) - 4, 5, ErrorCode.UNSUPPORTED_VERSION, 1)
-    assert (key, low, high) == (ApiKey.API_VERSIONS, 0, 4)
+    assert (key, low, high) == (ApiKey.API_VERSIONS, 0, 5)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ async def test_CON_06_features_with_a_zero_minimum_are_told_from_v4_on() -> None
         "eligible.leader.replicas.version": (0, 1),
         "group.version": (0, 1),
         "kraft.version": (0, 1),
-        "metadata.version": (7, 30),
-        "share.version": (0, 1),
+        "metadata.version": (7, 33),
+        "share.version": (0, 2),
         "streams.version": (0, 1),
         "transaction.version": (0, 2),
     }
@@ -82,7 +82,7 @@ async def test_CON_06_finalized_levels_come_with_the_offset_that_they_are_of() -
     first = await stage.ask(API, CLIENT)
     levels = {f.name: (f.min_version_level, f.max_version_level) for f in first.finalized_features}
     assert levels["transaction.version"] == (2, 2)
-    assert levels["metadata.version"] == (30, 30)
+    assert levels["metadata.version"] == (33, 33)
     assert first.finalized_features_epoch == stage.image.offset >= 0
     await stage.ask(create_topics.API, CreateTopicsRequest([CreatableTopic("t", 1, 1)]))
     second = await stage.ask(API, CLIENT)
@@ -90,7 +90,7 @@ async def test_CON_06_finalized_levels_come_with_the_offset_that_they_are_of() -
 
 
 async def test_CON_07_the_list_is_that_of_the_handlers() -> None:
-    """In key order; Produce from 0 (A.5.4); telemetry is served but not listed."""
+    """In key order; Produce from 0 (core A.5.4); telemetry is served but not listed."""
     listed = {entry.api_key: (entry.min_version, entry.max_version) for entry in (await answered()).api_keys}
     assert list(listed) == sorted(listed)
     assert listed[ApiKey.PRODUCE] == (0, 13)

@@ -11,7 +11,7 @@ from protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 
 def to(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:

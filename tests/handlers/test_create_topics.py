@@ -14,7 +14,7 @@ from protocol.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
 )
-from tests.handlers.admin_stage import AdminStage, Right
+from tests.handlers.admin_harness import AdminStage, Right
 
 CREATE, TOPIC, CLUSTER = AclOperation.CREATE, ResourceType.TOPIC, ResourceType.CLUSTER
 EXCESSIVE = "Excessively large number of partitions per request."
@@ -50,7 +50,7 @@ async def test_TOP_01_success_in_every_version(version: int) -> None:
 
 
 async def test_TOP_02_error_results_are_empty_but_for_the_error() -> None:
-    """B.7.4: counts -1, settings an empty array (a Java admin fails on null), zero id."""
+    """Counts -1, settings an empty array (a Java admin fails on null), zero id (core B.7.4)."""
     stage = AdminStage()
     stage.topic("t")
     (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t")]))).topics
@@ -58,7 +58,7 @@ async def test_TOP_02_error_results_are_empty_but_for_the_error() -> None:
 
 
 async def test_T1_T2_T3_come_after_what_was_processed() -> None:
-    """B.7.5: processed topics, then duplicates once each, then the prohibited and the unauthorized."""
+    """Processed topics, then duplicates once each, then the prohibited and the unauthorized (core B.7.5)."""
     topics = [plain("__cluster_metadata"), plain("twice"), plain("b"), plain("secret"), plain("twice"), plain("a")]
     denied: set[Right] = {(CREATE, CLUSTER), (CREATE, TOPIC, "secret")}
     answer = await AdminStage().ask(API, CreateTopicsRequest(topics), denied=denied)
@@ -111,7 +111,7 @@ async def test_TOP_12_without_time_nothing_happens() -> None:
     ],
 )
 async def test_TOP_09_wrong_settings(configs: dict[str, Any], message: str) -> None:
-    """T9, T10: judged as everywhere."""
+    """Judged as everywhere (core B.7 T9, T10)."""
     (result,) = (await AdminStage().ask(API, CreateTopicsRequest([plain("t", **configs)]))).topics
     assert (result.error_code, result.error_message) == (ErrorCode.INVALID_CONFIG, message)
 

@@ -8,7 +8,7 @@ from broker.handlers.delete_groups import API
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 async def deleted(

@@ -1,4 +1,4 @@
-"""DeleteTopics: core B.9, rules D1 to D10."""
+"""DeleteTopics (core B.9 D1 to D10)."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from broker.context import AclOperation, ResourceType
 from broker.handlers.delete_topics import API
 from protocol.errors import ErrorCode
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
-from tests.handlers.admin_stage import AdminStage, Right
+from tests.handlers.admin_harness import AdminStage, Right
 
 NOBODY = UUID(int=5)
 DELETE, DESCRIBE, TOPIC, CLUSTER = AclOperation.DELETE, AclOperation.DESCRIBE, ResourceType.TOPIC, ResourceType.CLUSTER
@@ -38,7 +38,7 @@ async def test_DEL_01_topics_go_by_name_in_every_version(version: int) -> None:
 
 
 async def test_DEL_01_topics_go_by_id_and_the_rest_is_told_apart() -> None:
-    """D2 to D5, D10: each with code, sentence and what named it."""
+    """Each with code, sentence and what named it (core B.9 D2 to D5, D10)."""
     stage = AdminStage()
     named, by_id = stage.topic("named"), stage.topic("by.id")
     answer = await stage.ask(API, topics(None, ("both", NOBODY), "no", NOBODY, "named", by_id.id))
@@ -54,7 +54,7 @@ async def test_DEL_01_topics_go_by_id_and_the_rest_is_told_apart() -> None:
 
 
 async def test_DEL_03_what_stands_twice_stays() -> None:
-    """D4 once per name or id; D8 where a name means an id that stands there too."""
+    """One refusal per repeated name or id, also where a name means an id that is there too (core B.9 D4, D8)."""
     stage = AdminStage()
     topic = stage.topic("t")
     answer = await stage.ask(API, topics("t", "t", NOBODY, NOBODY))

@@ -1,4 +1,4 @@
-"""DescribeCluster: core B.4, row DCL-01."""
+"""DescribeCluster: core B.4, DCL-01."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from broker.context import AclOperation, ResourceType
 from broker.handlers.describe_cluster import API
 from protocol.errors import ErrorCode
 from protocol.messages.describe_cluster import DescribeClusterRequest
-from tests.handlers.admin_stage import CLUSTER_ID, AdminStage
+from tests.handlers.admin_harness import CLUSTER_ID, AdminStage
 
 NOT_ASKED = -(2**31)
 

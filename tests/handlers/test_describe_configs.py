@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.context import ResourceType as AclResource
-from broker.endpoints import Endpoint
+from broker.context import ResourceType
 from broker.handlers.describe_configs import API
+from broker.network.endpoints import Endpoint
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_configs import (
@@ -15,8 +15,8 @@ from protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResult,
 )
-from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
-from tests.scenarios.transactions.stage import running
+from tests.handlers.configs_harness import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+from tests.scenarios.transactions.harness import running
 
 UNKNOWN_TOPIC, BAD_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION
 REQUEST = ErrorCode.INVALID_REQUEST
@@ -27,7 +27,7 @@ async def describe(
     *resources: tuple[int, str, list[str] | None],
     synonyms: bool = False,
     documentation: bool = False,
-    denied: tuple[AclResource, ...] = (),
+    denied: tuple[ResourceType, ...] = (),
 ) -> list[DescribeConfigsResult]:
     """The results of one request."""
     request = DescribeConfigsRequest(
@@ -56,11 +56,11 @@ async def test_CFG_02_a_resource_that_is_not_there_is_refused_alone(
     """The others of the request are answered."""
     refused, answered = await describe(Context(), (kind, name, None), (TOPIC, "foo", None))
     assert refused == DescribeConfigsResult(code, message, kind, name)
-    assert (answered.error_code, answered.error_message, len(answered.configs)) == (ErrorCode.NONE, "", 33)
+    assert (answered.error_code, answered.error_message, len(answered.configs)) == (ErrorCode.NONE, "", 37)
 
 
 async def test_CFG_02_an_unknown_resource_type_fails_the_whole_request() -> None:
-    """Every resource hears 42 (core C.2 item 1)."""
+    """Every resource hears 42 (core C.2.1)."""
     context = Context()
     request = DescribeConfigsRequest([DescribeConfigsResource(3, "a", None), DescribeConfigsResource(2, "foo", None)])
     with pytest.raises(KafkaError) as refusal:
@@ -83,16 +83,16 @@ async def test_CFG_01_named_keys_with_synonyms() -> None:
 
 
 async def test_an_empty_list_of_keys_means_all_and_synonyms_come_only_on_request() -> None:
-    """Core C.2 items 3 and 11."""
+    """An empty list of keys is as good as none (core C.2.3, C.2.11)."""
     (result,) = await describe(Context(), (TOPIC, "foo", []))
-    assert len(result.configs) == 33
+    assert len(result.configs) == 37
     assert not any(config.synonyms for config in result.configs)
 
 
 async def test_CFG_03_a_broker_and_all_brokers() -> None:
     """341 settings of one, and what is stored for all."""
     one, everybody = await describe(Context(), (BROKER, "1", None), (BROKER, "", None))
-    assert len(one.configs) == 341
+    assert len(one.configs) == 351
     found = {config.name: config for config in one.configs}
     assert found["log.dirs"].read_only
     assert not found["log.cleaner.threads"].read_only
@@ -106,27 +106,27 @@ async def test_groups_subscriptions_and_loggers_are_described() -> None:
     group, metrics, logger = await describe(
         Context(), (GROUP, "g", None), (METRICS, "s", None), (LOGGER, "1", ["root"]), documentation=True
     )
-    assert (len(group.configs), len(metrics.configs)) == (17, 3)
+    assert (len(group.configs), len(metrics.configs)) == (21, 3)
     root = DescribeConfigsResourceResult("root", "INFO", config_source=6, synonyms=[], documentation="")
     assert list(logger.configs) == [root]
 
 
 async def test_documentation_comes_on_request() -> None:
-    """Core C.2 item 12."""
+    """Null otherwise (core C.2.12)."""
     (result,) = await describe(Context(), (TOPIC, "foo", ["retention.ms"]), documentation=True)
     assert "deleted" in (result.configs[0].documentation or "")
 
 
 async def test_what_may_not_be_read_is_answered_last() -> None:
-    """Each kind with its own code, and nothing told (core C.2 item 2)."""
+    """Each kind with its own code, and nothing told (core C.2.2)."""
     topic, broker, group = (TOPIC, "foo", None), (BROKER, "1", None), (GROUP, "g", None)
-    results = await describe(Context(), topic, broker, group, denied=(AclResource.TOPIC, AclResource.CLUSTER))
+    results = await describe(Context(), topic, broker, group, denied=(ResourceType.TOPIC, ResourceType.CLUSTER))
     assert [(each.resource_type, each.error_code, bool(each.configs)) for each in results] == [
         (GROUP, ErrorCode.NONE, True),
         (TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED, False),
         (BROKER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, False),
     ]
-    (refused,) = await describe(Context(), group, denied=(AclResource.GROUP,))
+    (refused,) = await describe(Context(), group, denied=(ResourceType.GROUP,))
     assert refused.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 

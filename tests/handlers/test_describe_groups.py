@@ -7,7 +7,7 @@ from broker.handlers.describe_groups import API
 from broker.node import partition_for
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
-from tests.handlers.group_stage import SHARDS, Stage
+from tests.handlers.group_harness import SHARDS, Stage
 
 NOT_ASKED = -2147483648
 

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: core B.12, row LOGD-01."""
+"""DescribeLogDirs: core B.12, LOGD-01."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
 )
 from storage.files import DiskFiles
-from tests.handlers.admin_stage import AdminStage, FakeLog
+from tests.handlers.admin_harness import AdminStage, FakeLog
 
 
 def stage(offline: OSError | None = None) -> AdminStage:
@@ -24,7 +24,7 @@ def stage(offline: OSError | None = None) -> AdminStage:
     made.topic("foo", [1], [2])
     made.cluster.partitions["foo", 0].logs[1] = FakeLog(100)
     for node in made.cluster.nodes.values():
-        node.logs = cast("Any", SimpleNamespace(environment=SimpleNamespace(offline=offline)))
+        node.logs = cast("Any", SimpleNamespace(context=SimpleNamespace(offline=offline)))
     return made
 
 

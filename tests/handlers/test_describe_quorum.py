@@ -8,7 +8,7 @@ from broker.context import AclOperation, ResourceType
 from broker.handlers.describe_quorum import API
 from protocol.errors import ErrorCode
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
-from tests.handlers.admin_stage import START_MS, AdminStage
+from tests.handlers.admin_harness import START_MS, AdminStage
 
 
 def about(*places: tuple[str, int]) -> DescribeQuorumRequest:

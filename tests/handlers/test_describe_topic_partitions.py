@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: core B.5, rows DTP-01 to DTP-03."""
+"""DescribeTopicPartitions: core B.5, DTP-01 to DTP-03."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     TopicRequest,
 )
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 Place = tuple[str, int] | None
 

@@ -6,9 +6,10 @@ from broker.context import AclOperation, ResourceType
 from broker.handlers.elect_leaders import API
 from protocol.errors import ErrorCode
 from protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 PREFERRED, UNCLEAN = 0, 1
+DENIED = "Request Request(connectionId=c1, listenerName=ListenerName(PLAINTEXT)) needs ALTER permission."
 NOT_NEEDED = "Leader election not needed for topic partition."
 Results = dict[str, list[tuple[int, ErrorCode, str | None]]]
 
@@ -62,7 +63,7 @@ async def test_v0_elects_preferred_leaders(version: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "timeout_ms", "allowed", "code", "message"),
     [
-        (PREFERRED, 1000, False, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None),
+        (PREFERRED, 1000, False, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, DENIED),
         (5, 1000, True, ErrorCode.INVALID_REQUEST, "Unknown election type 5"),
         (PREFERRED, 0, True, ErrorCode.REQUEST_TIMED_OUT, None),
     ],

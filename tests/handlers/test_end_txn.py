@@ -1,4 +1,4 @@
-"""EndTxn at the handler: transactions C.3, and the window between the answer and the markers (B.5)."""
+"""EndTxn at the handler: transactions C.3, and the window between the answer and the markers (transactions B.5)."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from protocol.messages.add_partitions_to_txn import (
 )
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.handlers.transaction_stage import Stage
+from tests.handlers.transaction_harness import Stage
 
 
 async def opened(stage: Stage, *topics: str, version: int = 5) -> None:
@@ -46,7 +46,7 @@ async def test_E1_01_E2_01_the_answer_is_that_of_the_version(version: int) -> No
 
 
 async def test_the_answer_goes_out_before_any_marker() -> None:
-    """B.5: the window is real; in it everybody hears CONCURRENT_TRANSACTIONS, and a turn later it is over."""
+    """In between everybody gets CONCURRENT_TRANSACTIONS; a turn later it is over (transactions B.5)."""
     stage = Stage()
     stage.topic("foo")
     await opened(stage, "foo")

@@ -1,5 +1,6 @@
 """FindCoordinator: core B.6."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from broker.coordination.metadata.image import BrokerListener
 from broker.handlers.find_coordinator import API
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 NOT_AVAILABLE, INVALID = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.INVALID_REQUEST
@@ -26,10 +27,32 @@ async def found(
     return [(c.key, c.error_code, c.node_id, c.host, c.port, c.error_message) for c in answer.coordinators]
 
 
+def lazy(brokers: int = 1, settings: Mapping[str, str] | None = None) -> AdminStage:
+    """With --lazy-coordinators."""
+    stage = AdminStage(brokers, settings)
+    stage.cluster.lazy_coordinators = True
+    return stage
+
+
 @pytest.mark.parametrize(("kind", "topic"), [(GROUP, "__consumer_offsets"), (TRANSACTION, "__transaction_state")])
-async def test_the_topic_is_made_at_the_first_question(kind: int, topic: str) -> None:
-    """15 first, then the leader of the key's partition (transactions F.9): "my-txn" is 45 of 50, "test" 48."""
+async def test_the_first_request_is_answered_at_once(kind: int, topic: str) -> None:
+    """As by a cluster that has been used before; the topic exists from then on."""
     stage = AdminStage(3, SETTINGS)
+    ((_, code, node, *_),) = await found(stage, "my-txn", kind=kind)
+    assert (code, node) == (ErrorCode.NONE, stage.image.topics[topic].partitions[45].leader)
+
+
+async def test_a_topic_that_cannot_be_created_is_no_coordinator() -> None:
+    """A replication factor that was asked for and cannot be reached."""
+    stage = AdminStage(1, SETTINGS | {"offsets.topic.replication.factor": "3"})
+    assert [(await found(stage, "g"))[0][1] for _ in range(2)] == [NOT_AVAILABLE] * 2
+    assert stage.image.topics == {}
+
+
+@pytest.mark.parametrize(("kind", "topic"), [(GROUP, "__consumer_offsets"), (TRANSACTION, "__transaction_state")])
+async def test_a_lazy_cluster_creates_the_topic_at_the_first_request(kind: int, topic: str) -> None:
+    """15 first, then the leader of the key's partition (transactions F.9): "my-txn" is 45 of 50, "test" 48."""
+    stage = lazy(3, SETTINGS)
     assert await found(stage, "my-txn", kind=kind) == [("my-txn", NOT_AVAILABLE, -1, "", -1, "")]
     leaders = {index: p.leader for index, p in stage.image.topics[topic].partitions.items()}
     assert len(leaders) == 50
@@ -51,9 +74,9 @@ async def test_old_versions_ask_for_one_key(version: int) -> None:
 
 async def test_errors_of_old_versions_carry_the_codes_text() -> None:
     """As 4.3.1 answers v3; newer ones leave it empty, unless the whole request is refused."""
-    ((_, code, *_, text),) = await found(AdminStage(), "x", version=3)
+    ((_, code, *_, text),) = await found(lazy(), "x", version=3)
     assert (code, text) == (NOT_AVAILABLE, "The coordinator is not available.")
-    ((_, code, *_, text),) = await found(AdminStage(), "x", version=4)
+    ((_, code, *_, text),) = await found(lazy(), "x", version=4)
     assert (code, text) == (NOT_AVAILABLE, "")
     ((_, code, node, host, port, text),) = await found(AdminStage(), "x", kind=9, version=4)
     assert (code, node, host, port) == (INVALID, -1, "", -1)
@@ -90,7 +113,7 @@ async def test_each_key_needs_describe(kind: int, resource: ResourceType, code: 
 )
 async def test_share_partitions_are_named_in_full(version: int, key: str, code: ErrorCode) -> None:
     """group:topicId:partition, since v6 (KIP-932)."""
-    assert [answer[1] for answer in await found(AdminStage(), key, kind=SHARE, version=version)] == [code]
+    assert [answer[1] for answer in await found(lazy(), key, kind=SHARE, version=version)] == [code]
 
 
 async def test_share_partitions_are_asked_for_by_brokers() -> None:

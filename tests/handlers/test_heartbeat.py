@@ -6,7 +6,7 @@ from broker.context import AclOperation
 from broker.handlers.heartbeat import API
 from protocol.errors import ErrorCode
 from protocol.messages.heartbeat import HeartbeatRequest
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from broker.context import ResourceType as AclResource
+from broker.context import ResourceType
 from broker.handlers.incremental_alter_configs import API
 from broker.settings import Operation, topics
 from protocol.errors import ErrorCode, KafkaError
@@ -12,7 +12,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
 )
-from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+from tests.handlers.configs_harness import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
 
 SET, DELETE, APPEND = Operation.SET, Operation.DELETE, Operation.APPEND
 OK = ErrorCode.NONE
@@ -27,7 +27,7 @@ async def alter(
     context: Context,
     *resources: AlterConfigsResource,
     validate_only: bool = False,
-    denied: tuple[AclResource, ...] = (),
+    denied: tuple[ResourceType, ...] = (),
 ) -> Sequence[AlterConfigsResourceResponse]:
     """The responses of one request."""
     request = IncrementalAlterConfigsRequest(list(resources), validate_only)
@@ -70,7 +70,7 @@ async def test_one_refusal_leaves_the_others_alone() -> None:
 
 
 async def test_CFG_09_the_broker_and_its_topics_follow_at_once() -> None:
-    """A cluster-wide default is what a topic without its own value has (core C.4 item 5)."""
+    """A cluster-wide default is what a topic without its own value has (core C.4.5)."""
     context = Context()
     await alter(context, resource(BROKER, "", ("log.retention.ms", SET, "5000")))
     assert context.settings.optional_int("log.retention.ms") == 5000
@@ -80,7 +80,7 @@ async def test_CFG_09_the_broker_and_its_topics_follow_at_once() -> None:
 
 
 async def test_validate_only_stores_nothing() -> None:
-    """Not even levels of loggers (core C.4 item 4)."""
+    """Not even levels of loggers (core C.4.4)."""
     context = Context()
     answers = await alter(
         context,
@@ -114,7 +114,7 @@ async def test_CFG_14_levels_of_loggers_are_the_brokers_own() -> None:
 
 async def test_who_may_not_alter_is_refused() -> None:
     """TOPIC 29, GROUP 30, all else 31 (core C.4 A10)."""
-    everything = (AclResource.TOPIC, AclResource.GROUP, AclResource.CLUSTER)
+    everything = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER)
     answers = await alter(
         Context(),
         resource(TOPIC, "foo", ("retention.ms", SET, "1")),

@@ -5,7 +5,7 @@ import pytest
 from broker.context import AclOperation
 from broker.handlers.init_producer_id import API
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.handlers.transaction_stage import Stage
+from tests.handlers.transaction_harness import Stage
 
 
 async def asked(stage: Stage, version: int = 4, **fields: object) -> tuple[int, int, int]:
@@ -28,7 +28,7 @@ async def test_IPI_01_02_an_idempotent_producer_is_given_an_id_by_any_broker() -
 
 
 async def test_a_block_of_a_thousand_ids_is_used_up_before_the_next() -> None:
-    """A.4: in order, never twice."""
+    """In order, never twice (transactions A.4)."""
     stage = Stage()
     given = [(await asked(stage, transactional_id=None))[1] for _ in range(1001)]
     assert given == [*range(1000, 2000), 2000]
@@ -45,19 +45,19 @@ async def test_without_a_block_the_producer_is_told_to_wait() -> None:
 
 
 async def test_IPI_03_the_empty_id_is_no_id() -> None:
-    """A6."""
+    """42 (transactions A.1 A6)."""
     assert await asked(Stage(), transactional_id="") == (42, -1, -1)
 
 
 @pytest.mark.parametrize(("timeout_ms", "code"), [(900_000, 0), (900_001, 50), (0, 50), (-1, 50), (1, 0)])
 async def test_IPI_04_the_timeout_has_a_range(timeout_ms: int, code: int) -> None:
-    """A9."""
+    """From 1 to transaction.max.timeout.ms, else 50 (transactions A.1 A9)."""
     assert (await asked(Stage(), transaction_timeout_ms=timeout_ms))[0] == code
 
 
 @pytest.mark.parametrize("name", ["tx", None, ""])
 async def test_IPI_05_id_and_epoch_come_together(name: str | None) -> None:
-    """A4, before the rest is looked at."""
+    """Before the rest is looked at (transactions A.1 A4)."""
     assert await asked(Stage(), transactional_id=name, producer_id=5) == (42, -1, -1)
     assert await asked(Stage(), transactional_id=name, producer_epoch=3) == (42, -1, -1)
 
@@ -73,7 +73,7 @@ async def test_IPI_10_11_a_fenced_producer_hears_it_as_its_version_knows_it(vers
 
 
 async def test_IPI_19_20_only_the_coordinator_answers_and_only_when_it_has_loaded() -> None:
-    """A10, A11; what makes no sense is refused before."""
+    """What makes no sense is refused before (transactions A.1 A10, A11)."""
     stage = Stage()
     assert await asked(stage, broker_id=2) == (16, -1, -1)
     assert await asked(stage, broker_id=2, transaction_timeout_ms=0) == (50, -1, -1)
@@ -85,7 +85,7 @@ async def test_IPI_19_20_only_the_coordinator_answers_and_only_when_it_has_loade
 
 
 async def test_IPI_24_two_phase_commit_is_as_configured() -> None:
-    """A7, A8 before the timeout; KeepPreparedTxn is refused in every profile."""
+    """Before the timeout; KeepPreparedTxn is refused in every profile (transactions A.1 A7, A8)."""
     off, on = Stage(), Stage(transaction_two_phase_commit_enable="true")
     assert await asked(off, 6, enable2_pc=True, transaction_timeout_ms=0) == (53, -1, -1)
     assert await asked(off, 6, keep_prepared_txn=True) == (35, -1, -1)
@@ -97,7 +97,7 @@ async def test_IPI_24_two_phase_commit_is_as_configured() -> None:
 
 
 async def test_IPI_25_rights_come_first() -> None:
-    """A1 to A3: before half-given pairs and empty ids."""
+    """Before half-given pairs and empty ids (transactions A.1 A1 to A3)."""
     write = (AclOperation.WRITE, "tx")
     assert await asked(Stage(), denied=[write], producer_id=5) == (53, -1, -1)
     two_phase = (AclOperation.TWO_PHASE_COMMIT, "tx")

@@ -8,7 +8,7 @@ from broker.context import AclOperation
 from broker.handlers.join_group import API
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 def request(**fields: object) -> JoinGroupRequest:

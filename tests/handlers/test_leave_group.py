@@ -6,7 +6,7 @@ from broker.context import AclOperation
 from broker.handlers.leave_group import API
 from protocol.errors import ErrorCode
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 @pytest.mark.parametrize("version", range(6))

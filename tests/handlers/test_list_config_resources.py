@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.context import ResourceType as AclResource
+from broker.context import ResourceType
 from broker.handlers.list_config_resources import API
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
-from tests.handlers.configs_context import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
+from tests.handlers.configs_harness import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context
 
 
 def filled() -> Context:
@@ -64,5 +64,5 @@ async def test_who_may_not_describe_the_cluster_sees_nothing() -> None:
     """31 (core C.7)."""
     context = Context()
     with pytest.raises(KafkaError) as refusal:
-        await API.handle(ListConfigResourcesRequest(), context.request(API, denied=(AclResource.CLUSTER,)))
+        await API.handle(ListConfigResourcesRequest(), context.request(API, denied=(ResourceType.CLUSTER,)))
     assert refusal.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -12,7 +12,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 async def peopled() -> Stage:

@@ -9,7 +9,7 @@ from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 Asked = list[ListPartitionReassignmentsTopics] | None
 

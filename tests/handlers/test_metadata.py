@@ -1,4 +1,4 @@
-"""Metadata: core B.3, rules M1 to M8 and what each version tells."""
+"""Metadata: its rules (core B.3 M1 to M8), and what each version tells."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from broker.coordination.metadata.image import BrokerListener
 from broker.handlers.metadata import API
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
-from tests.handlers.admin_stage import CLUSTER_ID, AdminStage, FakeLog
+from tests.handlers.admin_harness import CLUSTER_ID, AdminStage, FakeLog
 
 NOBODY = UUID(int=5)
 NOT_ASKED = -(2**31)
@@ -78,7 +78,7 @@ async def test_neither_name_nor_id_is_an_unexpected_failure() -> None:
 
 
 async def test_M2_M3_ids_win_over_names() -> None:
-    """MET-05: unknown ids first, with null names; repeated ones once."""
+    """Unknown ids first, with null names; repeated ones once (core MET-05)."""
     stage = AdminStage()
     topic = stage.topic("t")
     stage.topic("u")
@@ -119,7 +119,7 @@ async def test_M5_creation_needs_a_permission(operations: set[ResourceType], cre
 
 
 async def test_M6_a_missing_topic_is_created_and_told_the_next_time() -> None:
-    """MET-02: with the broker's defaults; internal topics in their own way."""
+    """With the broker's defaults; internal topics in their own way (core MET-02)."""
     stage = AdminStage(1, {"num.partitions": "3", "offsets.topic.num.partitions": "4"})
     answer = await stage.ask(API, names("new", "__consumer_offsets", create=True))
     assert [(t.error_code, t.is_internal) for t in answer.topics] == [(UNKNOWN, False), (UNKNOWN, True)]

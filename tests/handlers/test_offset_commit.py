@@ -14,7 +14,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.handlers.group_stage import START_MS, Stage
+from tests.handlers.group_harness import START_MS, Stage
 
 
 def request(*topics: tuple[str | UUID, dict[int, int]], group_id: str = "g", **fields: Any) -> OffsetCommitRequest:
@@ -53,6 +53,17 @@ async def test_OFF_01_offsets_are_committed(version: int) -> None:
         OffsetCommit("g", "foo", partition, offset, -1, "", START_MS, topic_id=stage.foo)
         for partition, offset in {0: 5, 2: 7}.items()
     ]
+
+
+@pytest.mark.parametrize("version", [9, 10])
+async def test_the_request_stays_as_it_came(version: int) -> None:
+    """The journal and the timelines hold the same object: names and ids are filled in on a copy."""
+    stage = Stage()
+    sent = request((stage.foo if version >= 10 else "foo", {0: 5, 99: 7}))
+    before = repr(sent)
+    answer = await API.handle(sent, stage.context(API, version))
+    assert [p.error_code for topic in answer.topics for p in topic.partitions] == [3, 0]
+    assert repr(sent) == before
 
 
 async def test_OFF_02_a_generation_needs_a_group() -> None:
@@ -113,7 +124,7 @@ async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:
     ],
 )
 async def test_the_logs_errors_have_other_names(refusal: ErrorCode, told: int) -> None:
-    """Groups 0.6.3."""
+    """Coordinators translate them for clients (groups 0.6.3)."""
     stage = Stage()
     stage.log_of("g").refuse = refusal
     assert codes(await stage.ask(API, request(("foo", {0: 5})), 9)) == [("foo", {0: told})]

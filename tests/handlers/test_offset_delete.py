@@ -16,7 +16,7 @@ from protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 def request(group_id: str = "g", **topics: list[int]) -> OffsetDeleteRequest:

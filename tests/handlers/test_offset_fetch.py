@@ -19,7 +19,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 async def with_offsets(*groups: str) -> Stage:

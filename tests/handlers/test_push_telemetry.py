@@ -10,7 +10,7 @@ from broker.handlers.push_telemetry import API
 from protocol.errors import ErrorCode
 from protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from protocol.messages.push_telemetry import PushTelemetryRequest
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 ME = UUID(int=77)
 OK, INVALID, THROTTLED = ErrorCode.NONE, ErrorCode.INVALID_REQUEST, ErrorCode.THROTTLING_QUOTA_EXCEEDED

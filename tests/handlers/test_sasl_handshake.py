@@ -1,11 +1,11 @@
-"""SaslHandshake where no authentication is asked for: core A.9, row CON-16."""
+"""SaslHandshake where no authentication is asked for: core A.9, CON-16."""
 
 import pytest
 
 from broker.handlers.sasl_handshake import API
 from protocol.errors import ErrorCode
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 
 @pytest.mark.parametrize("version", [0, 1])

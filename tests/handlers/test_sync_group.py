@@ -6,7 +6,7 @@ from broker.context import AclOperation
 from broker.handlers.sync_group import API
 from protocol.errors import ErrorCode
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from tests.handlers.group_stage import Stage
+from tests.handlers.group_harness import Stage
 
 
 @pytest.mark.parametrize("version", range(6))

@@ -17,7 +17,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from tests.handlers.test_end_txn import opened
-from tests.handlers.transaction_stage import Stage
+from tests.handlers.transaction_harness import Stage
 
 ALTER = (AclOperation.ALTER, "kafka-cluster")
 ACTION = (AclOperation.CLUSTER_ACTION, "kafka-cluster")
@@ -50,7 +50,7 @@ async def test_MRK_01_08_markers_go_to_the_partitions_that_are_led_here() -> Non
 
 
 async def test_no_markers_no_results() -> None:
-    """C.5.2; and a marker without partitions is answered, which Kafka may forget to do (C.5.6)."""
+    """And a marker without partitions is answered, which Kafka may forget to do (transactions C.5.2, C.5.6)."""
     assert await marked(Stage()) == {}
     assert await marked(Stage(), WritableTxnMarker(7)) == {7: {}}
 
@@ -98,7 +98,7 @@ async def test_a_leader_that_loses_the_partition_meanwhile_says_so() -> None:
 
 
 async def test_the_group_coordinator_hears_of_a_marker_on_its_log() -> None:
-    """C.5.3: a shard that is not here, or loads, counts as no leader, and the marker is not written."""
+    """A shard that is not here, or loads, counts as no leader, and the marker is not written (transactions C.5.3)."""
     stage = Stage()
     stage.topic("__consumer_offsets")
     assert await marked(stage, marker(7, "__consumer_offsets", 0)) == {7: {("__consumer_offsets", 0): 6}}
@@ -178,7 +178,7 @@ async def test_LIST_04_a_broken_pattern_is_an_error() -> None:
 
 
 async def test_ids_that_may_not_be_seen_are_not_listed() -> None:
-    """Silently; and a broker of which one coordinator loads answers nothing (C.7)."""
+    """Silently; and a broker of which one coordinator loads answers nothing (transactions C.7)."""
     stage = Stage()
     stage.topic("foo")
     await opened(stage, "foo")
@@ -193,11 +193,11 @@ async def test_ids_that_may_not_be_seen_are_not_listed() -> None:
     [
         (describe_transactions.API, DescribeTransactionsRequest(("a", "b"))),
         (list_transactions.API, ListTransactionsRequest()),
-        (write_txn_markers.API, WriteTxnMarkersRequest([marker(7, "foo", 0), marker(7, "bar", 1)])),
+        (write_txn_markers.API, WriteTxnMarkersRequest([marker(7, "foo", 0), marker(8, "bar", 1)])),
     ],
 )
 def test_a_refusal_stands_wherever_the_api_carries_errors(api: Any, request_: Any) -> None:
-    """Core 0.3.1."""
+    """Each API has its own shape of an error (core 0.3.1)."""
     answer = api.refuse(request_, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), api.versions[1])
     assert "UNKNOWN_SERVER_ERROR" in repr(answer)
     assert repr(answer).count("UNKNOWN_SERVER_ERROR") == (1 if api is list_transactions.API else 2)

@@ -16,7 +16,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.handlers.group_stage import START_MS, Stage
+from tests.handlers.group_harness import START_MS, Stage
 
 
 class Verification:
@@ -30,7 +30,7 @@ class Verification:
     async def __call__(
         self, transactional_id: str, producer: ProducerIdAndEpoch, group_id: str, ctx: RequestContext
     ) -> object:
-        """As :func:`broker.verification.verify_offsets`."""
+        """As :func:`broker.transactions.verification.verify_offsets`."""
         assert ctx.api is API
         self.asked.append((transactional_id, producer, group_id))
         if self.refuse is not None:
@@ -68,7 +68,7 @@ def codes(answer: Any) -> dict[str, dict[int, int]]:
 
 @pytest.mark.parametrize("version", range(6))
 async def test_offsets_join_the_transaction(version: int, verification: Verification) -> None:
-    """Verified, then appended under the guard; without a topic id."""
+    """Verified, then appended under the guard; with the topic's id since 4.4."""
     stage = Stage()
     assert codes(await stage.ask(API, request(foo=[0, 1]), version)) == {"foo": {0: 0, 1: 0}}
     assert verification.asked == [("txn", ProducerIdAndEpoch(1000, 2), "g")]
@@ -76,7 +76,8 @@ async def test_offsets_join_the_transaction(version: int, verification: Verifica
     assert transaction == TransactionalAppend(1000, 2, "txn")
     assert transaction.guard is verification.guard
     records = [decode(*raw) for raw in stage.log_of("g").records]
-    assert records == [OffsetCommit("g", "foo", p, 5, -1, "", START_MS) for p in (0, 1)]
+    topic_id = stage.image.topics["foo"].id
+    assert records == [OffsetCommit("g", "foo", p, 5, -1, "", START_MS, topic_id=topic_id) for p in (0, 1)]
 
 
 async def test_GRP_11_a_fenced_commit_has_been_verified() -> None:

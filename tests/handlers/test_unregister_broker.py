@@ -4,7 +4,7 @@ from broker.context import AclOperation, ResourceType
 from broker.handlers.unregister_broker import API
 from protocol.errors import ErrorCode
 from protocol.messages.unregister_broker import UnregisterBrokerRequest
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 
 async def test_a_broker_is_forgotten() -> None:

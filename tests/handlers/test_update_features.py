@@ -6,7 +6,7 @@ from broker.context import AclOperation, ResourceType
 from broker.handlers.update_features import API
 from protocol.errors import ErrorCode
 from protocol.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult, UpdateFeaturesRequest
-from tests.handlers.admin_stage import AdminStage
+from tests.handlers.admin_harness import AdminStage
 
 FEATURE = "transaction.version"
 

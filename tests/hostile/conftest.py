@@ -17,9 +17,9 @@ def victim(broker: Server) -> Iterator[Victim]:
     """A broker with a bystander; afterwards both are as well as before, and the broker is no larger."""
     bystander = broker.wire()
     assert bystander.call(ApiKey.METADATA, 12, MetadataRequest()).brokers
-    before = broker.resident_bytes()
-    yield Victim(broker)
+    victim = Victim(broker, broker.resident_bytes())
+    yield victim
     assert bystander.call(ApiKey.METADATA, 12, MetadataRequest()).brokers
     assert broker.process.alive
-    grown = broker.resident_bytes() - before
+    grown = broker.resident_bytes() - victim.resident_bytes_before
     assert grown < MOST_GROWTH, f"the broker has grown by {grown} bytes"

@@ -2,18 +2,19 @@
 
 import pytest
 
-from broker import verification
-from broker.coordination.group.offsets import Offsets
-from broker.coordination.transaction import ending, epochs, listing, scans
-from broker.coordination.transaction.completion import Completion
+from broker.coordination.group.offsets.store import Offsets
+from broker.coordination.transaction import end, epochs, listing, refusals, scans
+from broker.coordination.transaction.completion import markers_of
 from broker.coordination.transaction.machine import TransactionMachine
+from broker.coordination.transaction.marker_progress import Completion
 from broker.coordination.transaction.transitions import Transitions
 from broker.handlers import add_partitions_to_txn, end_txn, init_producer_id
-from broker.markers import Markers
+from broker.transactions import verification
+from broker.transactions.markers import Markers
 from protocol.log_records import transaction as log_records
-from storage.partition_log import PartitionLog
-from storage.producer_state import ProducerStates, _find_duplicate
-from storage.verification import Verifications
+from storage.log.partition_log import PartitionLog
+from storage.producers.state import ProducerStates, _find_duplicate
+from storage.producers.verification import Verifications
 from tests.coordination.transaction import test_recovery, test_scans
 from tests.mutants.mutant import Mutant, passes
 from tests.scenarios.transactions import (
@@ -29,27 +30,27 @@ from tests.scenarios.transactions import (
 
 
 async def offsets_of_an_abort() -> None:
-    """GRP-03."""
+    """An abort leaves the old offset (transactions GRP-03)."""
     await test_offsets.test_GRP_01_02_03_pending_until_the_marker(commit=False)
 
 
 async def offsets_of_a_commit() -> None:
-    """GRP-02."""
+    """A commit makes pending offsets visible (transactions GRP-02)."""
     await test_offsets.test_GRP_01_02_03_pending_until_the_marker(commit=True)
 
 
 async def zombie_of_version_1() -> None:
-    """ADD-08."""
+    """An epoch that is not the stored one is refused (transactions ADD-08)."""
     await test_add.test_ADD_08_strangers_and_zombies(version=1)
 
 
 async def ended_by_a_zombie() -> None:
-    """E1-06."""
+    """A stale producer ends nothing (transactions E1-06)."""
     await test_end.test_E1_06_strangers_and_zombies(version=1)
 
 
 async def overtaken_by_a_marker() -> None:
-    """VER-11."""
+    """A marker between verification and append fails the append (transactions VER-11)."""
     await test_verification.test_VER_11_a_marker_overtakes_the_append(overtaken=True)
 
 
@@ -57,17 +58,21 @@ MUTANTS = [
     # --- fencing
     Mutant(
         "any epoch may add partitions",
-        ending.check_epoch,
+        refusals.check_epoch,
         "producer_epoch != stored",
         "producer_epoch > stored",
         zombie_of_version_1,
     ),
     Mutant(
-        "a higher epoch is taken for the current one", ending.check_epoch, "!= stored", "< stored", zombie_of_version_1
+        "a higher epoch is taken for the current one",
+        refusals.check_epoch,
+        "!= stored",
+        "< stored",
+        zombie_of_version_1,
     ),
     Mutant(
         "any producer id may act",
-        ending.check_producer_id,
+        refusals.check_producer_id,
         "producer_id != stored.producer_id",
         "producer_id < 0",
         zombie_of_version_1,
@@ -83,7 +88,7 @@ MUTANTS = [
     Mutant(
         "a stranger may initialise",
         epochs.check_expected,
-        "if expected == NOBODY or",
+        "if expected == NO_PRODUCER or",
         "if True or",
         test_init.test_IPI_11_strangers_and_the_future,
     ),
@@ -126,8 +131,8 @@ MUTANTS = [
     Mutant(
         "a retried bump bumps again",
         epochs.assign,
-        "Assignment(stored.producer_id, epoch, stored.last_epoch)",
-        "Assignment(stored.producer_id, epoch + 1, stored.last_epoch)",
+        "Assignment(stored.producer_id, epoch, stored",
+        "Assignment(stored.producer_id, epoch + 1, stored",
         test_init.test_IPI_08_09_10_a_known_producer_bumps_once,
     ),
     Mutant(
@@ -139,7 +144,7 @@ MUTANTS = [
     ),
     Mutant(
         "a rotation is not recognised in a retry",
-        ending.end_by_newer_client,
+        end.end_by_newer_client,
         "stored.producer_epoch == 0",
         "stored.producer_epoch == 1",
         test_end.test_E2_09_10_the_last_epoch,
@@ -153,7 +158,7 @@ MUTANTS = [
     ),
     Mutant(
         "the markers of a rotation have the new id",
-        TransactionMachine._markers,
+        markers_of,
         "record.producer_id",
         "max(record.producer_id, record.next_producer_id)",
         test_end.test_E2_09_10_the_last_epoch,
@@ -189,8 +194,8 @@ MUTANTS = [
     ),
     Mutant(
         "an abort is marked as a commit",
-        TransactionMachine._markers,
-        "record.state is _S.PREPARE_COMMIT",
+        markers_of,
+        "record.state is TransactionState.PREPARE_COMMIT",
         "True",
         test_isolation.test_FET_01_02_03_an_aborted_transaction,
     ),
@@ -211,9 +216,9 @@ MUTANTS = [
     ),
     Mutant(
         "open transactions expire",
-        TransactionMachine.scan_expired,
-        "record.state in IDLE and",
-        "True and",
+        scans.Scans._idle,
+        "record.state in IDLE",
+        "True",
         test_end.test_EXP_01_02_an_id_that_nobody_uses,
     ),
     Mutant(
@@ -233,7 +238,7 @@ MUTANTS = [
     ),
     Mutant(
         "an empty abort is refused, as before 4.0",
-        ending.end_by_newer_client,
+        end.end_by_newer_client,
         "or not request.committed",
         "",
         test_end.test_E2_06_07_nothing_to_end,

@@ -5,13 +5,14 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from storage.cleaner import LogCleaner
-from storage.config import LogConfig
-from storage.environment import LogEnvironment
+from storage.cleaner.cleaner import LogCleaner
 from storage.files import DiskFiles
+from storage.log import retention
+from storage.log.config import LogConfig
+from storage.log.context import LogContext
 from storage.log_dir import LogDir
-from tests.pipeline.planting import Planting, Shelf
-from tests.pipeline.wiring import Wiring
+from tests.pipeline.fault_files import Planting, Shelf
+from tests.pipeline.journal_lines import Wiring
 
 DAY_MS = 86_400_000
 SETTINGS = {
@@ -140,7 +141,7 @@ def kept(
     root: Path, now_ms: int, *, clean: bool, what_if: Mapping[str, int] | None = None
 ) -> dict[tuple[str, int], int]:
     """What the storage itself leaves: records of each partition after cleaning, or retention, of the directory."""
-    logs = LogDir.open(LogEnvironment(DiskFiles(root)), node_id=1, now_ms=now_ms)
+    logs = LogDir.open(LogContext(DiskFiles(root)), node_id=1, now_ms=now_ms)
     logs.was_clean = True
     others = {name.replace("_", "."): str(number) for name, number in (what_if or {}).items()}
     logs.load_all(lambda topic: LogConfig.from_settings(_settings(topic) | others), now_ms=now_ms)
@@ -148,14 +149,14 @@ def kept(
         LogCleaner(logs).run(now_ms, force=True)
     else:
         for log in logs:
-            log.run_retention(now_ms)
+            retention.run(log, now_ms)
     left = {
         (log.topic, log.partition): sum(
-            batch.record_count for batch in log.replay_from(log.log_start_offset) if not batch.is_control
+            batch.record_count for batch in log.reader.replay_from(log.log_start_offset) if not batch.is_control
         )
         for log in logs
     }
-    logs.environment.files.close()
+    logs.context.files.close()
     return left
 
 

@@ -15,9 +15,10 @@ from pyspark.sql import SparkSession
 
 from pipeline.audits.findings import ask_all, totals
 from pipeline.audits.registry import chosen
+from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
 from tests.chaos.test_chaos import PARTITIONS, Copiers, Feeder, committed
-from tests.clients.targets import free_ports
+from tests.ports import free_ports
 from tests.storage.kafka_tools import RealBroker, need_kafka
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark.timeout(3000)]
@@ -110,8 +111,8 @@ def test_an_audit_finds_nothing_after_chaos(spark: SparkSession, tmp_path: Path)
     assert (len(seen), max(seen.values())) == (RECORDS // 2, 1), story
     tables = Tables(spark, str(tmp_path / "data"))
     tables.register(records=True)
-    findings = ask_all(spark, chosen(has=["records"]))
-    found = totals(spark)
+    findings = ask_all(SparkEngine(spark), chosen(has=["records"]))
+    found = totals(SparkEngine(spark))
     tables.forget()
     sys.stdout.write(f"{story}; audited: {found}\n")
     told = [f"{finding.check.name}, {finding.count} times: {finding.rows[:3]}" for finding in findings]

@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
+from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
-from pipeline.transfer import exporting
+from pipeline.transfer import export
 from tests.pipeline import traffic
 from tests.pipeline.conftest import ROOT
-from tests.pipeline.test_registering import delta, iceberg, rows
+from tests.pipeline.test_catalog import delta, iceberg, rows
 from tests.pipeline.test_transfer import load
 from tests.serving import start
 from tests.storage.kafka_tools import need_kafka
@@ -30,7 +31,7 @@ def found(spark: SparkSession, data: Path, journal: Path | None = None, only: tu
     tables = Tables(spark, str(data), str(journal) if journal else None)
     tables.register(records=True)
     asked = chosen(only, has=["records", "journal"] if journal else ["records"])
-    names = {finding.check.name for finding in ask_all(spark, asked)}
+    names = {finding.check.name for finding in ask_all(SparkEngine(spark), asked)}
     tables.forget()
     return names
 
@@ -44,7 +45,7 @@ def test_a_clean_run_of_ours_has_no_findings_and_a_flipped_bit_has(spark: SparkS
     server.stop()
     assert found(spark, data, journal) == set()
     out, again = tmp_path / "out", tmp_path / "again"
-    load(spark, out, exporting.export(spark, str(data), str(out)), again)
+    load(spark, out, export.export(spark, str(data), str(out)), again)
     server = start(data_dir=again)
     assert traffic.read(server.ready.bootstrap_servers[0]) == seen
     server.stop()

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audits import page, shown
-from pipeline.audits.findings import Report, ask_all, totals
-from pipeline.audits.registry import NEEDS, chosen
+from pipeline.audits import html_report, render
+from pipeline.audits.findings import Finding, Report, ask_all, totals
+from pipeline.audits.registry import NEEDS, checks, chosen
+from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
 from pipeline.commands import audit as command
-from tests.pipeline import planted, wire_planted
-from tests.pipeline.planted import Found
-from tests.pipeline.wire_planted import FoundCall
+from pipeline.duck.tables import DuckTables
+from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline.journal_faults import FoundCall
+from tests.pipeline.log_faults import Found
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
@@ -22,25 +24,74 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 def of_logs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[set[Found], Report, str]]:
     """What was planted in a directory, what all checks of logs found, and the page that tells it."""
     root = tmp_path_factory.mktemp("planted") / "data"
-    wanted = planted.planted(root)
+    wanted = log_faults.planted(root)
     tables = Tables(spark, str(root))
     tables.register(records=True)
     asked = chosen(has=["records"])
-    report = Report(str(root), None, asked, ask_all(spark, asked), totals(spark))
-    yield wanted, report, page.as_html(report, page.draw(spark, report.findings))
+    assert tables.engine.at_once > 1
+    report = Report(str(root), None, asked, ask_all(SparkEngine(spark), asked), totals(SparkEngine(spark)))
+    yield wanted, report, html_report.as_html(report, html_report.draw(SparkEngine(spark), report.findings))
     tables.forget()
 
 
 def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[Found], Report, str]) -> None:
-    """Thirty faults beside topics that are odd and right: each is told once, at its place, by its own check."""
+    """Faults of every file and field beside topics that are odd and right: each at its place, under its own name."""
     wanted, report, _ = of_logs
     found = [
-        Found(finding.check.name, row["topic"], row["partition"], row["offset"])
+        Found(finding.check.name, row["topic"], row["partition"], row.get("offset"))
         for finding in report.findings
         for row in finding.rows
     ]
-    assert sorted(found) == sorted(wanted)
-    assert sum(finding.count for finding in report.findings) == len(wanted)
+    assert set(found) == wanted
+
+
+def test_duckdb_finds_the_same_in_a_log(of_logs: tuple[set[Found], Report, str]) -> None:
+    """Every check, row by row and column by column, and the same picture."""
+    _, report, page = of_logs
+    tables = DuckTables(report.path)
+    tables.register(records=True)
+    found = ask_all(tables.engine, report.asked)
+    assert [comparable(each) for each in found] == [comparable(each) for each in report.findings]
+    assert totals(tables.engine) == report.totals
+    other = Report(report.path, None, report.asked, found, report.totals)
+    drawn = html_report.draw(tables.engine, found)
+    tables.forget()
+    assert len(html_report.as_html(other, drawn)) == pytest.approx(len(page), rel=0.01)
+
+
+def comparable(finding: Finding) -> tuple[str, int, list[str]]:
+    """A finding without the order of rows that are alike, and of sets."""
+    rows = [
+        {name: sorted(value, key=repr) if isinstance(value, list) else value for name, value in row.items()}
+        for row in finding.rows
+    ]
+    return finding.check.name, finding.count, sorted(map(repr, rows))
+
+
+def test_faults_between_brokers_are_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    """Replicas that differ, directories of two clusters, records in the wrong partition, files of a whole directory."""
+    wanted = broker_faults.planted(tmp_path / "data")
+    assert _between_brokers(spark, tmp_path / "data", wanted) == wanted
+
+
+def test_log_directories_of_one_broker_are_audited_together(spark: SparkSession, tmp_path: Path) -> None:
+    """A partition in two of them, and a directory of another topic; in order, there is no finding."""
+    wanted = broker_faults.planted_disks(tmp_path / "data")
+    assert _between_brokers(spark, tmp_path / "data", wanted) == wanted
+    broker_faults.clean_disks(tmp_path / "clean")
+    assert _between_brokers(spark, tmp_path / "clean", {(name, None) for name in checks()}) == set()
+
+
+def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Found) -> broker_faults.Found:
+    tables = Tables(spark, str(root))
+    tables.register()
+    found = [
+        (finding.check.name, row.get("what") or row.get("file") or row["topic"])
+        for finding in ask_all(SparkEngine(spark), chosen(sorted({name for name, _ in wanted})))
+        for row in finding.rows
+    ]
+    tables.forget()
+    return set(found)
 
 
 def test_a_hanging_transaction_tells_what_it_pins(of_logs: tuple[set[Found], Report, str]) -> None:
@@ -48,8 +99,8 @@ def test_a_hanging_transaction_tells_what_it_pins(of_logs: tuple[set[Found], Rep
     _, report, _ = of_logs
     rows = next(finding.rows for finding in report.findings if finding.check.name == "transaction-hanging")
     unknown, finished = rows
-    assert (unknown["pinned_offsets"], unknown["coordinator_says"]) == (6, None)
-    assert (finished["transactional_id"], finished["coordinator_says"]) == ("hanging", "CompleteAbort")
+    assert (unknown["pinned_offsets"], unknown["coordinator_state"]) == (6, None)
+    assert (finished["transactional_id"], finished["coordinator_state"]) == ("hanging", "CompleteAbort")
     assert unknown["age_ms"] > finished["age_ms"] > 0
 
 
@@ -65,15 +116,18 @@ def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[Found
 
 def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     """What the journal tells against the logs, and every passive invariant; beside traffic that is in order."""
-    wanted = wire_planted.planted(tmp_path / "data", tmp_path / "journal")
+    wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     tables = Tables(spark, str(tmp_path / "data"), str(tmp_path / "journal"))
     tables.register()
     asked = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
-    found = [
-        FoundCall(finding.check.name, row["id"]) for finding in ask_all(spark, asked) for row in finding.rows
-    ]
+    findings = ask_all(SparkEngine(spark), asked)
+    found = [FoundCall(finding.check.name, row["id"]) for finding in findings for row in finding.rows]
     tables.forget()
     assert sorted(found) == sorted(wanted)
+    small = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
+    small.register()
+    assert [comparable(each) for each in ask_all(small.engine, asked)] == [comparable(each) for each in findings]
+    small.forget()
 
 
 def test_a_directory_without_logs_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -97,14 +151,14 @@ def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - as above
 
     _, report, _ = of_logs
-    table = shown.as_table(report)
+    table = render.as_table(report)
     assert "ERROR sequence-gap: sequence numbers are missing (1)" in table
     assert table.splitlines()[-1].endswith(f"{len(report.findings)} kinds")
-    told = json.loads(shown.as_json(report))
+    told = json.loads(render.as_json(report))
     assert {each["check"]: each["count"] for each in told["findings"]} == {
         finding.check.name: finding.count for finding in report.findings
     }
-    suite = ET.fromstring(shown.as_junit(report))  # noqa: S314 - our own
+    suite = ET.fromstring(render.as_junit(report))  # noqa: S314 - our own
     assert suite.get("tests") == str(len(report.asked))
     failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {finding.check.name for finding in report.at_least("warning")}

@@ -6,20 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audits.beside import Tree, index_entries
+from pipeline.audits.broker_files import BrokerFiles
 from pipeline.audits.findings import Finding
 from pipeline.audits.journal import owned_partitions
 from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
-from tests.pipeline import planted, wire_planted
-from tests.pipeline.planting import Planting
-from tests.pipeline.wiring import assignment
+from pipeline.audits.sidecar_files import Tree, index_entries
+from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.journal_lines import assignment
 
 
-def test_every_check_has_a_fault_planted_for_it() -> None:
+def test_every_check_has_a_fault_planted_for_it(tmp_path: Path) -> None:
     """A check that was never seen to find something may find nothing, ever."""
     of_logs = {name for name, check in checks().items() if "journal" not in check.needs}
-    assert of_logs == set(planted.plants())
-    assert set(checks()) - of_logs == set(wire_planted.plants())
+    between_brokers = {name for name, _ in broker_faults.planted(tmp_path / "brokers")}
+    between_brokers |= {name for name, _ in broker_faults.planted_disks(tmp_path / "disks")}
+    assert of_logs == {found.check for found in log_faults.planted(tmp_path / "data")} | between_brokers
+    assert set(checks()) - of_logs == {found.check for found in journal_faults.planted(*_folders(tmp_path))}
+
+
+def _folders(root: Path) -> tuple[Path, Path]:
+    return root / "wired", root / "journal"
 
 
 def test_a_check_says_what_it_is_about() -> None:
@@ -32,7 +39,7 @@ def test_a_check_says_what_it_is_about() -> None:
 
 
 def test_the_passive_invariants_are_there() -> None:
-    """Conformance chapter 3, but for I09 and I39, which a journal does not show."""
+    """All of chapter 3, but for what a journal does not show (conformance 3 I09 and I39)."""
     numbers = {int(match[1]) for name in checks() if (match := re.match(r"i(\d\d)-", name))}
     assert numbers == set(range(1, 41)) - {9, 39}
 
@@ -59,20 +66,23 @@ def test_a_finding_shows_what_tells_something() -> None:
 
 def test_a_check_without_a_title_is_refused() -> None:
     """The file says which part it lacks."""
-    with pytest.raises(ValueError, match="lacks a title"):
+    with pytest.raises(ValueError, match="has no title"):
         parse("x", "-- severity: error\n-- Something.\nSELECT 1")
 
 
 def test_the_files_beside_the_log_are_read(tmp_path: Path) -> None:
     """Checkpoints, topic ids and leader epochs of each partition."""
     where = Planting(tmp_path / "data")
-    planted.clean(where)
+    log_faults.clean(where)
     where.close()
     found = {(each.topic, each.partition): each for each in Tree(str(tmp_path / "data")).partitions()}
     assert found["wrapped", 0].log_start == 1
     assert found["compacted", 0].cleaned_to == 23
     assert found["orders", 0].last_segment_base > found["orders", 0].first_segment_base == 0
-    assert found["epochs", 0].epochs == ((0, 0), (3, 2))
+    beside = BrokerFiles()
+    beside.look(Tree(str(tmp_path / "data")))
+    told = [(each["epoch"], each["start_offset"]) for each in beside.epochs if each["topic"] == "epochs"]
+    assert (told, beside.unreadable) == ([(0, 0), (3, 2)], [])
     assert found["started", 0].high_watermark == 104
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.reading import read_segments
-from tests.pipeline import wire_planted
+from tests.pipeline import journal_faults
 from tests.pipeline.logs import chain, write_segment
 from tests.pipeline.test_journal import line, write
 from tools.spark_cluster import standalone
@@ -112,7 +112,7 @@ def test_executors_need_not_be_prepared(cluster: tuple[str, dict[str, str]], tmp
 def test_the_commands_work_on_a_cluster(cluster: tuple[str, dict[str, str]], tmp_path: Path) -> None:
     """Their tasks are functions of ours; the executors were not prepared, and the paths are not absolute."""
     master, environment = cluster
-    wire_planted.planted(tmp_path / "data", tmp_path / "journal")
+    journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     logs = [path for path in (tmp_path / "data").glob("*/*.log") if not path.parent.name.startswith("__")]
     records = sum(found.num_rows for path in logs for found in read_segments(path))
 

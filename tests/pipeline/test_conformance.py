@@ -10,12 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audits.registry import NoSuchCheckError
-from pipeline.conformance import run, shown
+from pipeline.audits.spark_engine import SparkEngine
+from pipeline.audits.table_cache import TableCache
+from pipeline.conformance import render, run, tables
 from pipeline.conformance.pictures import pictures
-from pipeline.conformance.shown import Conformance
+from pipeline.conformance.render import Conformance
 from pipeline.conformance.tables import questions
-from tests.pipeline.planting import Planting
-from tests.pipeline.wiring import Wire, Wiring, assignment
+from pipeline.duck.engine import DuckEngine
+from pipeline.duck.tables import register_conformance
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.journal_lines import Wire, Wiring, assignment
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 CHECKS = ("i03-sequence", "i28-two-owners", "i32-no-metadata")
@@ -84,9 +88,16 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Confo
     """The second release against the first."""
     folder = tmp_path_factory.mktemp("runs")
     path = journal(folder / "journal", folder / "scratch")
-    whole = run.look(spark, str(path), run.invariants(CHECKS), software=["lib", OTHER])
+    cache = TableCache(spark)
+    tables.register(spark, cache, str(path))
+    whole = run.look(SparkEngine(spark), str(path), run.invariants(CHECKS), software=["lib", OTHER])
     with pytest.raises(FileNotFoundError, match="no request of rdkafka: was a client there"):
-        run.look(spark, str(path), [], software=["rdkafka"])
+        run.look(SparkEngine(spark), str(path), [], software=["rdkafka"])
+    cache.forget()
+    engine = DuckEngine()
+    register_conformance(engine, str(path))
+    assert run.look(engine, str(path), run.invariants(CHECKS), software=["lib", OTHER]) == whole
+    engine.close()
     return Conformance(release_of(whole, "2"), release_of(whole, "1"))
 
 
@@ -161,9 +172,9 @@ def test_only_what_is_broken_anew_fails_against_another_run(told: Conformance) -
 
 def test_every_form_tells_it(told: Conformance) -> None:
     """Tables, JSON, JUnit, a page with pictures."""
-    table, document = shown.as_table(told), json.loads(shown.as_json(told))
+    table, document = render.as_table(told), json.loads(render.as_json(told))
     drawn = pictures(told.now)
-    page = shown.as_html(told, [picture for _, picture in drawn])
+    page = render.as_html(told, [picture for _, picture in drawn])
     assert "ERROR i03-sequence" in table
     assert table.splitlines()[-1].endswith("9 differences, 2 for the worse")
     assert {each["invariant"] for each in document["broken"]} == set(CHECKS)
@@ -173,14 +184,14 @@ def test_every_form_tells_it(told: Conformance) -> None:
         assert document[name]
         assert f"id='{name}'" in page
     assert page.count("<svg") == len(drawn) == 2
-    suite = ET.fromstring(shown.as_junit(told, fail_on="error"))  # noqa: S314 - our own
+    suite = ET.fromstring(render.as_junit(told, fail_on="error"))  # noqa: S314 - our own
     failed = {(case.get("classname"), case.get("name")) for case in suite if case.find("failure") is not None}
     assert failed == {("lib 2", "i03-sequence")}
     assert len(suite) == len(told.now.checks) * len(told.now.parts["clients"])
 
 
 def test_invariants_are_chosen_by_name() -> None:
-    """A check of logs is none; I09 and I39 cannot be seen."""
+    """A check of logs is none; conformance 3 I09 and I39 cannot be seen."""
     with pytest.raises(NoSuchCheckError, match="no invariant 'batch-crc'"):
         run.invariants(["batch-crc"])
     assert len(run.invariants()) == 38

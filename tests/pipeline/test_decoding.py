@@ -11,7 +11,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.decoding import walking
+from pipeline.decoding import record_scan
 from pipeline.reading import read_segments
 from protocol.records.batch import BATCH_HEADER_SIZE, HEADER
 from protocol.records.control import build_marker
@@ -115,13 +115,13 @@ def test_each_walk_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     walked: list[str] = []
 
     def watch(name: str) -> None:
-        walk = getattr(walking, name)
+        walk = getattr(record_scan, name)
 
         def watched(*given: Any) -> Any:
             walked.append(name)
             return walk(*given)
 
-        monkeypatch.setattr(walking, name, watched)
+        monkeypatch.setattr(record_scan, name, watched)
 
     watch("_in_lock_step")
     watch("_one_by_one")

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.reading import read_segments
-from tests.clients.targets import accepts, free_ports, wait_until
-from tests.pipeline import planted
-from tests.pipeline.planting import Planting
+from tests.clients.targets import accepts, wait_until
+from tests.pipeline import log_faults
+from tests.pipeline.fault_files import Planting
+from tests.ports import free_ports
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200), pytest.mark.xdist_group("spark")]
 
@@ -62,7 +63,7 @@ def test_logs_and_exports_may_lie_in_an_object_store(tmp_path: Path, store: tupl
     """An audit of s3:// finds a flipped bit and nothing before; an export from there to there is loaded from there."""
     folder, environment = store
     where = Planting(folder / "bucket" / "data")
-    planted.clean(where)
+    log_faults.clean(where)
     data = where.close()
     code, said = understudy(environment, "audit", "s3://bucket/data")
     assert code == 0, said

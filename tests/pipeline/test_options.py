@@ -23,7 +23,7 @@ from tests.pipeline.logs import NOW_MS, chain, rows, write_segment
         ("kafka_segments", {"path": "x", "splitBytes": "0"}, "option splitBytes='0': a number from 1 on"),
         ("kafka_segments", {"path": "x", "topicPattern": "("}, "option topicPattern='('"),
         ("kafka_segments", {"path": "x", "startingOffsets": "now"}, "startingOffsets='now': earliest, latest, a"),
-        ("kafka_segments", {}, "where? Say .load(PATH)"),
+        ("kafka_segments", {}, "no path; use .load(PATH)"),
         ("kafka_segments", {"path": "x", "columns": "sequense"}, "no column 'sequense'"),
         ("kafka_state", {"path": "x"}, "option kind is missing: offsets or groups"),
         ("wire_journal", {"path": "x", "topics": "t"}, "no option 'topics'"),

@@ -13,8 +13,8 @@ from pipeline.schemas import BATCHES
 from pipeline.splits import join, pack
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
-from storage.append import AppendOrigin
-from storage.partition_log import PartitionLog
+from storage.append_info import AppendOrigin
+from storage.log.partition_log import PartitionLog
 from tests.pipeline.logs import NOW_MS, RECORD, chain, read, rows, told, write_segment
 from tests.storage.logs import Tree, append
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.reports import answers, registry, shown
+from pipeline.reports import answers, registry, render
 from pipeline.reports.answers import Report
 from pipeline.reports.json_shape import MOST_PATHS, json_paths
 from pipeline.reports.pictures import pictures
@@ -153,9 +153,9 @@ def test_paths_are_bounded() -> None:
 
 def test_every_form_tells_every_report(made: Reported) -> None:
     """Tables, JSON, a page with its pictures; and PNG files that are some."""
-    table, told = shown.as_table(made.report), json.loads(shown.as_json(made.report))
+    table, told = render.as_table(made.report), json.loads(render.as_json(made.report))
     drawn = pictures(made.report)
-    page = shown.as_html(made.report, drawn)
+    page = render.as_html(made.report, drawn)
     assert {name for name, _ in drawn} == {"size", "skew", "hot-keys", "compaction", "retention", "lag-history"}
     assert all(picture.png.startswith(b"\x89PNG") for _, picture in drawn)
     for question in registry.questions().values():

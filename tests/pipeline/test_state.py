@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -11,6 +12,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pipeline import sources
 from pipeline.reading import read_state
 from pipeline.schemas import STATE
+from pipeline.transfer.export import topic_settings
+from protocol.log_records import consumer_group, group, metadata, share_group, share_state, streams_group
+from protocol.log_records.quorum import snapshot
 from protocol.records.records import Record, build_batch
 from tests.pipeline.logs import NOW_MS, rows, write_segment
 from tests.serving import start
@@ -92,8 +96,52 @@ def test_what_cannot_be_read_is_not_lost(tmp_path: Path) -> None:
     assert rows(read_state(tmp_path, "offsets")) == []
 
 
+def test_a_metadata_log_that_was_cut_has_its_snapshot(tmp_path: Path) -> None:
+    """What the snapshot has comes first; the log's records before its end are left out. As rows, tasks and settings."""
+    ids = [UUID(int=number) for number in (1, 2, 3)]
+    values = [metadata.encode(metadata.TopicRecord(name, ids[at]))[1] for at, name in enumerate("abc")]
+    settings = metadata.encode(metadata.ConfigRecord(2, "a", "cleanup.policy", "compact"))[1]
+    log = [Record(8, NOW_MS, None, values[1]), Record(9, NOW_MS, None, values[2])]
+    write_segment(tmp_path, build_batch(log, partition_leader_epoch=0), name="__cluster_metadata-0", base=8)
+    folder = tmp_path / "__cluster_metadata-0"
+    (folder / f"{9:020d}-{1:010d}.checkpoint").write_bytes(
+        snapshot([each for each in (values[0], settings, values[1]) if each], NOW_MS, epoch=1)
+    )
+    found = rows(read_state(tmp_path, "metadata", columns=["type", "offset"]))
+    expected = [("TopicRecord", 8), ("ConfigRecord", 8), ("TopicRecord", 8), ("TopicRecord", 9)]
+    assert [tuple(row.values()) for row in found] == expected
+    tasks = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": "metadata"}, ["type", "offset"])
+    assert [tuple(row.values()) for task in tasks for row in rows(sources.read(task))] == expected
+    assert topic_settings(str(tmp_path), ["a"]) == {"a": {"cleanup.policy": "compact"}}
+    (folder / f"{9:020d}-{1:010d}.checkpoint").write_bytes(b"damaged")
+    assert [row["offset"] for row in rows(read_state(tmp_path, "metadata", columns=["offset"]))] == [9]
+
+
+def test_records_of_the_newer_groups_are_decoded(tmp_path: Path) -> None:
+    """Consumer, streams and share groups, and their tombstones."""
+    made = [
+        group.encode(consumer_group.ConsumerRecord.of("c", consumer_group.CurrentMember(member_epoch=3), "m")),
+        group.encode(streams_group.StreamsRecord(streams_group.StreamsKind.GROUP_METADATA, "s")),
+        group.encode(share_group.ShareGroupRecord.of("q", share_group.ShareGroupEpoch(7))),
+    ]
+    records = [Record(at, NOW_MS, key, value) for at, (key, value) in enumerate(made)]
+    write_segment(tmp_path, build_batch(records, partition_leader_epoch=0), name="__consumer_offsets-0")
+    key, value = share_state.encode(share_state.ShareRecord("h", UUID(int=5), 2, share_state.ShareSnapshot(4)))
+    write_segment(
+        tmp_path, build_batch([Record(0, NOW_MS, key, value)], partition_leader_epoch=0), name="__share_group_state-0"
+    )
+    member, gone, epoch = rows(read_state(tmp_path, "group_records"))
+    assert (epoch["group_id"], epoch["type"], json.loads(epoch["record"])["epoch"]) == ("q", "GROUP_METADATA", 7)
+    assert (member["group_id"], member["type"], member["name"]) == ("c", "CURRENT_MEMBER", "m")
+    assert json.loads(member["record"])["member_epoch"] == 3
+    assert (gone["group_id"], gone["type"], gone["record"], gone["is_tombstone"]) == ("s", "GROUP_METADATA", None, True)
+    (share,) = rows(read_state(tmp_path, "share"))
+    assert (share["group_id"], share["shared_partition"], share["type"]) == ("h", 2, "ShareSnapshot")
+    assert rows(read_state(tmp_path, "unknown")) == []
+
+
 class Closed:
-    """Finds no module of the rooms, as in a user's process once a call has ended (`understudy.rooms`)."""
+    """Finds no module of the rooms, as in a user's process once a call has ended (`understudy.server_path`)."""
 
     def find_spec(self, name: str, *_: Any) -> None:
         """Refuses them."""

@@ -4,11 +4,13 @@ import pickle
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from pipeline.sources import read as read_task
 from pipeline.streams import JournalStream, Limit, LogStream, open_stream
+from storage.checkpoints import encode_partition_metadata
 from tests.pipeline.logs import chain, rows, write_segment
 from tests.pipeline.test_journal import line, write
 
@@ -52,6 +54,26 @@ def test_a_log_is_read_up_to_its_high_watermark(tmp_path: Path) -> None:
         *(("t", offset) for offset in range(2, 6)),
         *(("u", offset) for offset in range(3)),
     ]
+
+
+def test_a_topic_that_was_created_again_is_noticed_by_its_id(tmp_path: Path) -> None:
+    """Its log may be longer than the stream was far, so that no offset gives it away."""
+    first, second = chain(3, 3)
+    write_segment(tmp_path, first)
+    metadata = tmp_path / "t-0" / "partition.metadata"
+    metadata.write_bytes(encode_partition_metadata(UUID(int=1)))
+    place = logs(tmp_path).next(logs(tmp_path).first(), ALL)
+    assert place["t-0"] == 3
+    write_segment(tmp_path, first, second)
+    assert logs(tmp_path).next(place, ALL)["t-0"] == 6
+    metadata.write_bytes(encode_partition_metadata(UUID(int=2)))
+    for step in (lambda: logs(tmp_path).next(place, ALL), lambda: logs(tmp_path).tasks(place, {"t-0": 6}, ["offset"])):
+        with pytest.raises(ValueError, match="deleted and created again"):
+            step()
+    stream = logs(tmp_path, failOnDataLoss="false")
+    end = stream.next(place, ALL)
+    assert between(stream, place, end, "offset") == list(range(6))
+    assert stream.next(end, ALL) == end
 
 
 @pytest.mark.parametrize("limit", [Limit("rows", 4), Limit("bytes", 300), Limit("files", 1)])
@@ -108,7 +130,7 @@ def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:
 def test_records_that_are_gone_are_not_passed_over_in_silence(tmp_path: Path, start: int) -> None:
     """Retention was faster, or the topic is another one; `failOnDataLoss=false` goes on with what there is."""
     write_segment(tmp_path, *chain(3, 3)[1:], base=3)
-    with pytest.raises(ValueError, match=f"t-0: the stream stands at offset {start}, the log goes from 3 to 6"):
+    with pytest.raises(ValueError, match=f"t-0: the stream is at offset {start}, the log goes from 3 to 6"):
         logs(tmp_path).tasks({"t-0": start}, {"t-0": 100}, ["offset"])
     tolerant = logs(tmp_path, failOnDataLoss="false")
     assert between(tolerant, {"t-0": start}, {"t-0": 100}, "offset") == ([3, 4, 5] if start == 0 else [])

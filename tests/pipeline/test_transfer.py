@@ -11,15 +11,16 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.transfer import exporting, loading, parquet, replaying
-from pipeline.transfer.choosing import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
+from pipeline.transfer import export, parquet, replay
+from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import Bounds, ExportedFile, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
+from pipeline.transfer.selection import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
 from pipeline.transfer.targets import LoadError, Target, counts, targets
 from pipeline.transfer.wire import Cluster, is_bootstrap
-from tests.pipeline import planted
-from tests.pipeline.planting import Planting
-from understudy.launcher import ServerProcess, words
+from tests.pipeline import log_faults
+from tests.pipeline.fault_files import Planting
+from understudy.launcher import ServerProcess, command_line
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 NOW_MS = 1_700_001_000_000
@@ -34,7 +35,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def serve(directory: Path) -> ServerProcess:
     """A broker over a data directory."""
-    return ServerProcess(words(data_dir=directory, port=0, control_port="off"))
+    return ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
 
 
 def load(spark: SparkSession, out: Path, manifest: Manifest, directory: Path, choice: Choice | None = None) -> int:
@@ -64,7 +65,7 @@ def served(directory: Path, folder: Path) -> dict[str, dict[str, str]]:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of odd logs: transactions, wrapped sequences, compaction, append times, and random records."""
     where = Planting(tmp_path_factory.mktemp("transfer") / "data")
-    planted.clean(where)
+    log_faults.clean(where)
     chance = random.Random(8)
     choices = (None, b"", b"x", chance.randbytes(3000))
     for partition in range(PARTITIONS):
@@ -86,18 +87,18 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_round_trip_loses_nothing(spark: SparkSession, source: Path, tmp_path: Path, producers: bool) -> None:
     """Export, load into a new directory, serve it, fetch all of it, export again: equal, record by record."""
     out, again = tmp_path / "out", tmp_path / "again"
-    first = exporting.export(spark, str(source), str(out), producers=producers)
+    first = export.export(spark, str(source), str(out), producers=producers)
     assert load(spark, out, first, tmp_path / "data") == first.records > 100
     settings = served(tmp_path / "data", tmp_path / "mirror")
     assert settings["compacted"] == first.configs["compacted"] == {"cleanup.policy": "compact"}
-    second = exporting.export(spark, str(tmp_path / "mirror"), str(again), producers=producers)
+    second = export.export(spark, str(tmp_path / "mirror"), str(again), producers=producers)
     assert rows(again) == rows(out)
     assert second.topics == first.topics
 
 
 def test_an_export_holds_what_the_log_holds(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     """Headers twice and null, null against empty, log append time, aborted records left out; the manifest says so."""
-    manifest = exporting.export(spark, str(source), str(tmp_path / "out"))
+    manifest = export.export(spark, str(source), str(tmp_path / "out"))
     found = rows(tmp_path / "out")
     orders = [row for row in found if row["topic"] == "orders" and row["partition"] == 0]
     assert orders[0]["headers"] == [{"key": "h", "value": b"1"}, {"key": "h", "value": None}]
@@ -108,23 +109,23 @@ def test_an_export_holds_what_the_log_holds(spark: SparkSession, source: Path, t
     bounds = manifest.topics["orders"][0]
     assert (bounds.records, bounds.log_end) == (30, 39)  # 48 less an aborted transaction's 6, and markers
     assert [row["offset"] for row in found if row["topic"] == "compacted"] == [0, 3, 4, 5, 20, 21, 22]
-    exporting.verify(Store(str(tmp_path / "out")), manifest)
+    export.verify(Store(str(tmp_path / "out")), manifest)
     stored = json.loads((tmp_path / "out" / "_manifest.json").read_text(encoding="utf-8"))
     assert sum(each["records"] for each in stored["files"]) == manifest.records == len(found)
 
 
 def test_an_export_is_verified_before_it_is_loaded(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     """A byte that differs is told with the file's name; an export is not written over by accident."""
-    manifest = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
+    manifest = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
     (file,) = manifest.files
     path = tmp_path / "out" / file.path
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ManifestError, match="checksum differs"):
-        exporting.verify(Store(str(tmp_path / "out")), manifest)
+        export.verify(Store(str(tmp_path / "out")), manifest)
     with pytest.raises(ManifestError, match="--overwrite"):
-        exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
-    again = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]), overwrite=True)
-    exporting.verify(Store(str(tmp_path / "out")), again)
+        export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
+    again = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]), overwrite=True)
+    export.verify(Store(str(tmp_path / "out")), again)
 
 
 def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path, tmp_path: Path) -> None:
@@ -136,23 +137,23 @@ def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path
         masks={"value": "sha2(value, 256)"},
         renamed={"orders": "sample"},
     )
-    exporting.export(spark, str(source), str(tmp_path / "out"), choice=choice)
+    export.export(spark, str(source), str(tmp_path / "out"), choice=choice)
     found = rows(tmp_path / "out")
     whole = tmp_path / "whole"
-    manifest = exporting.export(spark, str(source), str(whole), choice=Choice(topics=["orders"]))
+    manifest = export.export(spark, str(source), str(whole), choice=Choice(topics=["orders"]))
     keys, all_keys = {row["key"] for row in found}, {row["key"] for row in rows(whole)}
     assert 0 < len(keys) < len(all_keys)
     assert {row["topic"] for row in found} == {"sample"}
     assert all(len(row["value"]) == 64 for row in found)
     assert len(found) == len([row for row in rows(whole) if row["key"] in keys and row["offset"] >= 3])
-    store, chosen = exporting.chosen(spark, Store(str(whole)), manifest, choice, str(tmp_path / "chosen"))
+    store, chosen = export.chosen(spark, Store(str(whole)), manifest, choice, str(tmp_path / "chosen"))
     assert chosen.records == len(found)
     assert {target.topic for target in targets(store, chosen, choice)} == {"sample"}
 
 
 def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     """What is there is not touched."""
-    manifest = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
+    manifest = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
     load(spark, tmp_path / "out", manifest, tmp_path / "data")
     with pytest.raises(LoadError, match="holds records already"):
         load(spark, tmp_path / "out", manifest, tmp_path / "data")
@@ -160,8 +161,8 @@ def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, t
 
 def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_path: Path) -> None:
     """New offsets; keys, values, headers and times as they were."""
-    manifest = exporting.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["orders"]))
-    server = ServerProcess(words(port=0, control_port="off"))
+    manifest = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["orders"]))
+    server = ServerProcess(command_line(port=0, control_port="off"))
     try:
         address = server.ready.bootstrap_servers[0]
         wanted = targets(Store(str(tmp_path / "out")), manifest, Choice(renamed={"orders": "copy"}))
@@ -173,7 +174,7 @@ def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_p
             mirror(cluster, tmp_path / "mirror", Choice())
     finally:
         server.stop()
-    exporting.export(spark, str(tmp_path / "mirror"), str(tmp_path / "again"))
+    export.export(spark, str(tmp_path / "mirror"), str(tmp_path / "again"))
     kept = ("partition", "timestamp_ms", "key", "value", "headers")
     assert [[row[name] for name in kept] for row in rows(tmp_path / "again")] == [
         [row[name] for name in kept] for row in rows(tmp_path / "out")
@@ -201,7 +202,7 @@ def test_speed_counts_from_the_first_record_of_all(tmp_path: Path) -> None:
     One task has three partitions, and each has its records when they are due, none after those of another partition.
     """
     wanted = timed_export(tmp_path, [NOW_MS, NOW_MS + 500, NOW_MS + 2000], [-1], [NOW_MS + 3000, NOW_MS + 1000])
-    wanted = replaying.begun(wanted, 5000.0)
+    wanted = replay.begun(wanted, 5000.0)
     now_s = [5000.0]
     produced: list[tuple[int, float]] = []
 
@@ -209,28 +210,28 @@ def test_speed_counts_from_the_first_record_of_all(tmp_path: Path) -> None:
         now_s[0] += seconds
 
     def produce(target: Target, _batch: bytearray) -> None:
-        produced.append((target.partition, now_s[0] - 5000 - replaying.LEAD_S))
+        produced.append((target.partition, now_s[0] - 5000 - replay.LEAD_S))
 
-    assert replaying.replay(wanted, produce, now_s=lambda: now_s[0], sleep=wait) == [3, 1, 2]
+    assert replay.replay(wanted, produce, now_s=lambda: now_s[0], sleep=wait) == [3, 1, 2]
     assert produced == [(0, 0), (1, 0), (0, 0.25), (0, 1), (2, 1.5), (2, 1.5)]
 
 
 def test_a_replay_that_starts_late_catches_up(tmp_path: Path) -> None:
     """All tasks count from the moment that the driver named, not from their own start."""
-    wanted = replaying.begun(timed_export(tmp_path, [NOW_MS, NOW_MS + 500, NOW_MS + 20_000]), 5000.0)
+    wanted = replay.begun(timed_export(tmp_path, [NOW_MS, NOW_MS + 500, NOW_MS + 20_000]), 5000.0)
     slept: list[float] = []
-    started_s = 5000 + replaying.LEAD_S + 4
-    replaying.replay(wanted, lambda _target, _batch: None, now_s=lambda: started_s, sleep=slept.append)
+    started_s = 5000 + replay.LEAD_S + 4
+    replay.replay(wanted, lambda _target, _batch: None, now_s=lambda: started_s, sleep=slept.append)
     assert slept == [0, 0, 6]
 
 
 def test_a_replay_has_no_partition_that_waits_for_a_core(tmp_path: Path) -> None:
     """At a speed, no more tasks than run at once; else one for each partition."""
     wanted = timed_export(tmp_path, *([NOW_MS + each] for each in range(5)))
-    shares = replaying.shared_out(wanted, 2)
+    shares = replay.shared_out(wanted, 2)
     assert [[each.partition for each in share] for share in shares] == [[0, 2, 4], [1, 3]]
-    assert len(replaying.shared_out(wanted, 8)) == 5
-    assert len(replaying.shared_out([replace(each, speed=0.0) for each in wanted], 2)) == 5
+    assert len(replay.shared_out(wanted, 8)) == 5
+    assert len(replay.shared_out([replace(each, speed=0.0) for each in wanted], 2)) == 5
 
 
 def test_wishes_are_read_or_refused() -> None:
@@ -256,3 +257,66 @@ def test_wishes_are_read_or_refused() -> None:
     assert not is_bootstrap("/data:9")
     with pytest.raises(LoadError, match="two topics would become a"):
         targets(Store("x"), Manifest("", False, "", {"a": {}, "b": {}}), Choice(renamed={"b": "a"}))
+
+
+def test_a_folder_with_files_that_belong_to_no_export_is_refused(tmp_path: Path) -> None:
+    """With or without permission to overwrite; what a file manager leaves is no reason to refuse."""
+    (tmp_path / ".DS_Store").write_text("mine")
+    export.prepare(Store(str(tmp_path)), overwrite=False)
+    (tmp_path / "topic=orders").mkdir()
+    (tmp_path / "topic=orders" / "part-00000-0000.parquet").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(ManifestError, match=r"is not empty and holds no export \(topic=orders\); choose an empty"):
+            export.prepare(Store(str(tmp_path)), overwrite=overwrite)
+    assert (tmp_path / "topic=orders" / "part-00000-0000.parquet").read_text() == "mine"
+
+
+@pytest.mark.parametrize("path", ["../mine.txt", "topic=a/../../mine.txt", "/etc/hostname"])
+def test_a_manifest_names_files_of_its_own_folder_only(tmp_path: Path, path: str) -> None:
+    """Otherwise replacing the export would remove files of somebody else."""
+    (tmp_path / "mine.txt").write_text("mine")
+    file = {"path": path, "topic": "a", "records": 0, "bytes": 0, "sha256": "", "parts": []}
+    document = {"version": 1, "source": "x", "producers": False, "isolation": "read_committed", "topics": {}}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "_manifest.json").write_text(json.dumps(document | {"files": [file]}))
+    with pytest.raises(ManifestError, match="outside of its folder"):
+        export.prepare(Store(str(tmp_path / "out")), overwrite=True)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def grown(root: Path, batches: int) -> Path:
+    """A log of so many steps: records, and transactions of which every second one is aborted."""
+    where = Planting(root)
+    log, other = where.shelf("orders"), where.shelf("orders", 1)
+    for number in range(batches):
+        at_ms = NOW_MS + 1000 * number
+        log.data(3, at_ms=at_ms)
+        log.data(2, producer=5, epoch=number, sequence=0, transactional=True, at_ms=at_ms)
+        if number < batches - 1 or batches % 2:
+            log.marker(5, number, committed=number % 2 == 0)
+        if number > 2:
+            other.data(1, at_ms=at_ms)
+    return where.close()
+
+
+def test_an_export_is_continued(spark: SparkSession, tmp_path: Path) -> None:
+    """As often as the log has grown: in the end it has what one export of the whole log has, each record once."""
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    for batches in (2, 4, 4, 7):
+        data = grown(tmp_path / f"data-{batches}-{len(list(tmp_path.iterdir()))}", batches)
+        manifest = export.export(spark, str(data), str(out), append=True)
+    once = export.export(spark, str(data), str(whole))
+    assert rows(out) == rows(whole)
+    assert manifest.topics == once.topics
+    assert manifest.records == once.records > 20
+    export.verify(Store(str(out)), manifest)
+    assert len(manifest.files) > len(once.files)
+
+
+def test_aborted_records_of_a_running_cluster_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    """A copy of fetched batches has no transaction index: its markers decide."""
+    data = grown(tmp_path / "data", 5)
+    served(data, tmp_path / "mirror")
+    export.export(spark, str(data), str(tmp_path / "one"))
+    export.export(spark, str(tmp_path / "mirror"), str(tmp_path / "two"))
+    assert rows(tmp_path / "one") == rows(tmp_path / "two") != []

@@ -87,7 +87,8 @@ def _work(bootstrap: str, group: str, count: int) -> None:
 
 def read(bootstrap: str) -> list[Row]:
     """What a consumer of committed records sees of all of it, by topic, partition and offset."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.partition.eof": True})
+    settings = {"group.id": "reader", "enable.partition.eof": True, "fetch.wait.max.ms": 10}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     wanted = [TopicPartition(name, number, 0) for name in TOPICS for number in (0, 1)]
     for each in wanted:
         each.offset = consumer.get_watermark_offsets(each, PATIENCE_S)[0]

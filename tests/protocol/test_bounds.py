@@ -6,7 +6,7 @@ import pytest
 
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, decode_header, decode_request
-from protocol.reading import MOST_ELEMENTS
+from protocol.readers import MOST_ELEMENTS
 from tests.wire import header
 
 

@@ -11,7 +11,7 @@ from kio.index import load_request_schema
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, decode_header, decode_request, encode_request
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.reading import reader
+from protocol.readers import reader
 
 PARTITIONS = st.builds(
     PartitionProduceData, index=st.integers(0, 2**31 - 1), records=st.none() | st.binary(max_size=300)

@@ -4,8 +4,9 @@ A question uses names of its own and leaves nothing that another one could see. 
 addresses. What a release cannot be asked, because it has no such API or version, is answered "absent".
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from broker.releases import NAMES
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -17,7 +18,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.releases import questions_of_groups, questions_of_records
+from tests.releases import questions_of_4_4, questions_of_groups, questions_of_records, questions_of_share_groups
 from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, told
 from tests.wire import Closed, header
 
@@ -269,20 +270,36 @@ QUESTIONS: tuple[Question, ...] = (
     pending_offsets,
     *questions_of_records.QUESTIONS,
     *questions_of_groups.QUESTIONS,
+    *questions_of_4_4.QUESTIONS,
+    *questions_of_share_groups.QUESTIONS,
 )
 
 
-def ask_all(address: str, patience_s: float = 20) -> dict[str, str]:
-    """Every question's answer, each on a connection of its own."""
-    answers = {}
-    for question in QUESTIONS:
-        client = Client(address, patience_s)
-        try:
-            answers[question.__name__] = question(client)
-        except Absent as absent:
-            answers[question.__name__] = f"absent: {absent}"
-        except Closed:
-            answers[question.__name__] = "the connection was closed"
-        finally:
-            client.wire.close()
-    return answers
+SINCE: Mapping[str, str] = {
+    question.__name__: "4.3" for question in (*questions_of_4_4.QUESTIONS, *questions_of_share_groups.QUESTIONS)
+}
+"""Questions that earlier releases were not asked."""
+
+
+def asked_of(release: str) -> tuple[Question, ...]:
+    """The questions that a release was asked."""
+    own = NAMES.index(release)
+    return tuple(each for each in QUESTIONS if own >= NAMES.index(SINCE.get(each.__name__, NAMES[0])))
+
+
+def ask_all(address: str, release: str, patience_s: float = 20) -> dict[str, str]:
+    """The answers to all questions that the release was asked, each on a connection of its own."""
+    return {question.__name__: ask(address, question, patience_s) for question in asked_of(release)}
+
+
+def ask(address: str, question: Question, patience_s: float) -> str:
+    """The answer to one question, on a connection of its own."""
+    client = Client(address, patience_s)
+    try:
+        return question(client)
+    except Absent as absent:
+        return f"absent: {absent}"
+    except Closed:
+        return "the connection was closed"
+    finally:
+        client.wire.close()

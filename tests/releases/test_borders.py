@@ -4,16 +4,24 @@ The recorded answers tell the two sides apart; `test_answers.py` holds Understud
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from broker.releases import NAMES, Behaviour
 from broker.releases.defaults import DEFAULTS
-from tests.releases import questions, questions_of_groups, questions_of_records
+from tests.releases import (
+    questions,
+    questions_of_4_4,
+    questions_of_groups,
+    questions_of_records,
+    questions_of_share_groups,
+)
 from tests.releases.questions import QUESTIONS, Question
 from tests.releases.recording import load
 
+ROOT = Path(__file__).resolve().parents[2]
 RECORDED = load()
 SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.UNKNOWN_PRODUCER_ID: questions.a_producer_that_the_log_does_not_know,
@@ -23,7 +31,7 @@ SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.DEFAULT_COUNTS: questions_of_groups.a_topic_with_as_many_partitions_as_the_broker_likes,
     Behaviour.INVALID_RECORD: questions_of_records.a_record_without_a_key_for_a_compacted_topic,
     Behaviour.UNKNOWN_PRODUCERS_WELCOME: questions.a_producer_that_the_log_does_not_know,
-    Behaviour.DEFAULTS_UNTOLD: questions_of_records.where_a_value_comes_from,
+    Behaviour.DEFAULTS_NOT_MARKED: questions_of_records.where_a_value_comes_from,
     Behaviour.MESSAGE_FORMAT_IGNORED: questions_of_records.message_format_0_9,
     Behaviour.VERIFICATION: questions.a_transactional_batch_of_a_partition_that_was_not_added,
     Behaviour.ABSENT_GROUPS_NAMED: questions_of_groups.a_stranger_s_offsets,
@@ -32,8 +40,21 @@ SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.OLD_VERSIONS_CLOSE: questions_of_records.messages_with_times,
     Behaviour.SEQUENCE_BEGINS_AT_ZERO: questions.a_transaction_that_begins_with_sequence_7,
     Behaviour.SEGMENTS_OF_A_MEBIBYTE: questions_of_groups.a_topic_with_small_segments,
+    Behaviour.BOUNDS_AS_RANGES: questions_of_4_4.a_group_s_setting_out_of_bounds,
+    Behaviour.ADDED_PARTITIONS_BOUNDED: questions_of_4_4.as_many_partitions_as_an_int_has,
+    Behaviour.TOPIC_IDS_OF_PENDING_OFFSETS: questions_of_4_4.stored_offsets_of_a_transaction,
+    Behaviour.CONSUMER_EMPTIED_ASSIGNMENT: questions_of_4_4.a_consumer_group_that_all_have_left,
+    Behaviour.RETURNING_STATIC_MEMBERS_FIT: questions_of_4_4.a_static_member_that_returns_to_a_full_group,
+    Behaviour.SHARE_STATE_NEVER_GOES_BACK: questions_of_share_groups.a_share_state_that_goes_back,
+    Behaviour.SHARE_PARTITIONS_FROM_ZERO: questions_of_share_groups.a_partition_that_a_share_group_s_topic_gets_later,
+    Behaviour.SHARE_EMPTIED_ASSIGNMENT: questions_of_share_groups.a_share_group_that_all_have_left,
 }
 """The question whose answer changes with it."""
+SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
+    Behaviour.BROKER_CONFIGS_AUTHORIZED_FIRST: "tests/broker/settings/test_alter.py",
+    Behaviour.STATIC_STREAMS_MEMBERS: "tests/coordination/group/test_streams_newer.py",
+}
+"""Behaviours that a client without rights of its own, or with one version of an API, cannot ask for."""
 DEFAULTS_SHOWN_BY: Final[Mapping[str, Question]] = {
     "log.message.timestamp.after.max.ms": questions_of_records.a_record_of_tomorrow,
 }
@@ -45,13 +66,19 @@ def sides(since: str) -> tuple[str, str]:
     return NAMES[NAMES.index(since) - 1], since
 
 
-@pytest.mark.parametrize("behaviour", Behaviour)
+@pytest.mark.parametrize("behaviour", [each for each in Behaviour if each not in SHOWN_ELSEWHERE])
 def test_real_brokers_changed_their_answer_with_the_behaviour(behaviour: Behaviour) -> None:
     """A behaviour without a question, or with one that cannot tell, fails here."""
     question = SHOWN_BY[behaviour]
     before, since = (RECORDED[name][question.__name__] for name in sides(behaviour.since))
     assert question in QUESTIONS
     assert before != since
+
+
+@pytest.mark.parametrize("file", SHOWN_ELSEWHERE.values())
+def test_the_other_behaviours_have_tests_of_their_own(file: str) -> None:
+    """In the file that is named."""
+    assert (ROOT / file).is_file()
 
 
 @pytest.mark.parametrize(("setting", "last"), [(name, last) for name, rows in DEFAULTS.items() for last in rows])

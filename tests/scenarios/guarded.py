@@ -129,7 +129,7 @@ class Guarded:
 @contextmanager
 def guarded_by(broker_with: BrokerWith) -> Iterator[Guarded]:
     """The stage; a real broker has no ACL left afterwards."""
-    stage = Guarded(broker_with(settings=SETTINGS))
+    stage = Guarded(broker_with(settings=SETTINGS, lazy_coordinators=True))
     stage.begin()
     yield stage
     deleted(stage.server.wire(source=ADMIN), filtered())

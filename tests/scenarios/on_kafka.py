@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import pytest
 
 from comparison.connection import Closed as HungUp
-from comparison.histories.settle import Restless
+from comparison.histories.quiescence import Restless
 from protocol.apis import ApiKey
 from tests.differential.cluster import KafkaCluster
 from tests.scenarios import ready
@@ -207,6 +207,7 @@ class Kafkas(Servers):
 
     def fresh(self, **options: Any) -> OnKafka:
         """A cluster with these settings, features, listeners and so many brokers, without topics and groups."""
+        options.pop("lazy_coordinators", None)  # as Kafka is anyway
         if further := set(options) - {"settings", "brokers", "features", "listeners"}:
             ours_alone(", ".join(sorted(further)))
         name = json.dumps(options, sort_keys=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from itertools import count
 
-from comparison.histories.settle import Deadline, Restless, patiently
-from comparison.side import Side
+from comparison.histories.quiescence import Deadline, Restless, deadline_for
+from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
@@ -36,7 +36,7 @@ LOADING = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, Er
 _ring = count(1_000_000)
 
 
-def altered(side: Side, kind: int, name: str, *configs: AlterableConfig) -> None:
+def altered(side: Target, kind: int, name: str, *configs: AlterableConfig) -> None:
     """IncrementalAlterConfigs of one resource."""
     resource = AlterConfigsResource(kind, name, list(configs))
     side.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
@@ -48,9 +48,9 @@ def followed(addresses: Sequence[str]) -> None:
     A subscription of client metrics is altered until every broker shows it, twice: the first value may be shown while
     the change that is waited for is still being done. Then it is gone again.
     """
-    deadline = patiently("the brokers follow their metadata")
+    deadline = deadline_for("the brokers follow their metadata")
     with ExitStack() as stack:
-        sides = [stack.enter_context(closing(Side(address))) for address in addresses]
+        sides = [stack.enter_context(closing(Target(address))) for address in addresses]
         for value in (str(next(_ring)), str(next(_ring)), None):
             operation = DELETE if value is None else SET
             altered(sides[0], CLIENT_METRICS, BELL, AlterableConfig(BELL_SETTING, operation, value))
@@ -59,7 +59,7 @@ def followed(addresses: Sequence[str]) -> None:
                     deadline.check()
 
 
-def _rung(side: Side) -> list[str | None]:
+def _rung(side: Target) -> list[str | None]:
     asked = DescribeConfigsRequest([DescribeConfigsResource(CLIENT_METRICS, BELL, [BELL_SETTING])])
     results = side.call(ApiKey.DESCRIBE_CONFIGS, 4, asked).results
     return [each.value for result in results for each in result.configs]
@@ -67,13 +67,13 @@ def _rung(side: Side) -> list[str | None]:
 
 def coordinator_loaded(address: str, key: str, kind: int) -> None:
     """Return when a broker that was named as coordinator answers as one; key types as in FindCoordinator."""
-    deadline = patiently(f"the coordinator of {key} loads")
-    with closing(Side(address)) as side:
+    deadline = deadline_for(f"the coordinator of {key} loads")
+    with closing(Target(address)) as side:
         while _loading(side, key, kind):
             deadline.check()
 
 
-def _loading(side: Side, key: str, kind: int) -> bool:
+def _loading(side: Target, key: str, kind: int) -> bool:
     if kind:
         answer = side.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, DescribeTransactionsRequest([key]))
         return answer.transaction_states[0].error_code in LOADING
@@ -84,13 +84,13 @@ def _loading(side: Side, key: str, kind: int) -> bool:
 def transactions_settled(addresses: Sequence[str]) -> None:
     """Return when no transaction is between its end and its last marker."""
     for address in addresses:
-        deadline = patiently("transactions complete")
-        with closing(Side(address)) as side:
+        deadline = deadline_for("transactions complete")
+        with closing(Target(address)) as side:
             while states := _unsettled(side):
                 deadline.check(states)
 
 
-def _unsettled(side: Side) -> set[str]:
+def _unsettled(side: Target) -> set[str]:
     answer = side.call(ApiKey.LIST_TRANSACTIONS, 0, ListTransactionsRequest())
     if answer.error_code in LOADING:
         return {"loading"}
@@ -101,13 +101,13 @@ def _unsettled(side: Side) -> set[str]:
 def all_led(addresses: Sequence[str]) -> None:
     """Return when each broker tells of each partition who leads it, and that all its replicas are in sync."""
     for address in addresses:
-        deadline = patiently("every partition has its leader")
-        with closing(Side(address)) as side:
+        deadline = deadline_for("every partition has its leader")
+        with closing(Target(address)) as side:
             while not _leads_all(side):
                 deadline.check()
 
 
-def _leads_all(side: Side) -> bool:
+def _leads_all(side: Target) -> bool:
     found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
     parts = [part for topic in found for part in topic.partitions]
     return all(part.leader_id >= 0 and len(part.isr_nodes) == len(part.replica_nodes) for part in parts)
@@ -118,7 +118,7 @@ def _leads_all(side: Side) -> bool:
 
 def emptied(addresses: Sequence[str]) -> None:
     """Without topics, groups, transactional ids, settings and quotas: coordinators forget what their topics held."""
-    with closing(Side(addresses[0])) as side:
+    with closing(Target(addresses[0])) as side:
         _unlimited(side)
         found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
         names = [DeleteTopicState(each.name) for each in found]
@@ -132,10 +132,10 @@ def emptied(addresses: Sequence[str]) -> None:
             _unset(side, kind, [each.resource_name for each in listed])
     followed(addresses)
     for address in addresses:
-        _without_topics(address, patiently("topics are deleted"))
+        _without_topics(address, deadline_for("topics are deleted"))
 
 
-def _unlimited(side: Side) -> None:
+def _unlimited(side: Target) -> None:
     """No quota holds anybody up."""
     found = side.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest()).entries or ()
     entries = [
@@ -149,7 +149,7 @@ def _unlimited(side: Side) -> None:
         side.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
 
 
-def _unset(side: Side, kind: int, names: Sequence[str]) -> None:
+def _unset(side: Target, kind: int, names: Sequence[str]) -> None:
     if not names:
         return
     asked = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None) for name in names])
@@ -162,6 +162,6 @@ def _unset(side: Side, kind: int, names: Sequence[str]) -> None:
 
 
 def _without_topics(address: str, deadline: Deadline) -> None:
-    with closing(Side(address)) as side:
+    with closing(Target(address)) as side:
         while side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics:
             deadline.check()

@@ -12,8 +12,8 @@ from protocol.apis import ApiKey
 from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest, ScramCredentialUpsertion
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from tests.clients.targets import free_ports
 from tests.conftest import BrokerWith
+from tests.ports import free_ports
 from tests.scenarios.on_kafka import OnKafka, PatientWire
 from tests.serving import Server
 from tests.wire import Wire

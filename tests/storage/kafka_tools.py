@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.targets import free_ports, kafka_libs, prepare_kafka, wait_until
+from tests.clients.targets import kafka_libs, prepare_kafka, wait_until
+from tests.ports import free_ports
 
 
 def need_kafka() -> None:
@@ -69,6 +70,8 @@ class RealBroker:
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "transaction.state.log.num.partitions": "2",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
             "log.cleaner.backoff.ms": "300",
             "log.initial.task.delay.ms": "500",

@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from protocol.records.records import Record, build_batch, read_records
-from storage.config import LogConfig
-from storage.environment import LogEnvironment
 from storage.files import DiskFiles, MemoryFiles
+from storage.log.config import LogConfig
+from storage.log.context import Cut, LogContext
+from storage.log.partition_log import AppendInfo, PartitionLog
 from storage.log_dir import LogDir
-from storage.partition_log import AppendInfo, PartitionLog
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = UUID(int=0x000102030405060708090A0B0C0D0E0F)
@@ -52,6 +52,8 @@ class Tree:
         self.memory = MemoryFiles()
         self.dir: LogDir | None = None
         self.config = LogConfig()
+        self.cuts: list[Cut] = []
+        """What recovery has reported."""
         self._ids = 0
 
     def _uuid(self) -> UUID:
@@ -61,15 +63,15 @@ class Tree:
     def open(self, *, now_ms: int = NOW_MS) -> LogDir:
         """Open the directory and load all logs."""
         files = self.memory if self.root is None else DiskFiles(self.root)
-        environment = LogEnvironment(files, sync=self.sync, new_uuid=self._uuid)
-        self.dir = LogDir.open(environment, node_id=1, cluster_id="cluster", now_ms=now_ms)
+        context = LogContext(files, sync=self.sync, new_uuid=self._uuid, on_cut=self.cuts.append)
+        self.dir = LogDir.open(context, node_id=1, cluster_id="cluster", now_ms=now_ms)
         self.dir.load_all(lambda _: self.config, now_ms=now_ms)
         return self.dir
 
-    def stop(self, *, clean: bool = True, now_ms: int = NOW_MS) -> None:
+    def stop(self, *, clean: bool = True) -> None:
         """Stop as after SIGTERM, or as after SIGKILL."""
         assert self.dir is not None
-        self.dir.close(now_ms=now_ms, clean=clean)
+        self.dir.close(clean=clean)
         self.dir = None
 
     def log(self, topic: str = "foo", partition: int = 0, *, now_ms: int = NOW_MS, **settings: Any) -> PartitionLog:
@@ -79,18 +81,18 @@ class Tree:
         assert self.dir is not None
         self.config = LogConfig(**settings) if settings else self.config
         log = self.dir.create_log(topic, partition, topic_id=TOPIC_ID, config=self.config, now_ms=now_ms)
-        log.update_config(self.config)
+        log.config = self.config
         return log
 
     def names(self, directory: str = "foo-0") -> list[str]:
         """Names of the files in a directory."""
         assert self.dir is not None
-        return list(self.dir.environment.files.list(directory))
+        return list(self.dir.context.files.list(directory))
 
     def read_file(self, path: str) -> bytes:
         """The contents of a file."""
         assert self.dir is not None
-        return self.dir.environment.files.read_file(path)
+        return self.dir.context.files.read_file(path)
 
 
 MakeTree = Callable[..., Tree]
@@ -116,7 +118,7 @@ def contents(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
     """Offset, key and value of all records from the log's start, control records left out."""
     return [
         (record.offset, record.key, record.value)
-        for batch in log.replay_from(log.log_start_offset)
+        for batch in log.reader.replay_from(log.log_start_offset)
         if not batch.is_control
         for record in read_records(batch)
         if record.offset >= log.log_start_offset

@@ -3,11 +3,11 @@
 from protocol.records.batch import RecordBatch
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
-from storage.append import AppendOrigin
-from storage.producer_rules import ProducerRules
-from storage.producer_state import Accept, AppendDecision, CompletedTransaction, Duplicate, ProducerStates
-from storage.rejection import RecordsRejectedError
-from storage.verification import VerificationGuard
+from storage.append_errors import RecordsRejectedError
+from storage.append_info import AppendOrigin
+from storage.producers.rules import ProducerRules
+from storage.producers.state import Accept, AppendDecision, CompletedTransaction, Duplicate, ProducerStates
+from storage.producers.verification import VerificationGuard
 
 TIME_MS = 1_700_000_000_000
 

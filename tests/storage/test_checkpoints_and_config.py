@@ -6,8 +6,8 @@ import pytest
 
 from storage import checkpoints
 from storage.checkpoints import CheckpointError
-from storage.config import LogConfig
 from storage.leader_epochs import EpochEntry
+from storage.log.config import LogConfig
 
 
 def test_offset_checkpoints() -> None:
@@ -97,7 +97,7 @@ def test_settings_by_kafkas_names() -> None:
 
 
 def test_a_segment_is_as_old_as_the_shorter_limit_lets_it() -> None:
-    """`max.compaction.lag.ms` counts where the log is compacted (core F.3 rule 2)."""
+    """`max.compaction.lag.ms` counts where the log is compacted (core F.3.2)."""
     settings = {"segment.ms": "1000", "max.compaction.lag.ms": "100"}
     assert LogConfig.from_settings(settings).max_segment_ms == 1000
     assert LogConfig.from_settings({**settings, "cleanup.policy": "compact"}).max_segment_ms == 100

@@ -6,9 +6,10 @@ from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch, read_records
-from storage.append import AppendOrigin
-from storage.cleaner import LogCleaner
-from storage.partition_log import PartitionLog
+from storage.append_info import AppendOrigin
+from storage.cleaner.cleaner import LogCleaner
+from storage.log import retention
+from storage.log.partition_log import PartitionLog
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, sized
 
 COMPACT: dict[str, Any] = {
@@ -33,7 +34,7 @@ def put(log: PartitionLog, *pairs: tuple[bytes, bytes | None], **fields: Any) ->
 
 def stored(log: PartitionLog) -> list[RecordBatch]:
     """All batches."""
-    return list(log.replay_from(0))
+    return list(log.reader.replay_from(0))
 
 
 def test_LOG_10_of_each_key_the_newest_record_stays(tree: Tree) -> None:
@@ -44,7 +45,7 @@ def test_LOG_10_of_each_key_the_newest_record_stays(tree: Tree) -> None:
     assert contents(log) == [(1, b"k2", b"b"), (2, b"k1", b"c"), (3, b"k9", b"")]
     assert (log.log_start_offset, log.log_end_offset) == (0, 4)
     assert tree.read_file("cleaner-offset-checkpoint") == b"0\n1\nfoo 0 3\n"
-    assert log.read(0, 1000, bound=4, min_one=True).size == SEGMENT
+    assert log.reader.read(0, 1000, bound=4, min_one=True).size == SEGMENT
     assert cleaner_of(tree).run(NOW_MS) == 0
 
 
@@ -99,7 +100,7 @@ def test_LOG_14_the_last_batch_of_a_remembered_producer_stays_empty(tree: Tree) 
         NOW_MS,
     )
     assert [offset for offset, _, _ in contents(log)] == [2, 3]
-    log.forget_producer(4)
+    log.producer_log.forget(4)
     put(log, (b"y", b""))
     cleaner_of(tree).run(NOW_MS)
     assert stored(log)[0].base_offset == 2
@@ -157,8 +158,8 @@ def test_neighbours_become_one_segment(tree: Tree) -> None:
     cleaner_of(tree).run(NOW_MS)
     assert bases(log) == [0, 20, 25, 30]
     assert [offset for offset, _, _ in contents(log)] == [28, 29, 30]
-    assert log.read(3, 1, bound=31, min_one=True).size == SEGMENT
-    assert log.offset_for_timestamp(NOW_MS, 31) is not None
+    assert log.reader.read(3, 1, bound=31, min_one=True).size == SEGMENT
+    assert log.reader.offset_for_timestamp(NOW_MS, 31) is not None
 
 
 def test_aborted_data_goes_then_its_marker(tree: Tree) -> None:
@@ -170,19 +171,19 @@ def test_aborted_data_goes_then_its_marker(tree: Tree) -> None:
         append(log, sized(b"t%d" % pid, b"t%d" % pid, **fields))
         append(log, build_marker(pid, 0, committed, 0, NOW_MS), origin=AppendOrigin.COORDINATOR)
         log.roll(NOW_MS)
-        log.forget_producer(pid)
+        log.producer_log.forget(pid)
     put(log, (b"z", b""))
     cleaner_of(tree).run(NOW_MS)
     assert contents(log) == [(2, b"t2", b"t2"), (4, b"z", b"")]
     markers = [(batch.base_offset, batch.has_delete_horizon) for batch in stored(log) if batch.is_control]
     assert markers == [(1, False), (3, False)]
-    assert log.aborted_transactions(0, 5) == [(1, 0)]
+    assert log.reader.aborted_transactions(0, 5) == [(1, 0)]
     log.roll(NOW_MS)
     put(log, (b"y", b""))
     cleaner_of(tree).run(NOW_MS)
     markers = [(batch.base_offset, batch.has_delete_horizon) for batch in stored(log) if batch.is_control]
     assert markers == [(1, True), (3, False)]
-    assert log.aborted_transactions(0, 5) == []
+    assert log.reader.aborted_transactions(0, 5) == []
     log.roll(NOW_MS)
     put(log, (b"x", b""))
     cleaner_of(tree).run(NOW_MS + 1000)
@@ -217,7 +218,7 @@ def test_the_dirtiest_log_comes_first(tree: Tree) -> None:
     clean, dirty, lazy = (tree.log(topic, **COMPACT) for topic in ("clean", "dirty", "lazy"))
     for log in (clean, dirty, lazy):
         put(log, (b"k", b"a"), (b"k", b"b"), (b"k", b"c"))
-    lazy.update_config(type(lazy.config)(cleanup_policy=("compact",), min_cleanable_dirty_ratio=1.0))
+    lazy.config = type(lazy.config)(cleanup_policy=("compact",), min_cleanable_dirty_ratio=1.0)
     cleaner = cleaner_of(tree)
     order = [log.topic for log in cleaner.steps(NOW_MS) if log is not None]
     assert sorted(order) == ["clean", "dirty"]
@@ -247,7 +248,7 @@ def test_appends_go_on_while_a_log_is_cleaned(tree: Tree) -> None:
         next(steps)
     put(log, (b"k0", b"new"))
     log.delete_records_before(10)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     assert [log for log in steps if log is not None] == [log]
     assert [offset for offset, _, _ in contents(log)] == list(range(10, 21))
     cleaner_of(tree).run(NOW_MS)

@@ -8,9 +8,10 @@ from crc32c import crc32c
 
 from protocol.records.compression import Codec
 from protocol.records.records import Record, build_batch
-from storage.partition_log import PartitionLog
-from storage.rejection import RecordsRejectedError
-from storage.segment import Segment
+from storage.append_errors import RecordsRejectedError
+from storage.log import retention
+from storage.log.partition_log import PartitionLog
+from storage.log.segment import Segment
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, sized
 
 INTERVAL = 1000
@@ -39,7 +40,7 @@ def test_a_read_looks_at_one_index_interval(count: int, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Segment, "locate", counting)
     for offset in range(0, count, 17):
-        assert log.read(offset, 1, bound=count, min_one=True).size == SEGMENT
+        assert log.reader.read(offset, 1, bound=count, min_one=True).size == SEGMENT
     assert max(walked) <= INTERVAL + 2 * SEGMENT
 
 
@@ -47,16 +48,16 @@ def test_the_newest_batch_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     """What consumers at the log's end ask for is remembered."""
     log = filled(100)
     monkeypatch.setattr(Segment, "locate", None)
-    assert log.read(99, 1 << 20, bound=100, min_one=True).size == SEGMENT
-    assert log.bytes_available(99, 100, 1 << 20) == SEGMENT
+    assert log.reader.read(99, 1 << 20, bound=100, min_one=True).size == SEGMENT
+    assert log.reader.bytes_available(99, 100, 1 << 20) == SEGMENT
 
 
 def test_indexes_of_old_segments_are_forgotten() -> None:
     """A consumer that reads a whole log leaves no more than a few indexes in memory."""
     log = filled(5000)
     for offset in range(0, 5000, 10):
-        log.read(offset, 1, bound=5000, min_one=True)
-    loaded = [segment for segment in log.segments if segment.index._offsets is not None]
+        log.reader.read(offset, 1, bound=5000, min_one=True)
+    loaded = [segment for segment in log.segments if segment.index.is_loaded]
     assert len(log.segments) == 100
     assert len(loaded) <= 65
 
@@ -64,10 +65,10 @@ def test_indexes_of_old_segments_are_forgotten() -> None:
 def test_an_idle_log_is_not_touched_by_timers() -> None:
     """Retention, expiry and flush of a log without change write nothing."""
     log = filled(10)
-    files = log.environment.files
+    files = log.context.files
     before = {name: files.read_file(f"foo-0/{name}") for name in files.list("foo-0")}
-    assert (log.run_retention(NOW_MS), log.expire_producers(NOW_MS)) == (0, [])
-    log.flush_if_due(NOW_MS)
+    assert (retention.run(log, NOW_MS), log.producer_log.expire(NOW_MS)) == (0, [])
+    log.flusher.flush_if_due(NOW_MS)
     assert {name: files.read_file(f"foo-0/{name}") for name in files.list("foo-0")} == before
 
 

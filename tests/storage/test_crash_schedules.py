@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from protocol.errors import KafkaError
-from storage.config import LogConfig
-from storage.environment import SYNC_EVERY
-from storage.partition_log import PartitionLog
+from storage.log import retention
+from storage.log.config import LogConfig
+from storage.log.context import SYNC_EVERY
+from storage.log.partition_log import PartitionLog
 from tests.storage.logs import NOW_MS, Tree, contents, records_batch
 
 SCHEDULES, NIGHTLY_SCHEDULES = 300, 10_000
@@ -46,7 +47,7 @@ class Schedule:
     def step(self) -> None:
         """Do something. A refusal takes the directory offline: then only a crash helps."""
         assert self.tree.dir is not None
-        if self.tree.dir.environment.offline is not None or self.chance.random() < 0.05:
+        if self.tree.dir.context.offline is not None or self.chance.random() < 0.05:
             self.crash()
             return
         if self.chance.random() < 0.08:
@@ -61,7 +62,7 @@ class Schedule:
                     offset = self.chance.randint(log.log_start_offset, log.high_watermark)
                     log.delete_records_before(offset)
                 case 2:
-                    log.run_retention(NOW_MS)
+                    retention.run(log, NOW_MS)
                 case 3:
                     self.tree.dir.checkpoint_recovery_points()
                 case 4:
@@ -71,7 +72,7 @@ class Schedule:
                 case _:
                     self.append(log, partition)
         except KafkaError:
-            assert self.tree.dir.environment.offline is not None
+            assert self.tree.dir.context.offline is not None
 
     def plan_failure(self) -> None:
         """The next write is refused or torn, or the next sync fails."""

@@ -9,8 +9,8 @@ import pytest
 from protocol.records.compression import Codec
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
-from storage.append import AppendOrigin
-from storage.cleaner import LogCleaner
+from storage.append_info import AppendOrigin
+from storage.cleaner.cleaner import LogCleaner
 from tests.storage.kafka_tools import dump_log, need_kafka
 from tests.storage.logs import NOW_MS, Tree, append, records_batch, sized
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.files import DiskFiles, Files, MemoryFiles
+from storage.files.descriptors import Descriptors
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -107,7 +108,7 @@ def test_times_of_change(files: Files) -> None:
 
 def test_few_descriptors_serve_many_files(tmp_path: Path) -> None:
     """Files give theirs back when others need one."""
-    files = DiskFiles(tmp_path, max_descriptors=4)
+    files = DiskFiles(tmp_path, descriptors=Descriptors(4))
     opened = [files.open(f"f{index}") for index in range(20)]
     for _ in range(3):
         for index, file in enumerate(opened):

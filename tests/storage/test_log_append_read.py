@@ -4,7 +4,7 @@ import pytest
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import RecordBatch
-from storage.partition_log import AppendOrigin, LogSlice
+from storage.log.partition_log import AppendOrigin, LogSlice
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, one_each, records_batch, sized
 
 
@@ -26,7 +26,7 @@ def test_PRD_02_log_append_time_is_stamped(tree: Tree) -> None:
     """A LogAppendTime topic answers its own time, and every record of the stored batch has it."""
     log = tree.log(message_timestamp_type="LogAppendTime")
     assert append(log, records_batch(b"a", time_ms=0), now_ms=NOW_MS + 5).log_append_time_ms == NOW_MS + 5
-    batch = next(log.replay_from(0))
+    batch = next(log.reader.replay_from(0))
     assert (batch.is_log_append_time, batch.max_timestamp_ms, batch.crc_ok()) == (True, NOW_MS + 5, True)
 
 
@@ -35,7 +35,7 @@ def test_leader_epoch_is_stamped_and_remembered(tree: Tree) -> None:
     log = tree.log()
     append(log, records_batch(b"a"), epoch=0)
     append(log, records_batch(b"b"), epoch=3)
-    assert [batch.partition_leader_epoch for batch in log.replay_from(0)] == [0, 3]
+    assert [batch.partition_leader_epoch for batch in log.reader.replay_from(0)] == [0, 3]
     assert [tuple(entry) for entry in log.epochs.entries] == [(0, 0), (3, 1)]
 
 
@@ -54,7 +54,7 @@ def test_FET_10_a_read_begins_with_the_batch_that_contains_the_offset(tree: Tree
     log = tree.log()
     append(log, records_batch(*[b"a"] * 5))
     append(log, records_batch(*[b"b"] * 5))
-    piece = log.read(7, 1 << 20, bound=10, min_one=True)
+    piece = log.reader.read(7, 1 << 20, bound=10, min_one=True)
     batch = RecordBatch(joined(piece))
     assert (batch.base_offset, batch.last_offset, piece.size) == (5, 9, batch.size)
 
@@ -63,16 +63,16 @@ def test_FET_11_the_first_batch_comes_whole(tree: Tree) -> None:
     """With min_one the byte limit gives way; without, nothing is returned, never a torn first batch."""
     log = tree.log()
     one_each(log, 2)
-    assert log.read(0, 1, bound=2, min_one=True).size == SEGMENT
-    piece = log.read(0, SEGMENT - 1, bound=2, min_one=False)
+    assert log.reader.read(0, 1, bound=2, min_one=True).size == SEGMENT
+    piece = log.reader.read(0, SEGMENT - 1, bound=2, min_one=False)
     assert (piece.size, piece.buffers, piece.incomplete_first) == (0, [], True)
 
 
 def test_a_slice_is_cut_at_the_byte_limit(tree: Tree) -> None:
-    """Behind the first batch the last one may be incomplete (core E.2, rule of size 4)."""
+    """Behind the first batch the last one may be incomplete (core E.2.4)."""
     log = tree.log()
     one_each(log, 3)
-    assert log.read(0, 250, bound=3, min_one=True).size == 250
+    assert log.reader.read(0, 250, bound=3, min_one=True).size == 250
 
 
 def test_FET_13_offsets_out_of_range(tree: Tree) -> None:
@@ -80,10 +80,10 @@ def test_FET_13_offsets_out_of_range(tree: Tree) -> None:
     log = tree.log(internal_segment_bytes=SEGMENT)
     one_each(log, 10)
     log.delete_records_before(4)
-    assert log.read(10, 100, bound=10, min_one=True).size == 0
+    assert log.reader.read(10, 100, bound=10, min_one=True).size == 0
     for offset in (3, 11):
         with pytest.raises(KafkaError) as caught:
-            log.read(offset, 100, bound=10, min_one=True)
+            log.reader.read(offset, 100, bound=10, min_one=True)
         assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -92,18 +92,23 @@ def test_nothing_at_or_above_the_bound_is_read(tree: Tree) -> None:
     log = tree.log()
     for _ in range(4):
         append(log, records_batch(b"a", b"b"))
-    whole = log.read(0, 1 << 20, bound=8, min_one=True).size
-    assert log.read(0, 1 << 20, bound=4, min_one=True).size == whole // 2
-    assert log.read(4, 1 << 20, bound=4, min_one=True).size == 0
-    assert log.read(2, 1 << 20, bound=4, min_one=True).size == whole // 4
+    whole = log.reader.read(0, 1 << 20, bound=8, min_one=True).size
+    assert log.reader.read(0, 1 << 20, bound=4, min_one=True).size == whole // 2
+    assert log.reader.read(4, 1 << 20, bound=4, min_one=True).size == 0
+    assert log.reader.read(2, 1 << 20, bound=4, min_one=True).size == whole // 4
 
 
 def test_a_slice_never_crosses_a_segment(tree: Tree) -> None:
-    """The next read begins in the next segment (core E.2, rule of size 5)."""
+    """The next read begins in the next segment (core E.2.5)."""
     log = tree.log(internal_segment_bytes=2 * SEGMENT)
     one_each(log, 5)
     assert bases(log) == [0, 2, 4]
-    assert [log.read(offset, 1 << 20, bound=5, min_one=True).size for offset in (0, 1, 2, 4)] == [400, 200, 400, 200]
+    assert [log.reader.read(offset, 1 << 20, bound=5, min_one=True).size for offset in (0, 1, 2, 4)] == [
+        400,
+        200,
+        400,
+        200,
+    ]
 
 
 def test_every_offset_is_found_through_the_index(tree: Tree) -> None:
@@ -113,7 +118,7 @@ def test_every_offset_is_found_through_the_index(tree: Tree) -> None:
         append(log, records_batch(b"%d" % index, b"x" * (index % 300)))
     assert len(log.segments) > 1
     for offset in range(0, 1800, 7):
-        piece = log.read(offset, 1, bound=1800, min_one=True)
+        piece = log.reader.read(offset, 1, bound=1800, min_one=True)
         assert RecordBatch(joined(piece)).base_offset == offset - offset % 2
 
 
@@ -122,22 +127,22 @@ def test_large_appends_are_kept_without_a_copy() -> None:
     log = Tree(None).log()
     batch = records_batch(b"x" * 100_000)
     append(log, batch)
-    assert log.read(0, 1 << 20, bound=1, min_one=True).buffers[0].obj is batch
+    assert log.reader.read(0, 1 << 20, bound=1, min_one=True).buffers[0].obj is batch
 
 
 def test_bytes_available_are_counted_without_reading(tree: Tree) -> None:
     """What a waiting fetch counts: whole batches up to the bound, at most the cap (core E.3)."""
     log = tree.log(internal_segment_bytes=2 * SEGMENT)
     one_each(log, 2)
-    assert log.bytes_available(0, 2, 1 << 20) == 400
-    assert log.bytes_available(1, 2, 1 << 20) == 200
-    assert log.bytes_available(0, 1, 1 << 20) == 200
-    assert log.bytes_available(0, 2, 300) == 300
-    assert log.bytes_available(2, 2, 300) == 0
+    assert log.reader.bytes_available(0, 2, 1 << 20) == 400
+    assert log.reader.bytes_available(1, 2, 1 << 20) == 200
+    assert log.reader.bytes_available(0, 1, 1 << 20) == 200
+    assert log.reader.bytes_available(0, 2, 300) == 300
+    assert log.reader.bytes_available(2, 2, 300) == 0
     one_each(log, 1)
-    assert log.in_older_segment(1, 3)
-    assert not log.in_older_segment(2, 3)
-    assert log.bytes_available(1, 3, 10) > 1 << 31
+    assert log.reader.in_older_segment(1, 3)
+    assert not log.reader.in_older_segment(2, 3)
+    assert log.reader.bytes_available(1, 3, 10) > 1 << 31
 
 
 def test_a_follower_has_the_same_bytes(tree: Tree) -> None:
@@ -145,9 +150,9 @@ def test_a_follower_has_the_same_bytes(tree: Tree) -> None:
     leader, follower = tree.log(), tree.log("foo", 1)
     for epoch in (0, 2):
         append(leader, records_batch(b"a", b"b"), epoch=epoch)
-    piece = leader.read(0, 1 << 20, bound=4, min_one=True)
-    follower.append_as_follower(piece.buffers)
-    assert joined(follower.read(0, 1 << 20, bound=4, min_one=True)) == joined(piece)
+    piece = leader.reader.read(0, 1 << 20, bound=4, min_one=True)
+    follower.append_as_follower(piece.buffers, NOW_MS)
+    assert joined(follower.reader.read(0, 1 << 20, bound=4, min_one=True)) == joined(piece)
     assert follower.epochs.entries == leader.epochs.entries
     assert follower.high_watermark == 0
 
@@ -156,10 +161,10 @@ def test_a_follower_refuses_what_does_not_continue_its_log(tree: Tree) -> None:
     """Offsets never go back."""
     leader, follower = tree.log(), tree.log("foo", 1)
     append(leader, records_batch(b"a"))
-    piece = leader.read(0, 1 << 20, bound=1, min_one=True)
-    follower.append_as_follower(piece.buffers)
+    piece = leader.reader.read(0, 1 << 20, bound=1, min_one=True)
+    follower.append_as_follower(piece.buffers, NOW_MS)
     with pytest.raises(KafkaError) as caught:
-        follower.append_as_follower(piece.buffers)
+        follower.append_as_follower(piece.buffers, NOW_MS)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
@@ -167,7 +172,8 @@ def test_a_follower_ignores_an_incomplete_tail(tree: Tree) -> None:
     """A slice that was cut at its byte limit ends with the last whole batch."""
     leader, follower = tree.log(), tree.log("foo", 1)
     one_each(leader, 3)
-    follower.append_as_follower(leader.read(0, 2 * SEGMENT + 50, bound=3, min_one=True).buffers)
+    piece = leader.reader.read(0, 2 * SEGMENT + 50, bound=3, min_one=True)
+    follower.append_as_follower(piece.buffers, NOW_MS)
     assert follower.log_end_offset == 2
 
 
@@ -175,11 +181,11 @@ def test_a_refused_batch_leaves_nothing_behind(tree: Tree) -> None:
     """The log's end stays, and so do its files."""
     log = tree.log(max_message_bytes=100)
     append(log, records_batch(b"a"))
-    size = log.size_bytes
+    size = log.segments.size
     with pytest.raises(KafkaError) as caught:
         append(log, sized(size=101))
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
-    assert (log.log_end_offset, log.size_bytes) == (1, size)
+    assert (log.log_end_offset, log.segments.size) == (1, size)
 
 
 def test_the_high_watermark_never_passes_the_end_nor_goes_back(tree: Tree) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from protocol.errors import ErrorCode, KafkaError
 from storage.checkpoints import CLEAN_SHUTDOWN
-from storage.environment import LogEnvironment
 from storage.files import DirectoryLockedError, DiskFiles, MemoryFiles
+from storage.log.context import LogContext
 from storage.log_dir import LogDir, WrongDirectoryError, partition_of
 from tests.storage.logs import NOW_MS, TOPIC_ID, Tree, append, contents, records_batch
 
@@ -81,7 +81,7 @@ def test_a_stray_log_is_put_aside(disk: Tree) -> None:
     """Nobody removes it, and nobody loads it."""
     append(disk.log(), records_batch(b"a"))
     assert disk.dir is not None
-    disk.dir.make_stray("foo", 0, now_ms=NOW_MS)
+    disk.dir.make_stray("foo", 0)
     disk.stop()
     assert list(disk.open()) == []
     (left,) = [name for name in disk.names("") if name.startswith("foo")]
@@ -112,16 +112,16 @@ def test_meta_properties(tree: Tree) -> None:
     assert lines == ["version=1", "cluster.id=cluster", "node.id=1", "directory.id=AAAAAAAAAAAAAAAAAAAAAQ"]
     assert tree.dir is not None
     assert tree.dir.directory_id == UUID(int=1)
-    files = tree.dir.environment.files
+    files = tree.dir.context.files
     tree.stop()
-    environment = LogEnvironment(files)
+    context = LogContext(files)
     with pytest.raises(WrongDirectoryError, match="node 1, not to node 2"):
-        LogDir.open(environment, node_id=2, now_ms=NOW_MS)
+        LogDir.open(context, node_id=2, now_ms=NOW_MS)
     files.close()
     with pytest.raises(WrongDirectoryError, match="cluster"):
-        LogDir.open(environment, node_id=1, cluster_id="other", now_ms=NOW_MS)
+        LogDir.open(context, node_id=1, cluster_id="other", now_ms=NOW_MS)
     files.close()
-    assert LogDir.open(environment, node_id=1, now_ms=NOW_MS).cluster_id == "cluster"
+    assert LogDir.open(context, node_id=1, now_ms=NOW_MS).cluster_id == "cluster"
     files.close()
 
 
@@ -143,7 +143,7 @@ def test_a_checkpoint_that_stands_there_is_not_written_again(tree: Tree) -> None
     append(log, records_batch(b"a"))
     assert tree.dir is not None
     tree.dir.checkpoint_high_watermarks()
-    tree.dir.environment.files.replace("replication-offset-checkpoint", b"touched")
+    tree.dir.context.files.replace("replication-offset-checkpoint", b"touched")
     tree.dir.checkpoint_high_watermarks()
     assert tree.read_file("replication-offset-checkpoint") == b"touched"
     append(log, records_batch(b"b"))
@@ -229,11 +229,11 @@ def test_failures_at_other_moments_take_the_directory_offline(moment: str) -> No
             tree.dir.checkpoint_high_watermarks()
         case "epoch":
             with pytest.raises(KafkaError):
-                log.assign_epoch(1)
+                log.epochs.assign(1, log.log_end_offset)
         case _:
-            tree.dir.close(now_ms=NOW_MS)
+            tree.dir.close()
             assert not tree.memory.exists(CLEAN_SHUTDOWN)
-    assert tree.dir.environment.offline is not None
+    assert tree.dir.context.offline is not None
     tree.memory = tree.memory.snapshot()
     tree.open()
     assert contents(tree.log()) == [(0, None, b"a")]
@@ -256,15 +256,17 @@ def test_an_empty_partition_costs_little_memory() -> None:
     """At most 3 kB, so that a cluster may have 20,000 of them."""
     code = (
         "import tracemalloc, uuid\n"
-        "from storage.config import LogConfig\n"
-        "from storage.environment import LogEnvironment\n"
+        "from storage.log.config import LogConfig\n"
+        "from storage.log.context import LogContext\n"
         "from storage.files import MemoryFiles\n"
         "from storage.log_dir import LogDir\n"
-        "made = LogDir.open(LogEnvironment(MemoryFiles()), node_id=1, now_ms=0)\n"
+        "made = LogDir.open(LogContext(MemoryFiles()), node_id=1, now_ms=0)\n"
         "made.create_log('warm', 0, now_ms=0)\n"
         "topic_id, config = uuid.UUID(int=1), LogConfig()\n"
         "tracemalloc.start()\n"
-        "for p in range(1000): made.create_log('foo', p, topic_id=topic_id, config=config, now_ms=0).assign_epoch(0)\n"
+        "for p in range(1000):\n"
+        "    log = made.create_log('foo', p, topic_id=topic_id, config=config, now_ms=0)\n"
+        "    log.epochs.assign(0, 0)\n"
         "print(tracemalloc.get_traced_memory()[0] // 1000)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -273,7 +275,7 @@ def test_an_empty_partition_costs_little_memory() -> None:
 
 def test_memory_needs_no_lock() -> None:
     """Two directories in memory do not know each other."""
-    trees = [LogDir.open(LogEnvironment(MemoryFiles()), node_id=1, now_ms=NOW_MS) for _ in range(2)]
+    trees = [LogDir.open(LogContext(MemoryFiles()), node_id=1, now_ms=NOW_MS) for _ in range(2)]
     for tree in trees:
-        tree.close(now_ms=NOW_MS + DAY_MS)
+        tree.close()
     assert [list(tree) for tree in trees] == [[], []]

@@ -8,8 +8,9 @@ import pytest
 
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
-from storage.partition_log import PartitionLog
-from storage.producer_snapshot import decode_snapshot
+from storage.log import retention
+from storage.log.partition_log import PartitionLog
+from storage.producers.snapshot import decode_snapshot
 from tests.storage.logs import (
     NOW_MS,
     SEGMENT,
@@ -65,7 +66,7 @@ def test_jitter_makes_a_segment_roll_earlier(tree: Tree) -> None:
         asked.append(limit)
         return 300
 
-    tree.open().environment.jitter = jitter
+    tree.open().context.jitter = jitter
     log = tree.log(segment_ms=1000, segment_jitter_ms=400)
     append(log, timed_batch(NOW_MS))
     append(log, timed_batch(NOW_MS + 700))
@@ -75,7 +76,7 @@ def test_jitter_makes_a_segment_roll_earlier(tree: Tree) -> None:
 
 
 def test_max_compaction_lag_rolls_compacted_logs(tree: Tree) -> None:
-    """The lag bounds a segment's age only where the log is compacted (LOG-13)."""
+    """The lag bounds a segment's age only where the log is compacted (core LOG-13)."""
     log = tree.log(cleanup_policy=("compact",), max_compaction_lag_ms=1000)
     append(log, records_batch(b"a", key=b"k", time_ms=NOW_MS))
     append(log, records_batch(b"a", key=b"k", time_ms=NOW_MS + 1001))
@@ -96,16 +97,16 @@ def test_an_offset_too_far_from_the_base_rolls_the_segment(tree: Tree) -> None:
     for offset in (0, 2**31 + 5):
         batch = records_batch(b"a")
         RecordBatch(batch).assign(offset, 0)
-        log.append_as_follower(batch)
+        log.append_as_follower(batch, NOW_MS)
     assert bases(log) == [0, 2**31 + 5]
-    assert log.read(1, 1000, bound=2**31 + 6, min_one=True).size
+    assert log.reader.read(1, 1000, bound=2**31 + 6, min_one=True).size
 
 
 def test_an_idle_segment_is_not_rolled(tree: Tree) -> None:
     """Age is looked at when something is appended, and by nobody else."""
     log = tree.log(segment_ms=1, retention_ms=-1)
     append(log, timed_batch(NOW_MS))
-    log.run_retention(NOW_MS + 10_000)
+    retention.run(log, NOW_MS + 10_000)
     assert bases(log) == [0]
 
 
@@ -147,7 +148,7 @@ def later(tree: Tree) -> list[tuple[list[str], Callable[[OSError | None], None]]
     """Let the directory's syncs wait; what was asked for."""
     asked: list[tuple[list[str], Callable[[OSError | None], None]]] = []
     assert tree.dir is not None
-    tree.dir.environment.sync_later = lambda paths, done: asked.append((list(paths), done))
+    tree.dir.context.sync_later = lambda paths, done: asked.append((list(paths), done))
     return asked
 
 
@@ -157,12 +158,12 @@ def test_a_sync_that_comes_later_moves_the_recovery_point_when_it_is_done(disk: 
     log = disk.log(internal_segment_bytes=SEGMENT)
     asked = later(disk)
     one_each(log, 4)
-    assert (bases(log), log.recovery_point) == ([0, 1, 2, 3], 0)
+    assert (bases(log), log.bounds.recovery_point) == ([0, 1, 2, 3], 0)
     assert [paths[0] for paths, _ in asked] == [f"foo-0/{base:020d}.log" for base in range(3)]
     asked[0][1](None)
-    assert log.recovery_point == 1
+    assert log.bounds.recovery_point == 1
     asked[1][1](FileNotFoundError())
-    assert log.recovery_point == 1
+    assert log.bounds.recovery_point == 1
     disk.stop()
     assert disk.root is not None
     assert (disk.root / "recovery-point-offset-checkpoint").read_text() == "0\n1\nfoo 0 4\n"
@@ -175,7 +176,7 @@ def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None
     asked = later(disk)
     one_each(log, 2)
     asked[0][1](OSError(5, "Input/output error"))
-    assert (log.offline, log.recovery_point) == (True, 0)
+    assert (log.offline, log.bounds.recovery_point) == (True, 0)
     with pytest.raises(KafkaError, match="offline"):
         append(log, sized())
 
@@ -185,10 +186,10 @@ def test_flush_messages_syncs_after_so_many_records() -> None:
     tree = Tree(None)
     log = tree.log(flush_messages=3)
     append(log, records_batch(b"a", b"b"))
-    assert log.recovery_point == 0
+    assert log.bounds.recovery_point == 0
     append(log, records_batch(b"c"))
     append(log, records_batch(b"d"))
-    assert log.recovery_point == 3
+    assert log.bounds.recovery_point == 3
     tree.memory = tree.memory.crash()
     tree.open()
     assert tree.log().log_end_offset == 3
@@ -198,13 +199,13 @@ def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
     """A record waits for `flush.ms` at most: whoever keeps the time is told when."""
     log = tree.log(flush_ms=1000)
     asked: list[int] = []
-    log.environment.flush_at = asked.append
+    log.context.flush_at = asked.append
     for later_ms in (0, 700):
         log.append_as_leader(records_batch(b"a"), leader_epoch=0, now_ms=NOW_MS + later_ms)
     assert asked == [NOW_MS + 1000]
     assert tree.dir is not None
-    assert (tree.dir.flush_due(NOW_MS + 999), log.recovery_point) == (NOW_MS + 1000, 0)
-    assert (tree.dir.flush_due(NOW_MS + 1000), log.recovery_point) == (None, 2)
+    assert (tree.dir.flush_due(NOW_MS + 999), log.bounds.recovery_point) == (NOW_MS + 1000, 0)
+    assert (tree.dir.flush_due(NOW_MS + 1000), log.bounds.recovery_point) == (None, 2)
     log.append_as_leader(records_batch(b"a"), leader_epoch=0, now_ms=NOW_MS + 5000)
     assert asked == [NOW_MS + 1000, NOW_MS + 6000]
 
@@ -216,14 +217,14 @@ def test_a_preallocated_segment_has_its_full_size_until_it_is_closed(tmp_path: P
     log = tree.log(preallocate=True, segment_bytes=1_000_000)
     append(log, records_batch(b"a", b"b"))
     path = tmp_path / "foo-0" / f"{0:020}.log"
-    assert (path.stat().st_size, log.size_bytes < 200, values(log)) == (1_000_000, True, [b"a", b"b"])
+    assert (path.stat().st_size, log.segments.size < 200, values(log)) == (1_000_000, True, [b"a", b"b"])
     if ending == "roll":
         log.roll(NOW_MS)
     else:
         tree.stop(clean=ending == "clean")
-    assert path.stat().st_size == (1_000_000 if ending == "kill" else log.size_bytes)
+    assert path.stat().st_size == (1_000_000 if ending == "kill" else log.segments.size)
     if ending != "roll":
         tree.open()
         log = tree.log()
         append(log, records_batch(b"c"))
-        assert (values(log), path.stat().st_size) == ([b"a", b"b", b"c"], log.size_bytes)
+        assert (values(log), path.stat().st_size) == ([b"a", b"b", b"c"], log.segments.size)

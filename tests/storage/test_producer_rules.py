@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from protocol.errors import ErrorCode
-from storage.producer_rules import ProducerRules
-from storage.rejection import RecordsRejectedError
+from storage.append_errors import RecordsRejectedError
+from storage.producers.rules import ProducerRules
 from tests.storage.producing import Partition
 
 
@@ -47,7 +47,7 @@ def test_producers_go_with_their_records_or_stay(outlive: bool) -> None:
 
 @pytest.mark.parametrize("zero", [True, False])
 def test_a_transaction_begins_with_0_or_does_not(zero: bool) -> None:
-    """Under transaction.version 2, where the producer is unknown (S5, since 4.1)."""
+    """Under transaction.version 2, where the producer is unknown (transactions D.4 S5, since 4.1)."""
     partition = Partition()
     partition.states.rules = ProducerRules(begins_at_zero=zero)
     guard = partition.guard(sequence=3, tv2=True)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ErrorCode
-from storage.producer_snapshot import SnapshotCorruptError, decode_snapshot, encode_snapshot
-from storage.producer_state import BatchRange, Duplicate, ProducerEntry
+from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot, encode_snapshot
+from storage.producers.state import BatchRange, Duplicate, ProducerEntry
 from tests.storage.producing import TIME_MS, Partition
 
 VECTOR = (
@@ -22,7 +22,7 @@ def test_the_vector_is_written_and_read() -> None:
 
 
 def test_only_the_last_batch_is_kept() -> None:
-    """After a restart one batch is recognised (DUP-06)."""
+    """After a restart one batch is recognised (transactions DUP-06)."""
     partition = Partition()
     partition.produce(sequence=0, count=2)
     partition.produce(sequence=2, count=3)
@@ -46,7 +46,7 @@ def test_no_producers_make_an_empty_snapshot() -> None:
 
 
 def test_expired_producers_are_not_restored_open_transactions_are() -> None:
-    """Verification is not needed for what was open (D.8, REC-01)."""
+    """Verification is not needed for what was open (transactions D.8, REC-01)."""
     partition = Partition()
     idle = ProducerEntry(1, 0, (BatchRange(0, 0, 0, 0, 5),), -1, 5)
     later = ProducerEntry(3, 0, (BatchRange(0, 0, 30, 30, 5),), -1, 5, 30)
@@ -82,7 +82,7 @@ def test_another_version_is_corrupt() -> None:
 
 
 def test_every_flipped_bit_is_found() -> None:
-    """Version, checksum, count or entry (DSK-04)."""
+    """Version, checksum, count or entry (transactions DSK-04)."""
     for position in range(len(VECTOR) // 2):
         for bit in range(8):
             damaged = bytearray.fromhex(VECTOR)

@@ -1,4 +1,4 @@
-"""Producer states: the rules S1-S10 of transactions D.4, duplicates, expiry."""
+"""Producer states: their rules (transactions D.4 S1 to S10), duplicates, expiry."""
 
 from itertools import pairwise
 
@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from protocol.errors import ErrorCode
 from protocol.records.batch import RecordBatch
-from storage.append import AppendOrigin
-from storage.producer_state import Accept, Duplicate, ProducerStates
+from storage.append_info import AppendOrigin
+from storage.producers.state import Accept, Duplicate, ProducerStates
 from tests.storage.producing import Partition, data_batch
 
 LAST = 2**31 - 1
@@ -17,7 +17,7 @@ OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_sequences_that_follow_are_accepted() -> None:
-    """From 0, one batch after the other (SEQ-01)."""
+    """From 0, one batch after the other (transactions SEQ-01)."""
     partition = Partition()
     assert partition.produce(sequence=0, count=3) == 0
     assert partition.produce(sequence=3, count=3) == 3
@@ -27,7 +27,7 @@ def test_sequences_that_follow_are_accepted() -> None:
 
 @pytest.mark.parametrize("sequence", [0, 1, 4, 5, 7, LAST])
 def test_a_gap_or_a_step_back_is_out_of_order(sequence: int) -> None:
-    """After last sequence 5 only 6 will do (S8, SEQ-02)."""
+    """After last sequence 5 only 6 will do (transactions D.4 S8, SEQ-02)."""
     partition = Partition()
     partition.produce(sequence=0, count=6)
     error = partition.refusal(sequence=sequence)
@@ -38,12 +38,12 @@ def test_a_gap_or_a_step_back_is_out_of_order(sequence: int) -> None:
 
 @pytest.mark.parametrize("sequence", [0, 17, LAST])
 def test_an_unknown_producer_may_begin_anywhere(sequence: int) -> None:
-    """UNKNOWN_PRODUCER_ID is no more (S9, SEQ-03)."""
+    """UNKNOWN_PRODUCER_ID is no more (transactions D.4 S9, SEQ-03)."""
     assert Partition().produce(sequence=sequence) == 0
 
 
 def test_sequences_wrap_inside_a_batch() -> None:
-    """2147483647 and 0 in one batch, then 1 (SEQ-04)."""
+    """2147483647 and 0 in one batch, then 1 (transactions SEQ-04)."""
     partition = Partition()
     partition.produce(sequence=LAST - 1)
     partition.produce(sequence=LAST, count=2)
@@ -54,7 +54,7 @@ def test_sequences_wrap_inside_a_batch() -> None:
 
 
 def test_sequences_wrap_between_batches() -> None:
-    """After 2147483647 comes 0, not 1 (SEQ-05)."""
+    """After 2147483647 comes 0, not 1 (transactions SEQ-05)."""
     partition = Partition()
     partition.produce(sequence=LAST)
     assert partition.refusal(sequence=1).code == OUT_OF_ORDER
@@ -62,7 +62,7 @@ def test_sequences_wrap_between_batches() -> None:
 
 
 def test_a_new_epoch_begins_with_zero() -> None:
-    """And is kept (S7, SEQ-06, SEQ-09)."""
+    """And is kept (transactions D.4 S7, SEQ-06, SEQ-09)."""
     partition = Partition()
     partition.produce(sequence=0, count=5)
     assert partition.refusal(epoch=1, sequence=5).code == OUT_OF_ORDER
@@ -73,7 +73,7 @@ def test_a_new_epoch_begins_with_zero() -> None:
 
 
 def test_an_old_epoch_is_refused_whatever_it_sends() -> None:
-    """Also a batch that was appended once (S4, SEQ-07)."""
+    """Also a batch that was appended once (transactions D.4 S4, SEQ-07)."""
     partition = Partition()
     partition.produce(epoch=0, sequence=0)
     partition.produce(epoch=1, sequence=0)
@@ -83,7 +83,7 @@ def test_an_old_epoch_is_refused_whatever_it_sends() -> None:
 
 
 def test_a_duplicate_is_answered_with_its_first_offset() -> None:
-    """Nothing changes (S1, DUP-01, DUP-04)."""
+    """Nothing changes (transactions D.4 S1, DUP-01, DUP-04)."""
     partition = Partition(start=100)
     partition.produce(sequence=0, count=3)
     before = partition.states.producers[1].batches
@@ -92,7 +92,7 @@ def test_a_duplicate_is_answered_with_its_first_offset() -> None:
 
 
 def test_five_batches_are_remembered() -> None:
-    """In any order; the sixth is forgotten (DUP-02, DUP-03)."""
+    """In any order; the sixth is forgotten (transactions DUP-02, DUP-03)."""
     partition = Partition()
     for number in range(5):
         partition.produce(sequence=2 * number, count=2)
@@ -105,7 +105,7 @@ def test_five_batches_are_remembered() -> None:
 
 @pytest.mark.parametrize(("sequence", "count"), [(1, 2), (0, 2), (0, 4), (2, 1)])
 def test_a_partial_overlap_is_out_of_order(sequence: int, count: int) -> None:
-    """Only exactly the same sequences are a duplicate (DUP-05)."""
+    """Only exactly the same sequences are a duplicate (transactions DUP-05)."""
     partition = Partition()
     partition.produce(sequence=0, count=3)
     assert partition.refusal(sequence=sequence, count=count).code == OUT_OF_ORDER
@@ -148,7 +148,7 @@ def test_refusals_tell_the_reason_in_words() -> None:
 
 
 def test_idle_producers_are_forgotten() -> None:
-    """By the time of their records (RET-01, RET-02)."""
+    """By the time of their records (transactions RET-01, RET-02)."""
     partition = Partition()
     partition.produce(sequence=0)
     partition.produce(pid=2, sequence=0, time_ms=partition.time_ms - 1)

@@ -1,4 +1,4 @@
-"""Transactions on a partition: who may begin one, what markers do, what is stable (transactions D.4-D.6, D.9)."""
+"""Transactions on a partition: who may begin one, what markers do, what is stable (transactions D.4 to D.6, D.9)."""
 
 import pytest
 from hypothesis import given
@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from protocol.errors import ErrorCode
 from protocol.records.batch import RecordBatch
 from protocol.records.records import Record, build_batch
-from storage.append import AppendOrigin
-from storage.producer_state import Accept, CompletedTransaction, Duplicate, ProducerStates
-from storage.rejection import RecordsRejectedError
+from storage.append_errors import RecordsRejectedError
+from storage.append_info import AppendOrigin
+from storage.producers.state import Accept, CompletedTransaction, Duplicate, ProducerStates
 from tests.storage.producing import TIME_MS, Partition
 
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -19,7 +19,7 @@ OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_transaction_begins_with_its_guard() -> None:
-    """Once it is open, nothing more is verified (S3, VER-03)."""
+    """Once it is open, nothing more is verified (transactions D.4 S3, VER-03)."""
     partition = Partition()
     guard = partition.guard()
     assert guard is not None
@@ -33,7 +33,7 @@ def test_a_transaction_begins_with_its_guard() -> None:
 
 @pytest.mark.parametrize("origin", [AppendOrigin.CLIENT, AppendOrigin.COORDINATOR])
 def test_without_the_current_guard_no_transaction_begins(origin: AppendOrigin) -> None:
-    """No guard, somebody's, or an outdated one: 48 (S3)."""
+    """No guard, somebody's, or an outdated one: 48 (transactions D.4 S3)."""
     partition = Partition()
     other = Partition().guard()
     partition.guard()
@@ -43,7 +43,7 @@ def test_without_the_current_guard_no_transaction_begins(origin: AppendOrigin) -
 
 
 def test_a_marker_takes_the_guard_away() -> None:
-    """Written between verification and append: the append fails with 48 (D.5.4, VER-11)."""
+    """Written between verification and append: the append fails with 48 (transactions D.5.4, VER-11)."""
     partition = Partition()
     guard = partition.guard()
     partition.mark(commit=False)
@@ -51,7 +51,7 @@ def test_a_marker_takes_the_guard_away() -> None:
 
 
 def test_a_tv2_marker_leaves_the_guard_of_the_next_transaction() -> None:
-    """The entry has the marker's own epoch: it belongs to what comes after (D.5.4)."""
+    """The entry has the marker's own epoch: it belongs to what comes after (transactions D.5.4)."""
     partition = Partition()
     guard = partition.guard(epoch=1, tv2=True)
     partition.mark(epoch=1, version=2)
@@ -63,12 +63,12 @@ def test_a_tv2_marker_leaves_the_guard_of_the_next_transaction() -> None:
 
 
 def test_verification_can_be_switched_off() -> None:
-    """transaction.partition.verification.enable=false (VER-12)."""
+    """transaction.partition.verification.enable=false (transactions VER-12)."""
     assert Partition(verification=False).produce(sequence=7, transactional=True) == 0
 
 
 def test_requests_of_one_producer_share_a_guard() -> None:
-    """The lowest sequence of the newest epoch is remembered (D.5.1)."""
+    """The lowest sequence of the newest epoch is remembered (transactions D.5.1)."""
     partition = Partition()
     guard = partition.guard(epoch=1, sequence=5)
     entry = partition.states.verifications.get(1)
@@ -79,7 +79,7 @@ def test_requests_of_one_producer_share_a_guard() -> None:
 
 
 def test_an_old_epoch_is_told_before_verification() -> None:
-    """47 at once (D.5.1, VER-06)."""
+    """47 at once (transactions D.5.1, VER-06)."""
     partition = Partition()
     partition.produce(epoch=2, sequence=0)
     with pytest.raises(RecordsRejectedError) as caught:
@@ -88,7 +88,7 @@ def test_an_old_epoch_is_told_before_verification() -> None:
 
 
 def test_an_old_epoch_is_told_before_a_missing_guard() -> None:
-    """S2 comes before S3."""
+    """47, not 48 (transactions D.4 S2, S3)."""
     partition = Partition()
     partition.produce(epoch=2, sequence=0)
     error = partition.refusal(epoch=1, sequence=0, transactional=True)
@@ -96,7 +96,7 @@ def test_an_old_epoch_is_told_before_a_missing_guard() -> None:
 
 
 def test_verification_entries_expire() -> None:
-    """producer.id.expiration.ms after they were made (D.5.6)."""
+    """producer.id.expiration.ms after they were made (transactions D.5.6)."""
     partition = Partition()
     guard = partition.guard(now_ms=1000)
     partition.states.expire(1099, 100)
@@ -109,7 +109,7 @@ def test_verification_entries_expire() -> None:
 
 
 def test_a_tv2_transaction_begins_with_sequence_zero() -> None:
-    """Nothing remembered, a request that can bump epochs: only 0 (S5, VER-10)."""
+    """Nothing remembered, a request that can bump epochs: only 0 (transactions D.4 S5, VER-10)."""
     partition = Partition()
     guard = partition.guard(sequence=3, tv2=True)
     assert partition.refusal(sequence=3, transactional=True, guard=guard).code == OUT_OF_ORDER
@@ -118,14 +118,14 @@ def test_a_tv2_transaction_begins_with_sequence_zero() -> None:
 
 
 def test_an_older_transaction_may_begin_anywhere() -> None:
-    """TV1: S5 does not hold, S9 does."""
+    """Under transaction.version 1 any sequence may be the first (transactions D.4 S9)."""
     partition = Partition()
     guard = partition.guard(sequence=17)
     assert partition.produce(sequence=17, transactional=True, guard=guard) == 0
 
 
 def test_a_sequence_above_one_that_was_seen_is_out_of_order() -> None:
-    """A request that came first has not been appended yet (S6)."""
+    """A request that came first has not been appended yet (transactions D.4 S6)."""
     partition = Partition()
     guard = partition.guard(sequence=10)
     partition.guard(sequence=12)
@@ -135,7 +135,7 @@ def test_a_sequence_above_one_that_was_seen_is_out_of_order() -> None:
 
 
 def test_a_duplicate_leaves_its_verification_entry() -> None:
-    """So the right next sequence fails with 45 until the entry goes (consequences of S1, S6)."""
+    """So the right next sequence fails with 45 until the entry goes (consequences of transactions D.4 S1, S6)."""
     partition = Partition()
     partition.produce(sequence=0, transactional=True, guard=partition.guard())
     partition.mark()
@@ -146,7 +146,7 @@ def test_a_duplicate_leaves_its_verification_entry() -> None:
 
 
 def test_a_batch_outside_the_open_transaction_is_refused() -> None:
-    """48, for clients and coordinators, at any epoch (S10, VER-14)."""
+    """48, for clients and coordinators, at any epoch (transactions D.4 S10, VER-14)."""
     partition = Partition(verification=False)
     partition.produce(sequence=0, transactional=True)
     for origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
@@ -164,7 +164,7 @@ def test_sequences_go_on_after_an_older_marker() -> None:
 
 
 def test_sequences_begin_anew_after_a_tv2_marker() -> None:
-    """Epoch + 1, nothing remembered: only 0 (VER-15)."""
+    """Epoch + 1, nothing remembered: only 0 (transactions VER-15)."""
     partition = Partition(verification=False)
     partition.produce(sequence=0, count=3, transactional=True)
     partition.mark(epoch=1, version=2)
@@ -178,7 +178,7 @@ def test_sequences_begin_anew_after_a_tv2_marker() -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_marker_ends_the_transaction(commit: bool) -> None:
-    """And tells what the transaction index wants (D.6, D.10)."""
+    """And tells what the transaction index wants (transactions D.6, D.10)."""
     partition = Partition(start=10, verification=False)
     partition.produce(sequence=0, count=2, transactional=True)
     ended = partition.mark(commit=commit, coordinator_epoch=4, time_ms=TIME_MS + 5)
@@ -189,7 +189,7 @@ def test_a_marker_ends_the_transaction(commit: bool) -> None:
 
 
 def test_a_marker_without_a_transaction_leaves_an_entry() -> None:
-    """Also for a producer that was never seen, and again for a repeat (D.6)."""
+    """Also for a producer that was never seen, and again for a repeat (transactions D.6)."""
     partition = Partition()
     assert partition.mark(epoch=3, coordinator_epoch=2) is None
     assert partition.mark(epoch=3, coordinator_epoch=2) is None
@@ -199,7 +199,7 @@ def test_a_marker_without_a_transaction_leaves_an_entry() -> None:
 
 
 def test_older_markers_may_repeat_the_epoch() -> None:
-    """TV0/1: the epoch of the data or a newer one (M1)."""
+    """TV0/1: the epoch of the data or a newer one (transactions D.6 M1)."""
     partition = Partition(verification=False)
     partition.produce(epoch=2, sequence=0, transactional=True)
     assert partition.mark_refusal(epoch=1).code == ErrorCode.INVALID_PRODUCER_EPOCH
@@ -207,7 +207,7 @@ def test_older_markers_may_repeat_the_epoch() -> None:
 
 
 def test_tv2_markers_are_one_epoch_ahead() -> None:
-    """Unless nothing is open, or epochs are used up (M2)."""
+    """Unless nothing is open, or epochs are used up (transactions D.6 M2)."""
     partition = Partition(verification=False)
     partition.produce(epoch=2, sequence=0, transactional=True)
     for epoch in (1, 2):
@@ -221,7 +221,7 @@ def test_tv2_markers_are_one_epoch_ahead() -> None:
 
 
 def test_an_old_coordinator_is_fenced() -> None:
-    """52, after the producer's epoch was looked at (M3)."""
+    """52, after the producer's epoch was looked at (transactions D.6 M3)."""
     partition = Partition()
     partition.mark(epoch=1, coordinator_epoch=5)
     assert partition.mark_refusal(epoch=1, coordinator_epoch=4).code == ErrorCode.TRANSACTION_COORDINATOR_FENCED
@@ -230,7 +230,7 @@ def test_an_old_coordinator_is_fenced() -> None:
 
 
 def test_a_control_batch_that_is_no_marker_changes_nothing() -> None:
-    """Left empty by the cleaner, or of another kind (D.6, D.14)."""
+    """Left empty by the cleaner, or of another kind (transactions D.6, D.14)."""
     states = ProducerStates()
     for records in ([], [Record(0, 0, b"\0\0\0\2", b"")]):
         batch = build_batch(records, producer_id=1, producer_epoch=0, control=True, transactional=True)
@@ -245,7 +245,7 @@ def test_a_control_batch_that_is_no_marker_changes_nothing() -> None:
 
 
 def test_the_earliest_open_transaction_is_unstable() -> None:
-    """Of two the later one, when the first has ended and is replicated (LSO-01, LSO-02)."""
+    """Of two the later one, when the first has ended and is replicated (transactions LSO-01, LSO-02)."""
     partition = Partition(start=3, verification=False)
     partition.produce(pid=1, sequence=0, count=2, transactional=True)
     partition.produce(pid=2, sequence=0, count=2, transactional=True)
@@ -258,7 +258,7 @@ def test_the_earliest_open_transaction_is_unstable() -> None:
 
 
 def test_a_transaction_is_unstable_until_its_marker_is_replicated() -> None:
-    """The high watermark must pass the marker (LSO-03, D.9)."""
+    """The high watermark must pass the marker (transactions LSO-03, D.9)."""
     partition = Partition(verification=False)
     partition.produce(sequence=0, count=2, transactional=True)
     partition.mark()
@@ -289,7 +289,7 @@ def test_unreplicated_and_open_transactions_both_count() -> None:
     st.integers(0, 40),
 )
 def test_replay_finds_what_the_leader_knew(steps: list[tuple[str, int]], cut: int) -> None:
-    """The same open transactions, the same ended ones, from any prefix of the log (D.8)."""
+    """The same open transactions, the same ended ones, from any prefix of the log (transactions D.8)."""
     partition = Partition(verification=False)
     ended: list[CompletedTransaction | None] = []
     next_sequence = dict.fromkeys(range(1, 5), 0)

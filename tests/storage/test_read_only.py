@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from storage.config import LogConfig
-from storage.environment import LogEnvironment
 from storage.files import DiskFiles
+from storage.files.overlay import OverlayFiles
+from storage.log import retention
+from storage.log.config import LogConfig
+from storage.log.context import LogContext
 from storage.log_dir import LogDir
-from storage.overlay_files import OverlayFiles
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, contents, one_each, records_batch
 
 
@@ -24,7 +25,7 @@ def fingerprint(root: Path) -> dict[str, tuple[str, int]]:
 
 def look_at(root: Path) -> LogDir:
     """Open a directory without the right to change it."""
-    opened = LogDir.open(LogEnvironment(OverlayFiles(DiskFiles(root, read_only=True))), node_id=1, now_ms=NOW_MS)
+    opened = LogDir.open(LogContext(OverlayFiles(DiskFiles(root, read_only=True))), node_id=1, now_ms=NOW_MS)
     opened.load_all(lambda _: LogConfig(), now_ms=NOW_MS)
     return opened
 
@@ -50,11 +51,11 @@ def test_nothing_changes_on_disk(disk: Tree, clean: bool) -> None:
     append(log_seen, records_batch(b"new"))
     assert contents(log_seen)[-1] == (5, None, b"new")
     log_seen.delete_records_before(3)
-    assert log_seen.run_retention(NOW_MS) == 3
+    assert retention.run(log_seen, NOW_MS) == 3
     opened.checkpoint_high_watermarks()
     assert opened.delete_log("bar", 0, now_ms=NOW_MS)
     append(opened.create_log("baz", 0, now_ms=NOW_MS), records_batch(b"n"))
-    opened.close(now_ms=NOW_MS)
+    opened.close()
     assert fingerprint(disk.root) == before
 
 

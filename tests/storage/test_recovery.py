@@ -9,8 +9,9 @@ import pytest
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.control import build_marker
-from storage.append import AppendOrigin
+from storage.append_info import AppendOrigin
 from storage.checkpoints import CLEAN_SHUTDOWN, RECOVERY_POINT, encode_offsets
+from storage.log.context import Cut
 from storage.log_dir import WrongDirectoryError
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, one_each, records_batch, sized
 
@@ -64,14 +65,15 @@ def test_LOG_08_after_a_clean_stop_nothing_is_lost_or_cut(tree: Tree) -> None:
     assert opened.was_clean
     assert not exists(tree, CLEAN_SHUTDOWN)
     log = tree.log()
-    assert (log.high_watermark, log.log_end_offset, log.size_bytes) == (5, 5, size)
+    assert (log.high_watermark, log.log_end_offset, log.segments.size) == (5, 5, size)
+    assert tree.cuts == []
     assert values(tree) == VALUES
 
 
 def test_the_marker_carries_the_broker_epoch(tree: Tree) -> None:
     """The next start learns which epoch stopped cleanly."""
     opened = tree.open()
-    opened.close(now_ms=NOW_MS, broker_epoch=42)
+    opened.close(broker_epoch=42)
     assert tree.open().previous_broker_epoch == 42
 
 
@@ -87,7 +89,8 @@ def test_LOG_07_a_torn_tail_is_cut_and_the_index_rebuilt(tree: Tree) -> None:
     overwrite(tree, "foo-0/00000000000000000000.index", b"\xff" * 80)
     tree.open()
     log = tree.log()
-    assert (log.log_end_offset, log.size_bytes) == (3, 3 * len(batch))
+    assert (log.log_end_offset, log.segments.size) == (3, 3 * len(batch))
+    assert tree.cuts == [Cut("foo", 0, 3, len(batch) - 7, 0)]
     index = tree.read_file("foo-0/00000000000000000000.index")[:16]
     assert list(iter_unpack(">ii", index)) == [(1, len(batch)), (2, 2 * len(batch))]
     assert append(log, records_batch(b"y")).base_offset == 3
@@ -106,6 +109,7 @@ def test_LOG_09_damage_ends_the_log(tree: Tree) -> None:
     tree.open()
     log = tree.log()
     assert (log.log_end_offset, bases(log), values(tree)) == (2, [0, 1, 2], [b"0", b"1"])
+    assert tree.cuts == [Cut("foo", 0, 2, 3 * len(damaged), 2)]
     assert append(log, sized(b"n")).base_offset == 2
 
 
@@ -135,9 +139,9 @@ def test_damage_that_nobody_looked_for_is_told_to_readers(tree: Tree) -> None:
     overwrite(tree, path, bytes(damaged))
     tree.open()
     log = tree.log()
-    assert [log.read(offset, 1, bound=4, min_one=True).size for offset in (0, 2, 3)] == [SEGMENT] * 3
+    assert [log.reader.read(offset, 1, bound=4, min_one=True).size for offset in (0, 2, 3)] == [SEGMENT] * 3
     with pytest.raises(KafkaError) as caught:
-        log.read(1, 1, bound=4, min_one=True)
+        log.reader.read(1, 1, bound=4, min_one=True)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
@@ -157,7 +161,7 @@ def test_deleted_indexes_are_rebuilt(tree: Tree, clean: bool) -> None:
     tree.open()
     log = tree.log()
     assert log.log_end_offset == 200
-    assert [log.read(offset, 1, bound=200, min_one=True).size for offset in range(200)] == [SEGMENT] * 200
+    assert [log.reader.read(offset, 1, bound=200, min_one=True).size for offset in range(200)] == [SEGMENT] * 200
     assert {path: stored(tree, path) for path in before if "timeindex" not in path} == {
         path: contents for path, contents in before.items() if "timeindex" not in path
     }
@@ -239,7 +243,7 @@ def test_malformed_checkpoints_count_as_missing(tree: Tree) -> None:
     overwrite(tree, "foo-0/leader-epoch-checkpoint", b"nonsense")
     tree.open()
     log = tree.log()
-    assert (log.log_end_offset, log.high_watermark, log.latest_epoch) == (5, 0, 0)
+    assert (log.log_end_offset, log.high_watermark, log.epochs.latest) == (5, 0, 0)
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -290,7 +294,7 @@ def test_the_transaction_index_is_rebuilt(tree: Tree) -> None:
     without_recovery_points(tree)
     remove(tree, "foo-0/00000000000000000001.txnindex")
     tree.open()
-    assert tree.log().aborted_transactions(0, 3) == [(5, 0)]
+    assert tree.log().reader.aborted_transactions(0, 3) == [(5, 0)]
     assert stored(tree, "foo-0/00000000000000000001.txnindex") == before
 
 

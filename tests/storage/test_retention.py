@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from protocol.errors import ErrorCode, KafkaError
+from storage.log import retention
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, one_each, records_batch, sized
 
 HOUR_MS = 3_600_000
@@ -14,7 +15,7 @@ def test_LOG_03_size_keeps_at_least_retention_bytes(tree: Tree) -> None:
     """Oldest segments go while what is left is not below `retention.bytes`."""
     log = tree.log(internal_segment_bytes=SEGMENT, retention_bytes=int(3.5 * SEGMENT))
     one_each(log, 5)
-    assert log.run_retention(NOW_MS) == 1
+    assert retention.run(log, NOW_MS) == 1
     assert (bases(log), log.log_start_offset) == ([1, 2, 3, 4], 1)
 
 
@@ -22,9 +23,9 @@ def test_LOG_04_an_expired_active_segment_goes_too(tree: Tree) -> None:
     """A new one is rolled first; the log is empty and goes on at its end."""
     log = tree.log(internal_segment_bytes=SEGMENT, retention_ms=1000)
     one_each(log, 5, time_ms=NOW_MS - HOUR_MS)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     assert (bases(log), log.log_start_offset, log.high_watermark, log.log_end_offset) == ([5], 5, 5, 5)
-    assert log.read(5, 100, bound=5, min_one=True).size == 0
+    assert log.reader.read(5, 100, bound=5, min_one=True).size == 0
     assert append(log, records_batch(b"x")).base_offset == 5
 
 
@@ -34,7 +35,7 @@ def test_LOG_05_a_future_timestamp_keeps_its_segment_and_newer_ones(tree: Tree) 
     one_each(log, 2, time_ms=NOW_MS - HOUR_MS)
     append(log, sized(time_ms=NOW_MS + HOUR_MS // 2))
     one_each(log, 2, time_ms=NOW_MS - HOUR_MS)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     assert bases(log) == [2, 3, 4]
 
 
@@ -42,11 +43,11 @@ def test_LOG_06_files_of_a_deleted_segment_stay_for_the_delay(disk: Tree) -> Non
     """They are renamed at once and removed after `file.delete.delay.ms`."""
     log = disk.log(internal_segment_bytes=SEGMENT, retention_bytes=3 * SEGMENT, file_delete_delay_ms=3000)
     one_each(log, 5)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     deleted = [f"{base:020d}.log.deleted" for base in (0, 1)]
     assert [name for name in disk.names() if name.endswith(".log.deleted")] == deleted
     assert disk.dir is not None
-    assert disk.dir.environment.next_removal_ms == NOW_MS + 3000
+    assert disk.dir.context.next_removal_ms == NOW_MS + 3000
     disk.dir.remove_due(NOW_MS + 2999)
     assert [name for name in disk.names() if name.endswith(".log.deleted")] == deleted
     disk.dir.remove_due(NOW_MS + 3000)
@@ -58,7 +59,7 @@ def test_segments_without_timestamps_expire_by_their_last_change(tree: Tree) -> 
     log = tree.log(internal_segment_bytes=SEGMENT, retention_ms=1000)
     append(log, sized(time_ms=-1), now_ms=NOW_MS)
     append(log, sized(time_ms=-1), now_ms=NOW_MS + 500)
-    assert log.run_retention(NOW_MS + 1001) == 1
+    assert retention.run(log, NOW_MS + 1001) == 1
     assert bases(log) == [1]
 
 
@@ -68,7 +69,7 @@ def test_nothing_above_the_high_watermark_is_deleted(tree: Tree) -> None:
     for _ in range(3):
         append(log, sized(time_ms=NOW_MS - HOUR_MS), commit=False)
     log.advance_high_watermark(2)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     assert bases(log) == [2]
 
 
@@ -76,7 +77,7 @@ def test_an_empty_active_segment_is_not_deleted(tree: Tree) -> None:
     """An empty log is not rolled over and over."""
     log = tree.log(retention_ms=0, retention_bytes=0)
     for _ in range(3):
-        assert log.run_retention(NOW_MS + HOUR_MS) == 0
+        assert retention.run(log, NOW_MS + HOUR_MS) == 0
     assert log.log_end_offset == 0
 
 
@@ -84,9 +85,9 @@ def test_without_the_delete_policy_only_the_log_start_counts(tree: Tree) -> None
     """An empty policy, and a compacted log, keep old and large segments (rule 1)."""
     log = tree.log(internal_segment_bytes=SEGMENT, retention_bytes=0, retention_ms=0, cleanup_policy=())
     one_each(log, 4)
-    assert log.run_retention(NOW_MS + HOUR_MS) == 0
+    assert retention.run(log, NOW_MS + HOUR_MS) == 0
     log.delete_records_before(2)
-    assert log.run_retention(NOW_MS + HOUR_MS) == 2
+    assert retention.run(log, NOW_MS + HOUR_MS) == 2
     assert bases(log) == [2, 3]
 
 
@@ -111,7 +112,7 @@ def test_delete_records_keeps_what_producers_did(tree: Tree) -> None:
     fields: dict[str, Any] = {"producer_id": 9, "producer_epoch": 0}
     append(log, records_batch(b"a", base_sequence=0, **fields))
     log.delete_records_before(-1)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     append(log, records_batch(b"b", base_sequence=1, **fields))
     assert append(log, records_batch(b"b", base_sequence=1, **fields)).duplicate
 
@@ -129,9 +130,9 @@ def test_reads_in_progress_may_finish(tree: Tree) -> None:
     """A slice stays readable when its segment has gone."""
     log = tree.log(internal_segment_bytes=SEGMENT, retention_bytes=0)
     one_each(log, 3)
-    piece = log.read(0, 1000, bound=3, min_one=True)
+    piece = log.reader.read(0, 1000, bound=3, min_one=True)
     before = b"".join(piece.buffers)
-    log.run_retention(NOW_MS)
+    retention.run(log, NOW_MS)
     assert tree.dir is not None
     tree.dir.remove_due(NOW_MS + HOUR_MS)
     assert b"".join(piece.buffers) == before

@@ -17,13 +17,13 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from protocol.records.control import build_marker
 from protocol.records.records import read_records
-from storage.append import AppendOrigin
-from storage.config import LogConfig
-from storage.environment import LogEnvironment
+from storage.append_info import AppendOrigin
 from storage.files import DiskFiles
+from storage.files.overlay import OverlayFiles
+from storage.log.config import LogConfig
+from storage.log.context import LogContext
+from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir
-from storage.overlay_files import OverlayFiles
-from storage.partition_log import PartitionLog
 from tests.storage.kafka_tools import RealBroker, dump_log, need_kafka
 from tests.storage.logs import NOW_MS, append, records_batch
 from tests.storage.test_read_only import fingerprint
@@ -111,6 +111,7 @@ def consume(broker: RealBroker, topic: str, isolation: str) -> tuple[Seen, int, 
             "group.id": "g",
             "isolation.level": isolation,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
         }
     )
     partition = TopicPartition(topic, 0)
@@ -134,10 +135,10 @@ def seen_here(log: PartitionLog, *, committed: bool) -> Seen:
     """What a consumer would see of a log."""
     log.advance_high_watermark(log.log_end_offset)
     bound = log.last_stable_offset if committed else log.high_watermark
-    aborted = set(log.aborted_transactions(log.log_start_offset, bound) if committed else ())
+    aborted = set(log.reader.aborted_transactions(log.log_start_offset, bound) if committed else ())
     hidden: set[int] = set()
     seen: Seen = []
-    for batch in log.replay_from(log.log_start_offset):
+    for batch in log.reader.replay_from(log.log_start_offset):
         if batch.base_offset >= bound:
             break
         if (batch.producer_id, batch.base_offset) in aborted:
@@ -152,7 +153,7 @@ def seen_here(log: PartitionLog, *, committed: bool) -> Seen:
 def load(directory: Path, *, read_only: bool) -> LogDir:
     """Open a real broker's directory."""
     files = OverlayFiles(DiskFiles(directory, read_only=True)) if read_only else DiskFiles(directory)
-    opened = LogDir.open(LogEnvironment(files), node_id=1, now_ms=NOW_MS)
+    opened = LogDir.open(LogContext(files), node_id=1, now_ms=NOW_MS)
     opened.load_all(lambda topic: LogConfig.from_settings(TOPICS.get(topic, {})), now_ms=NOW_MS)
     return opened
 
@@ -186,8 +187,8 @@ def test_a_real_directory_opens_here(broker: RealBroker, clean: bool) -> None:
             False,
             True,
         ]
-        assert transactions.aborted_transactions(0, transactions.log_end_offset) != []
-        opened.close(now_ms=NOW_MS)
+        assert transactions.reader.aborted_transactions(0, transactions.log_end_offset) != []
+        opened.close()
         if read_only:
             assert fingerprint(broker.data) == before
 
@@ -202,7 +203,7 @@ def test_what_was_written_here_goes_on_in_a_real_broker(broker: RealBroker, tmp_
     assert plain is not None
     assert transactions is not None
     end = plain.log_end_offset
-    epoch = max(log.latest_epoch for log in opened)
+    epoch = max(log.epochs.latest for log in opened)
     for index in range(200):
         append(plain, records_batch(bytes([index]) * 20_000), epoch=epoch)
     (producer_id,) = [
@@ -219,7 +220,7 @@ def test_what_was_written_here_goes_on_in_a_real_broker(broker: RealBroker, tmp_
         for committed in (False, True)
         if (log := opened.get(topic, 0)) is not None
     }
-    opened.close(now_ms=NOW_MS)
+    opened.close()
     shutil.copytree(broker.data, tmp_path / "copy")
     broker.start()
     for (topic, committed), records in expected.items():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.memory_files import MemoryFiles
-from storage.offset_index import IndexCorruptError
-from storage.txn_index import AbortedTransaction, TransactionIndex
+from storage.files.memory import MemoryFiles
+from storage.indexes.segment_index import IndexCorruptError
+from storage.indexes.txn_index import AbortedTransaction, TransactionIndex
 
 VECTOR = "000000000000000003e80000000000000005000000000000000b000000000000000c"
 PATH = "t-0/00000000000000000000.txnindex"
@@ -32,7 +32,7 @@ def index_of(entries: list[AbortedTransaction], files: MemoryFiles | None = None
 
 
 def test_the_vector_is_written_and_read() -> None:
-    """Byte for byte (DSK-02)."""
+    """Byte for byte (transactions DSK-02)."""
     files = tree()
     entry = AbortedTransaction(1000, 5, 11, 12)
     index_of([entry], files)
@@ -68,7 +68,7 @@ def test_there_is_no_file_without_an_entry() -> None:
 def test_a_search_finds_what_can_concern_the_records(
     fetch: int, upper: int, found: list[AbortedTransaction], complete: bool
 ) -> None:
-    """And says whether later segments can add to it (D.11, FET-01 to FET-03)."""
+    """And says whether later segments can add to it (transactions D.11, FET-01 to FET-03)."""
     assert index_of(ENTRIES).search(fetch, upper) == (found, complete)
 
 

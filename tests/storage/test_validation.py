@@ -1,4 +1,4 @@
-"""What a leader refuses: core D.2 V1-V10, V15."""
+"""What a leader refuses: core D.2 V1 to V10, V15."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec, compress
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch, frame_batch, record_bytes
-from storage.append import AppendOrigin
-from storage.config import LogConfig
+from storage.append_info import AppendOrigin
+from storage.log.config import LogConfig
 from tests.storage.validating import CODECS, COMPRESSING, NOW, append, records, refusal, stamped
 
 
@@ -28,7 +28,10 @@ from tests.storage.validating import CODECS, COMPRESSING, NOW, append, records, 
     ids=["V5", "V5 negative", "V7", "V5 empty", "V6", "V6 negative", "V8", "V9", "V1"],
 )
 def test_header_rules_refuse_with_invalid_record(batch: bytearray) -> None:
-    """Batch-level: no message, no record errors, but the log's start (V1, V5-V9, PRD-15, SEQ-08, SHAPE-01)."""
+    """Batch-level: no message, no record errors, but the log's start.
+
+    See core D.2 V1, V5 to V9, PRD-15; transactions SEQ-08, SHAPE-01.
+    """
     error = refusal(batch)
     assert (error.code, error.message, error.record_errors) == (ErrorCode.INVALID_RECORD, None, ())
     assert error.reports_log_start
@@ -45,7 +48,7 @@ def test_a_coordinator_may_do_what_a_client_may_not() -> None:
 
 
 def test_a_batch_is_as_large_as_the_topic_allows() -> None:
-    """max.message.bytes counts the whole batch (V2, PRD-05)."""
+    """max.message.bytes counts the whole batch (core D.2 V2, PRD-05)."""
     batch = build_batch(records())
     assert append(bytes(batch), LogConfig(max_message_bytes=len(batch))).size == len(batch)
     error = refusal(batch, LogConfig(max_message_bytes=len(batch) - 1))
@@ -53,7 +56,7 @@ def test_a_batch_is_as_large_as_the_topic_allows() -> None:
 
 
 def test_a_wrong_checksum_is_corrupt() -> None:
-    """So is a batch that is not all there (V3, PRD-03, SHAPE-01)."""
+    """So is a batch that is not all there (core D.2 V3, PRD-03; transactions SHAPE-01)."""
     batch = build_batch(records())
     batch[-1] ^= 1
     error = refusal(batch)
@@ -63,7 +66,7 @@ def test_a_wrong_checksum_is_corrupt() -> None:
 
 
 def test_a_batch_must_fit_into_a_segment() -> None:
-    """RECORD_LIST_TOO_LARGE (V15)."""
+    """RECORD_LIST_TOO_LARGE (core D.2 V15)."""
     batch = build_batch(records())
     assert append(bytes(batch), LogConfig(segment_bytes=len(batch))).size == len(batch)
     error = refusal(batch, LogConfig(segment_bytes=len(batch) - 1))
@@ -71,7 +74,7 @@ def test_a_batch_must_fit_into_a_segment() -> None:
 
 
 def test_the_first_rule_that_fails_decides() -> None:
-    """In the order of D.2."""
+    """In the order of core D.2."""
     batch = build_batch(records(), base_offset=0, last_offset=5)
     batch[-1] ^= 1
     assert refusal(batch).code == ErrorCode.CORRUPT_MESSAGE
@@ -110,14 +113,14 @@ GOOD = bytes(record_bytes(RecordBatch(build_batch(records()))))
     ids=["fewer", "more", "bytes left", "cut", "none", "negative headers", "header key null", "bytes in record"],
 )
 def test_records_that_cannot_be_walked_are_invalid(payload: bytes, count: int, codec: int, topic: str) -> None:
-    """In every codec, kept or changed; without record errors (V10)."""
+    """In every codec, kept or changed; without record errors (core D.2 V10)."""
     error = refusal(framed(payload, count, codec), LogConfig(compression_type=topic))
     assert (error.code, error.message, error.record_errors) == (ErrorCode.INVALID_RECORD, None, ())
 
 
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_unreadable_compressed_data_is_unexpected(codec: Codec) -> None:
-    """Garbage and a premature end: -1, no message (V10)."""
+    """Garbage and a premature end: -1, no message (core D.2 V10)."""
     whole = bytes(compress(codec, GOOD * 20))
     for payload in (b"\xfe" * 40, whole[: len(whole) // 2]):
         error = refusal(framed(payload, 3, codec, compressed=True))
@@ -139,13 +142,13 @@ def test_an_empty_stream_is_refused(codec: Codec, code: ErrorCode) -> None:
 
 
 def test_record_attributes_mean_nothing() -> None:
-    """They are stored as sent (D.2.5)."""
+    """They are stored as sent (core D.2.5)."""
     batch = framed(b"\x10\x7f\0\0\2k\2v\0", 1, 0)
     assert bytes(append(batch).records_view) == b"\x10\x7f\0\0\2k\2v\0"
 
 
 def test_a_bomb_is_invalid() -> None:
-    """B41: what would decompress beyond the limit is refused before it does."""
+    """What would decompress beyond the limit is refused before it does (conformance 4 B41)."""
     batch = build_batch([Record(0, NOW, None, bytes(3 << 20))], codec=Codec.ZSTD)
     assert len(batch) < 10_000
     assert refusal(batch).code == ErrorCode.INVALID_RECORD

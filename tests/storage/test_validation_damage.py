@@ -10,8 +10,8 @@ from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec
 from protocol.records.errors import RecordsError
 from protocol.records.records import build_batch, read_records
-from storage.config import LogConfig
-from storage.rejection import RecordsRejectedError
+from storage.append_errors import RecordsRejectedError
+from storage.log.config import LogConfig
 from tests.storage.validating import CODECS, append, records
 
 CONFIGS = [

@@ -1,11 +1,11 @@
-"""Which single records a leader refuses: core D.2 V11-V13."""
+"""Which single records a leader refuses: core D.2 V11 to V13."""
 
 import pytest
 
 from protocol.errors import ErrorCode
 from protocol.records.compression import Codec
 from protocol.records.records import Record, build_batch
-from storage.config import LogConfig
+from storage.log.config import LogConfig
 from tests.storage.validating import CODECS, HOUR, NOW, append, records, refusal, stamped
 
 COMPACTED = LogConfig(cleanup_policy=("compact",))
@@ -14,7 +14,7 @@ NO_KEY = "Compacted topic cannot accept message without key in topic partition o
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_compacted_topics_want_keys(codec: Codec) -> None:
-    """Every record without one is named, the first three in the message (V11, PRD-07, SHAPE-02)."""
+    """Every record without one is named, three in the message (core D.2 V11, PRD-07; transactions SHAPE-02)."""
     keys = [None, b"a", None, b"", None, None]
     batch = build_batch([Record(index, NOW, key, b"v") for index, key in enumerate(keys)], codec=codec)
     assert append(bytes(batch)).record_count == 6
@@ -31,7 +31,7 @@ def test_compacted_topics_want_keys(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_timestamps_have_bounds(codec: Codec) -> None:
-    """One record of three is two hours ahead (V12, PRD-06)."""
+    """One record of three is two hours ahead (core D.2 V12, PRD-06)."""
     sent = records()
     sent[1] = sent[1]._replace(timestamp_ms=NOW + 2 * HOUR)
     error = refusal(build_batch(sent, codec=codec))
@@ -50,7 +50,7 @@ def test_timestamps_have_bounds(codec: Codec) -> None:
 
 
 def test_the_bounds_themselves_are_allowed() -> None:
-    """Exactly before.max.ms and after.max.ms away (V12)."""
+    """Exactly before.max.ms and after.max.ms away (core D.2 V12)."""
     config = LogConfig(message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=2000)
     for time_ms in (NOW - 1000, NOW + 2000, -1):
         append(build_batch([Record(0, time_ms, b"k", b"v")]), config)
@@ -59,7 +59,7 @@ def test_the_bounds_themselves_are_allowed() -> None:
 
 
 def test_a_missing_key_hides_a_bad_timestamp() -> None:
-    """A record that fails V11 is not tested for V12; one bad time among the others decides the code (D.2.1)."""
+    """A record without its key is not asked for its time; one bad time decides the code (core D.2 V11, V12, D.2.1)."""
     sent = [Record(0, NOW + 9 * HOUR, None, b"v"), Record(1, NOW, None, b"v"), Record(2, NOW, b"k", b"v")]
     error = refusal(build_batch(sent), COMPACTED)
     assert (error.code, [index for index, _ in error.record_errors]) == (ErrorCode.INVALID_RECORD, [0, 1])
@@ -79,7 +79,7 @@ APPENDED = LogConfig(message_timestamp_type="LogAppendTime")
 
 @pytest.mark.parametrize(("codec", "kind", "value"), [(0, "DefaultRecord", 0), (1, "PartialDefaultRecord", -1)])
 def test_producers_do_not_set_log_append_time(codec: int, kind: str, value: int) -> None:
-    """On a LogAppendTime topic, and where there is no time (V13)."""
+    """On a LogAppendTime topic, and where there is no time (core D.2 V13)."""
     sent = [Record(0, NOW, b"k", None)]
     message = (
         f"Invalid timestamp type in message {kind}(offset=0, timestamp={{}}, key=1 bytes, value={value} bytes). "
@@ -92,7 +92,7 @@ def test_producers_do_not_set_log_append_time(codec: int, kind: str, value: int)
 
 
 def test_log_append_time_on_a_create_time_topic_is_cleared() -> None:
-    """The batch's maximum is the time of every record, and stays the maximum (D.3)."""
+    """The batch's maximum is the time of every record, and stays the maximum (core D.3)."""
     stored = append(build_batch(records(), log_append_time=True, max_timestamp_ms=NOW + 50))
     assert not stored.is_log_append_time
     assert stored.max_timestamp_ms == NOW + 50

@@ -1,14 +1,14 @@
-"""What a leader rewrites in a batch: core D.3, V14."""
+"""What a leader rewrites in a batch: core D.3, D.2 V14."""
 
 import pytest
 
 from protocol.errors import ErrorCode
 from protocol.records.compression import Codec
 from protocol.records.records import Record, build_batch, read_records
-from storage.append import AppendOrigin
-from storage.config import LogConfig
-from storage.rejection import RecordsRejectedError, RequestRejectedError
-from storage.validation import check_partition_records
+from storage.append_errors import RecordsRejectedError, RequestRejectedError
+from storage.append_info import AppendOrigin
+from storage.log.config import LogConfig
+from storage.log.validation import check_partition_records
 from tests.storage.validating import CODECS, HOUR, NOW, append, records, refusal, stamped
 
 TOPIC_CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -19,7 +19,7 @@ APPENDED = LogConfig(message_timestamp_type="LogAppendTime")
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_that_is_kept_is_stamped_in_place(codec: Codec) -> None:
-    """Offset and epoch change, all other bytes stay, in the buffer that came (PRD-01, PRD-09)."""
+    """Offset and epoch change, all other bytes stay, in the buffer that came (core PRD-01, PRD-09)."""
     batch = build_batch(records(), codec=codec)
     sent = bytes(batch)
     stored = append(memoryview(batch))
@@ -40,14 +40,14 @@ def test_a_read_only_batch_is_copied() -> None:
 
 @pytest.mark.parametrize("claimed_ms", [0, NOW + 9 * HOUR, -1])
 def test_the_maximum_timestamp_is_recomputed(claimed_ms: int) -> None:
-    """Whatever the header said (D.3)."""
+    """Whatever the header said (core D.3)."""
     stored = append(build_batch(records(), max_timestamp_ms=claimed_ms))
     assert (stored.max_timestamp_ms, stored.base_timestamp_ms) == (NOW + 2, NOW)
     assert stored.crc_ok()
 
 
 def test_log_append_time_is_the_brokers() -> None:
-    """Bit 3 and the maximum are set, the base timestamp stays (PRD-02)."""
+    """Bit 3 and the maximum are set, the base timestamp stays (core PRD-02)."""
     batch = build_batch(records(time_ms=0))
     stored = append(batch, APPENDED)
     assert stored.is_log_append_time
@@ -57,14 +57,14 @@ def test_log_append_time_is_the_brokers() -> None:
 
 
 def test_offset_deltas_of_uncompressed_batches_are_not_looked_at() -> None:
-    """Stored as sent (PRD-20)."""
+    """Stored as sent (core PRD-20)."""
     sent = [Record(offset, NOW, None, b"v") for offset in (0, 2, 1)]
     stored = append(build_batch(sent, last_offset=2))
     assert [record.offset for record in read_records(stored)] == [100, 102, 101]
 
 
 def test_offset_deltas_of_compressed_batches_must_count() -> None:
-    """Kept: unexpected error. Another codec: counted anew (D.2.4)."""
+    """Kept: unexpected error. Another codec: counted anew (core D.2.4)."""
     batch = build_batch([Record(offset, NOW, b"%d" % offset, b"v") for offset in (0, 2, 1)], last_offset=2, codec=1)
     error = refusal(bytes(batch))
     assert (error.code, error.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
@@ -75,7 +75,7 @@ def test_offset_deltas_of_compressed_batches_must_count() -> None:
 @pytest.mark.parametrize("topic", TOPIC_CODECS)
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_topics_codec_is_stored(codec: Codec, topic: str) -> None:
-    """Same records, same producer, valid checksum (PRD-08)."""
+    """Same records, same producer, valid checksum (core PRD-08)."""
     batch = build_batch(records(50), codec=codec, producer_id=9, producer_epoch=2, base_sequence=4, transactional=True)
     sent = bytes(batch)
     stored = append(batch, LogConfig(compression_type=topic))
@@ -90,7 +90,7 @@ def test_the_topics_codec_is_stored(codec: Codec, topic: str) -> None:
 
 
 def test_a_rebuilt_batch_starts_at_its_first_records_time() -> None:
-    """The base moves, the records keep their times (D.3)."""
+    """The base moves, the records keep their times (core D.3)."""
     batch = build_batch(records(), base_timestamp_ms=NOW - 5000)
     stored = append(batch, LogConfig(compression_type="gzip"))
     assert stored.base_timestamp_ms == NOW
@@ -98,7 +98,7 @@ def test_a_rebuilt_batch_starts_at_its_first_records_time() -> None:
 
 
 def test_a_rebuilt_batch_with_log_append_time_has_one_time() -> None:
-    """The sender's common time becomes the records' own (D.3)."""
+    """The sender's common time becomes the records' own (core D.3)."""
     batch = build_batch(records(), log_append_time=True, max_timestamp_ms=NOW + 9)
     stored = append(batch, LogConfig(compression_type="lz4"))
     assert (stored.is_log_append_time, stored.base_timestamp_ms, stored.max_timestamp_ms) == (False, NOW + 9, NOW + 9)
@@ -108,7 +108,7 @@ def test_a_rebuilt_batch_with_log_append_time_has_one_time() -> None:
 
 
 def test_a_rebuilt_batch_may_become_too_large() -> None:
-    """Measured again after recompression (V14)."""
+    """Measured again after recompression (core D.2 V14)."""
     batch = build_batch([Record(0, NOW, None, bytes(2000))], codec=Codec.GZIP)
     config = LogConfig(compression_type="uncompressed", max_message_bytes=1000)
     error = refusal(batch, config)
@@ -123,7 +123,7 @@ def test_a_rebuilt_batch_has_no_negative_times() -> None:
 
 
 def test_unknown_attribute_bits_are_stored_as_sent() -> None:
-    """So is the delete horizon's (D.2.5)."""
+    """So is the delete horizon's (core D.2.5)."""
     batch = stamped(build_batch(records()), 21, 0x7F40, 2)
     assert append(batch).attributes == 0x7F40
 

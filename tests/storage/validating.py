@@ -5,10 +5,10 @@ import pytest
 from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec
 from protocol.records.records import Record
-from storage.append import AppendOrigin
-from storage.config import LogConfig
-from storage.rejection import RecordsRejectedError
-from storage.validation import validate_append
+from storage.append_errors import RecordsRejectedError
+from storage.append_info import AppendOrigin
+from storage.log.config import LogConfig
+from storage.log.validation import validate_append
 
 NOW = 1_700_000_000_000
 HOUR = 3_600_000

@@ -7,13 +7,15 @@ import shutil
 from pathlib import Path
 
 from storage.checkpoints import CLEAN_SHUTDOWN
-from tests.clients.targets import free_ports
+from tests.clients.targets import oracle_release
+from tests.ports import free_ports
 from tests.serving import Server, start
 from tests.storage.kafka_tools import RealBroker
 
 SETTINGS = {
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
+    "share.coordinator.state.topic.num.partitions": "2",
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.check.interval.ms": "3600000",
     # The metadata log gets a snapshot again and again, and loses what lies before.
@@ -48,7 +50,13 @@ class Node:
     def start_ours(self, *, read_only: bool = False) -> Server:
         """Run Understudy."""
         self._read_only = read_only
-        process = start(port=self.port, data_dir=self.data, settings=OUR_SETTINGS, read_only=read_only)
+        process = start(
+            port=self.port,
+            data_dir=self.data,
+            settings=OUR_SETTINGS,
+            read_only=read_only,
+            as_version=oracle_release(),
+        )
         self._ours = Server(process)
         return self._ours
 
@@ -112,7 +120,9 @@ class ThreeNodes:
     def start_ours(self) -> Server:
         """Run Understudy."""
         port = ",".join(map(str, self.ports))
-        self._ours = Server(start(port=port, brokers=3, data_dir=self.data, settings=SETTINGS))
+        self._ours = Server(
+            start(port=port, brokers=3, data_dir=self.data, settings=SETTINGS, as_version=oracle_release())
+        )
         return self._ours
 
     def start_kafka(self) -> None:

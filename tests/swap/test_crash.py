@@ -17,6 +17,8 @@ from tests.swap.looking import COMMITTED, PATIENCE_S, UNCOMMITTED, Sight, consum
 from tests.swap.nodes import Node
 
 pytestmark = pytest.mark.timeout(120)
+HASTY = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50}
+"""A client that is back as soon as the server is."""
 SMALL = {"internal.segment.bytes": "20000", "index.interval.bytes": "500"}
 
 
@@ -36,7 +38,7 @@ class Stream:
     """A producer that sends numbers, one after the other, and remembers which were acknowledged."""
 
     def __init__(self, bootstrap: str, **settings: object) -> None:
-        self.producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1, **settings})
+        self.producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1, **HASTY, **settings})
         self.sent, self.acknowledged = 0, list[int]()
 
     def send_until(self, acknowledged: int) -> None:
@@ -86,7 +88,7 @@ class Transactions(threading.Thread):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
-        self.producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "x", "linger.ms": 0})
+        self.producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "x", "linger.ms": 0, **HASTY})
         self.producer.init_transactions(PATIENCE_S)
         self.committed = 0
         self.over = threading.Event()
@@ -170,19 +172,25 @@ def test_indexes_that_were_deleted_are_made_again(bare_node: Node, clean: bool) 
 
 
 def test_the_log_ends_before_a_flipped_byte_that_recovery_finds(bare_node: Node) -> None:
-    """Killed, nothing flushed: cut there, later segments gone (LOG-09); what comes next goes behind what is left."""
+    """Killed, nothing flushed: cut there, later segments gone (core LOG-09); appends go on behind what is left."""
     told = filled(bare_node, clean=False)
     (bare_node.data / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
     hurt = segments(bare_node)[2]
     contents = bytearray(hurt.read_bytes())
     contents[len(contents) // 2] ^= 1
     hurt.write_bytes(contents)
-    bare_node.start_ours()
+    sizes = [path.stat().st_size for path in segments(bare_node)[3:]]
+    behind, behind_bytes = len(sizes), sum(sizes)
+    server = bare_node.start_ours()
     seen = look(bare_node.bootstrap, ())
     left = len(seen.records["t", 0, UNCOMMITTED])
     assert 0 < left < len(told.records["t", 0, UNCOMMITTED])
     assert seen.records["t", 0, UNCOMMITTED] == told.records["t", 0, UNCOMMITTED][:left]
     assert [path for path in bare_node.data.glob("t-0/*.log") if path > hurt] == []
+    (line,) = [line for line in server.log_lines() if line["event"] == "a damaged log was cut"]
+    end = seen.bounds["t", 0, UNCOMMITTED][1]
+    assert (line["level"], line["partition"], line["offset"], line["segments"]) == ("warning", "t-0", end, behind)
+    assert line["bytes"] == len(contents) + behind_bytes - hurt.stat().st_size
     send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"next")
     assert values(bare_node.bootstrap)[left:] == [b"next"]
 
@@ -202,7 +210,7 @@ def test_a_flipped_byte_that_nobody_looks_for_hurts_its_readers_alone(bare_node:
 
 
 def test_a_torn_tail_is_cut(bare_node: Node) -> None:
-    """Half a batch at the end was never acknowledged (LOG-07)."""
+    """Half a batch at the end was never acknowledged (core LOG-07)."""
     told = filled(bare_node, clean=False)
     last = segments(bare_node)[-1]
     whole = last.read_bytes()

@@ -55,7 +55,7 @@ def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     """Nothing there to be read; a file in its place; another node's; partitions whose metadata is missing."""
     assert "is no data directory to be read: it has no meta.properties" in refused(bare_node, read_only=True)
     bare_node.data.write_text("")
-    assert "cannot be used: [Errno 17] File exists" in refused(bare_node)
+    assert "--data-dir needs a directory, and" in refused(bare_node)
     bare_node.data.unlink()
     bare_node.start_ours()
     make_topic(bare_node.bootstrap)
@@ -63,7 +63,7 @@ def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     properties = bare_node.data / "meta.properties"
     said = properties.read_text()
     properties.write_text(said.replace("node.id=1", "node.id=7"))
-    assert refused(bare_node) == "the data directory belongs to node 7, not to node 1"
+    assert refused(bare_node, broker_id=1) == "the data directory belongs to node 7, not to node 1"
     properties.write_text(said)
     shutil.rmtree(bare_node.data / "__cluster_metadata-0")
     assert "has partitions (t-0) but not __cluster_metadata-0" in refused(bare_node)
@@ -77,7 +77,7 @@ def test_one_broker_and_several_have_different_directories(bare_node: Node, tmp_
     several = Node(tmp_path / "several")
     several.folder.mkdir()
     start(data_dir=several.data, brokers=2).stop()
-    sentence = f"{several.data} is the data directory of several brokers; say --brokers as before"
+    sentence = f"{several.data} is the data directory of several brokers; pass the same --brokers as before"
     assert refused(several) == sentence
 
 

@@ -26,6 +26,7 @@ class FakeControl:
             "GET /v1/transactions": {"transactions": []},
             "GET /v1/producers": {"producers": []},
             "GET /v1/groups": {"groups": []},
+            "POST /v1/reset": {"status": "ok", "bootstrap_servers": ["127.0.0.1:2"]},
             **(answers or {}),
         }
         self.seen: list[tuple[str, str, Any]] = []

@@ -16,9 +16,13 @@ FREE = ("--port", "0", "--control-port", "0")
 
 @contextmanager
 def serve(
-    *options: str, command: Sequence[str] = COMMAND, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    *options: str,
+    command: Sequence[str] = COMMAND,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    last: str = "control=",
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """A server and its banner; it ends with the test, whatever the test found."""
+    """A server and its banner up to the line that begins with `last`; it ends with the test, whatever the outcome."""
     said = [*command, "serve", *options]
     streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(said, text=True, cwd=cwd, env={**environment(), **(env or {})}, **streams) as process:
@@ -26,7 +30,7 @@ def serve(
             lines: list[str] = []
             for line in process.stdout or ():
                 lines.append(line.rstrip("\n"))
-                if line.startswith("control="):
+                if line.startswith(last):
                     break
             yield process, lines
         finally:

@@ -11,7 +11,7 @@ from comparison.command import as_junit, table
 from comparison.difference import Difference
 from comparison.exchange import Pair
 from comparison.histories.run import Found, Report
-from comparison.side import Side
+from comparison.target import Target
 from tests.conftest import BrokerWith
 from understudy import compare
 
@@ -39,7 +39,7 @@ def test_a_cluster_is_like_itself(broker_with: BrokerWith, tmp_path: Path, capsy
 
 def test_a_difference_is_told_with_the_requests_that_show_it() -> None:
     """In the table and to CI servers; one that did not come again is told, and fails nothing."""
-    pair = Pair(Side("a:1"), Side("b:2"))
+    pair = Pair(Target("a:1"), Target("b:2"))
     pair.coverage.note("Produce", 9, {"responses": [{"error_code": "NONE"}]})
     differs = [Difference("Produce", "responses[0].error_code", "NONE", "NOT_LEADER_OR_FOLLOWER")]
     steady, once = (Found(seed, [{"do": "produce", "v": 9}], differs, steady=seed == 7) for seed in (7, 8))

@@ -38,7 +38,8 @@ def test_a_flag_that_is_false_counts_as_not_given(tmp_path: Path) -> None:
     [
         ("prot = 1", "names an option that does not exist: prot (did you mean port?)"),
         ("brokers = [1, 2]", "brokers takes one value"),
-        ("brokers = ", "is not TOML"),
+        ("brokers = 1\nport = ", "is not TOML: Invalid value (at line 2, the last one)"),
+        ("brokers == 1\nport = 0", "is not TOML: Invalid value (at line 1, column 10)"),
         ("lifeline = true", "names an option that does not exist: lifeline"),
     ],
 )

@@ -1,5 +1,8 @@
 import json
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +11,10 @@ from tests.understudy.fake import FakeControl
 from understudy import ctl
 from understudy.cli import main
 from understudy.completion import tree
-from understudy.verbs import VERBS, Param, Verb
+from understudy.control_api.parameters import Parameter
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import VERBS
+from understudy.ctl_values import duration_ms
 
 
 @pytest.fixture
@@ -27,7 +33,7 @@ SAMPLES = {
     "ms": "15m",
     "float": "0.5",
     "names": "topics",
-    "action": "disconnect=reset",
+    "pairs": "a=1,b=2,3",
 }
 MEANT = {
     "int": 7,
@@ -38,37 +44,41 @@ MEANT = {
     "float": 0.5,
     "names": ["topics"],
     "flag": True,
-    "action": {"disconnect": "reset"},
+    "pairs": {"a": "1", "b": "2,3"},
 }
+OBJECTS = {"apply_then": ("disconnect=reset", {"disconnect": "reset"}), "bytes": ("truncate=9", {"truncate": 9})}
 
 
-def sample(row: Param) -> str:
+def sample(parameter: Parameter) -> str:
     """A value that the parameter takes."""
-    return row.choices[0] if row.choices else SAMPLES.get(row.kind, "word")
+    if parameter.kind == "object":
+        return OBJECTS[parameter.name][0]
+    return parameter.choices[0] if parameter.choices else SAMPLES.get(parameter.kind, "word")
 
 
-def meant(row: Param) -> object:
+def meant(parameter: Parameter) -> object:
     """What the sample means."""
-    return row.choices[0] if row.choices else MEANT.get(row.kind, "word")
+    if parameter.kind == "object":
+        return OBJECTS[parameter.name][1]
+    return parameter.choices[0] if parameter.choices else MEANT.get(parameter.kind, "word")
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_verb_can_be_said_with_every_parameter(verb: Verb, control: FakeControl) -> None:
     """Words, then what the path and the body need, then options for the rest."""
-    argv = ["ctl", *verb.words.split(), *("name" for _ in verb.places)]
-    rows = [*verb.query, *verb.body]
-    argv += [sample(row) for row in rows if row.required]
-    for row in rows:
-        if not row.required:
-            option = f"--{row.name.replace('_', '-')}"
-            argv += [option] if row.kind == "flag" else [option, sample(row)]
-    if verb.media != "json":
+    argv = ["ctl", *verb.name.split(), *("name" for _ in verb.places)]
+    argv += [sample(parameter) for parameter in verb.parameters if parameter.required]
+    for parameter in verb.parameters:
+        if not parameter.required:
+            option = f"--{parameter.name.replace('_', '-')}"
+            argv += [option] if parameter.kind == "flag" else [option, sample(parameter)]
+    if not verb.answer:
         control.answers[f"{verb.method} {verb.path}"] = b"text"
-    assert main([*argv, *(["--json"] if verb.media == "json" else [])]) == 0
+    assert main([*argv, *(["--json"] if verb.answer else [])]) == 0
     method, path, body = control.seen[-1]
     assert (method, path.partition("?")[0]) == (verb.method, re.sub(r"\{\w+\}", "name", verb.path))
     if verb.method not in {"GET", "DELETE"}:
-        expected = verb.document({row.name: meant(row) for row in verb.body})
+        expected = verb.document({parameter.name: meant(parameter) for parameter in verb.fields})
         assert body == expected
 
 
@@ -135,7 +145,7 @@ def test_bytes_go_to_a_file(control: FakeControl, tmp_path: pytest.TempPathFacto
 )
 def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
     """As people say it."""
-    assert ctl.duration_ms(text) == ms
+    assert duration_ms(text) == ms
 
 
 @pytest.mark.parametrize(
@@ -145,19 +155,24 @@ def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
         ("ctl clock", "understudy ctl clock: needs one of show, advance, freeze, thaw\n"),
         ("ctl clock advance soon", "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not 'soon'\n"),
         ("ctl faults add --apl EndTxn", "understudy ctl faults add: no such option: --apl (did you mean --api?)\n"),
-        ("ctl faults add --api EndTxn --skip 1", "needs what is to be done, one of --error, --apply-then, --delay-ms,"),
+        (
+            "ctl faults add --api EndTxn --skip 1",
+            "needs an effect, one of --error, --disconnect, --drop, --delay-ms,",
+        ),
         ("ctl faults add --drop --times thrice", "argument --times: needs a whole number or null, not 'thrice'\n"),
-        ("ctl faults add --drop --versions all", "argument --versions: needs whole numbers such as 1,2, not 'all'\n"),
+        ("ctl faults add --drop --versions all", "argument --versions: needs first,last, such as 0,3; not 'all'\n"),
+        ("ctl faults add --drop --versions 0", "argument --versions: needs first,last, such as 0,3; not '0'\n"),
+        ("ctl faults add --bytes corrupt=1", "needs offset,mask with a mask from 1 to 255; not '1'\n"),
         ("ctl why x", "understudy ctl: no such verb: why (there are health, cluster, "),
         ("ctl brokers kill", "understudy ctl brokers kill: needs BROKER: understudy ctl brokers kill BROKER\n"),
         ("ctl transactions hold x", "needs AT: understudy ctl transactions hold TRANSACTIONAL_ID AT\n"),
-        ("ctl versions set 2.8", "takes no further word, such as '2.8'; its options are --as-version, --apis\n"),
+        ("ctl versions set 2.8", "takes no further argument, such as '2.8'; its options are --as-version, --apis\n"),
         ("ctl leader move t 0 none-of-them", "argument BROKER: needs a whole number or null, not 'none-of-them'\n"),
         ("ctl isr set t 0 one,two", "argument REPLICAS: needs whole numbers such as 1,2, not 'one,two'\n"),
-        ("ctl records write t hello", 'needs JSON (as JSON: [{"key": "k", "value": "v", "partition": 0}]), not'),
+        ("ctl records write t hello", """needs JSON, such as '[{"key": "k", "value": "v", "partition": 0}]', not"""),
         ("ctl journal list --limit ten", "argument --limit: needs a whole number, not 'ten'\n"),
         ("ctl faults add --apply-then hangup", "argument --apply-then: knows error, disconnect, drop, delay_ms, not"),
-        ("ctl faults add --alter {", "argument --alter: needs JSON (path.in.response -> value, as JSON), not '{'"),
+        ("ctl faults add --alter {", "error_code -> its value), not '{'"),
         ("srve", "understudy: no such command: srve (did you mean serve?)\n"),
         ("--versoin", "understudy: no such option: --versoin (did you mean --version?)\n"),
     ],
@@ -183,6 +198,46 @@ def test_a_refusal_is_one_sentence_and_exit_code_1(control: FakeControl, capsys:
         main(["ctl", "health", "--control", "127.0.0.1:1"])
     assert left.value.code == 1
     assert "no control plane answers at http://127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"), [((), "requires a token"), (("--token", "guess"), "refuses this token")]
+)
+def test_a_missing_token_is_answered_with_the_option_that_gives_it(
+    options: tuple[str, ...], sentence: str, control: FakeControl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """HTTP's header is nothing that a shell could set."""
+    detail = "send the header 'Authorization: Bearer TOKEN' with the token of --control-token"
+    control.answers["GET /v1/topics"] = (401, {"title": "Unauthorized", "detail": detail})
+    with pytest.raises(SystemExit) as left:
+        main(["ctl", "topics", "list", *options])
+    ways = "pass the server's --control-token with --token or in UNDERSTUDY_CONTROL_TOKEN"
+    assert (left.value.code, capsys.readouterr().err) == (1, f"understudy ctl: {control.url} {sentence}; {ways}\n")
+
+
+@pytest.mark.parametrize("closes_early", [False, True])
+def test_a_reader_that_has_enough_is_no_error(closes_early: bool, control: FakeControl) -> None:
+    """`understudy ctl topics list | head -1`: the pipe is closed before all of it is written."""
+    control.answers["GET /v1/topics"] = {"topics": [{"name": f"t{number}"} for number in range(10_000)]}
+    command = [sys.executable, "-m", "understudy", "ctl", "--control", control.url, "topics", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stdout.readline()
+        if not closes_early:
+            assert len(process.stdout.readlines()) == 10_000
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (first.split()[0], said, process.returncode) == ("NAME", "", 0)
+
+
+def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Into a shell: JSON stands between quotes."""
+    with pytest.raises(SystemExit):
+        main(["ctl", "records", "write", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    pasted = shlex.split(said[said.index("as JSON, such as ") :])
+    assert json.loads(pasted[4].rstrip(")")) == [{"key": "k", "value": "v", "partition": 0}]
 
 
 def test_the_port_is_the_servers_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
 def test_without_java_the_user_hears_what_to_install(nothing: pytest.MonkeyPatch) -> None:
     """In one sentence, with both ways."""
     with pytest.raises(
-        java.NoJavaError, match=r"^Spark needs Java 17 or later: install a JDK, .*understudy\[spark,jre\]"
+        java.NoJavaError, match=r"^Spark needs Java 17 or later: install a JDK, .*understudy-kafka\[spark,jre\]"
     ):
         java.find_java()
     nothing.setenv("JAVA_HOME", "/nowhere")

@@ -9,6 +9,9 @@ from understudy.client import cluster as cluster_module
 FAULT = {"id": "f1", "hits": 0, "match": {"api": "EndTxn"}, "do": {"drop": True}}
 
 
+AT_ONCE = ("--set", "group.initial.rebalance.delay.ms=0")
+
+
 @pytest.fixture(autouse=True)
 def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeProcess]]:
     """The server processes that the inner session started; all have ended when it has."""
@@ -32,13 +35,16 @@ def run(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.RunResu
 def test_one_process_serves_the_session_and_is_reset_between_tests(
     pytester: pytest.Pytester, processes: list[FakeProcess]
 ) -> None:
-    """The first test gets it fresh, the second reset."""
+    """The first test gets it fresh, the second reset: without the clients of before, at an address of its own."""
     code = """
-        def test_one(kafka): assert kafka.bootstrap_servers
-        def test_two(kafka): kafka.health()
+        def test_one(kafka): assert kafka.bootstrap_servers != kafka.aio.bootstrap_servers + "0"
+        def test_two(kafka):
+            kafka.health()
+            assert kafka.bootstrap_servers == kafka.aio.bootstrap_servers == "127.0.0.1:2"
     """
     run(pytester, code).assert_outcomes(passed=2)
     assert len(processes) == 1
+    assert processes[0].control.seen[1] == ("POST", "/v1/reset", {"disconnect": True})
     assert [path for _, path, _ in processes[0].control.seen] == [
         *("/v1/faults?unmet=true", "/v1/reset", "/v1/health", "/v1/faults?unmet=true"),
     ]
@@ -57,8 +63,30 @@ def test_the_marker_chooses_the_cluster(pytester: pytest.Pytester, processes: li
     """
     run(pytester, code, "--strict-markers").assert_outcomes(passed=3)
     assert [process.options[4:] for process in processes] == [
-        ["--brokers", "3", "--seed", "1"],
-        ["--brokers", "3", "--seed", "2"],
+        ["--brokers", "3", "--seed", "1", *AT_ONCE],
+        ["--brokers", "3", "--seed", "2", *AT_ONCE],
+    ]
+
+
+def test_new_groups_do_not_wait_unless_the_test_decides(
+    pytester: pytest.Pytester, processes: list[FakeProcess]
+) -> None:
+    """The fixture's own default; a setting of the marker and a configuration file go first."""
+    (pytester.path / "server.properties").write_text("num.partitions=2\n", encoding="utf-8")
+    code = """
+        import pytest
+        @pytest.mark.kafka(settings={"num.partitions": 2})
+        def test_one(kafka): pass
+        @pytest.mark.kafka(settings={"group.initial.rebalance.delay.ms": 3000})
+        def test_two(kafka): pass
+        @pytest.mark.kafka(config="server.properties")
+        def test_three(kafka): pass
+    """
+    run(pytester, code).assert_outcomes(passed=3)
+    assert [process.options[4:] for process in processes] == [
+        ["--set", "num.partitions=2", *AT_ONCE],
+        ["--set", "group.initial.rebalance.delay.ms=3000"],
+        ["--config", "server.properties"],
     ]
 
 
@@ -157,6 +185,39 @@ def test_a_server_that_died_is_replaced(pytester: pytest.Pytester, processes: li
     assert len(processes) == 2
 
 
+SHARED = """
+    import pytest
+    pytestmark = pytest.mark.kafka(brokers=2)
+
+    @pytest.fixture(scope="session")
+    def kafka_session_options(): return {"brokers": 3}
+
+    @pytest.fixture(scope="module")
+    def application(kafka_module): return kafka_module.bootstrap_servers
+
+    def test_one(application, kafka_module, kafka_session): kafka_module.health()
+    def test_two(application, kafka_module, kafka_session, kafka): assert kafka not in (kafka_module, kafka_session)
+    def test_three(kafka_module): assert kafka_module.bootstrap_servers
+"""
+
+
+def test_a_module_and_a_session_share_a_cluster_each(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """Nothing is reset between their tests, and `kafka` is another cluster all the same."""
+    run(pytester, SHARED).assert_outcomes(passed=3)
+    assert [process.options[process.options.index("--brokers") + 1] for process in processes] == ["3", "2", "2"]
+    assert [path for process in processes for _, path, _ in process.control.seen if path == "/v1/reset"] == []
+
+
+def test_the_report_of_a_failed_test_shows_shared_clusters(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The module's own, too. A fault that an earlier test left unmet is not the next one's."""
+    monkeypatch.setattr(FakeProcess, "answers", STORY | {"GET /v1/faults": {"faults": [FAULT]}})
+    result = run(pytester, "def test_one(kafka_module): pass\ndef test_two(kafka_module): assert not kafka_module")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*understudy: last requests*", "*connection 7 b: EndTxn v4 -> PRODUCER_FENCED*"])
+
+
 def test_asynchronous_tests_use_the_same_fixture(pytester: pytest.Pytester) -> None:
     """With pytest-asyncio and with anyio's own plugin."""
     code = """
@@ -191,7 +252,7 @@ def test_an_option_that_does_not_exist_is_told_in_a_sentence(pytester: pytest.Py
     """
     result = run(pytester, code)
     result.assert_outcomes(errors=1)
-    words = "no cluster for this test: understudy.start knows no 'broker' (did you mean brokers[?])"
+    words = "no cluster for this test: understudy.start has no option 'broker' (did you mean brokers[?])"
     result.stdout.fnmatch_lines([words])
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 

@@ -17,6 +17,7 @@ def test_every_option_has_a_default_or_is_left_out() -> None:
         "log-format": ["console"],
         "log-level": ["info"],
         "given": [],
+        "typed": [],
     }
 
 
@@ -81,4 +82,21 @@ def test_help_names_every_option_but_the_hidden(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         serve.gather(["--help"], {})
     text = capsys.readouterr().out
-    assert [option.name for option in serve.OPTIONS if f"--{option.name}" not in text] == ["lifeline"]
+    assert [option.name for option in serve.OPTIONS if f"--{option.name}" not in text] == []
+
+
+def test_names_of_settings_on_the_command_line_are_noted() -> None:
+    """Secrets are refused there, and nowhere else."""
+    given = serve.gather(["--set", "a=1", "--set", "b=2=3"], {"UNDERSTUDY_SET_C": "4"})
+    assert (given["typed"], given["set"]) == (["a", "b"], ["c=4", "a=1", "b=2=3"])
+
+
+@pytest.mark.parametrize("name", ["log.retention.ms", "listener.name.x_y.scram-sha-256.sasl.jaas.config"])
+def test_a_setting_has_a_variable(name: str) -> None:
+    """The one that is read as this setting."""
+    assert serve.setting_name(str(serve.variable_of(name)).removeprefix("UNDERSTUDY_SET_")) == name
+
+
+def test_a_name_without_a_variable() -> None:
+    """It stays on the command line."""
+    assert serve.variable_of("Upper.Case") is None

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ import understudy
 from tests.understudy.serving import COMMAND, FREE, ROOT, serve, value
 from understudy import results
 from understudy.client import Cluster
+from understudy.control_api.verbs import VERBS
 from understudy.launcher import environment
-from understudy.verbs import VERBS
+
+PATIENCE_S = 20
+"""For a busy machine. A server that waits for its connections does not end at all: the tests keep them open."""
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +30,21 @@ def cluster() -> Iterator[Cluster]:
     """A running cluster of two brokers."""
     with understudy.start(brokers=2, topics=["orders:3"]) as started:
         yield started
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        (("--host", "192.0.2.1"), "--host"),
+        (("--control-host", "192.0.2.1", "--control-token", "t"), "--control-host"),
+        (("--listener", "X://192.0.2.1:0"), "--listener"),
+    ],
+)
+def test_an_address_of_another_machine_is_called_that(options: tuple[str, ...], option: str) -> None:
+    """192.0.2.0/24 belongs to no machine (RFC 5737): the sentence speaks of the address, not of a taken port."""
+    done = subprocess.run([*COMMAND, "serve", *FREE, *options], capture_output=True, text=True, timeout=20, check=False)
+    sentence = f"192.0.2.1 is no address of this machine; {option} needs one that is, or 0.0.0.0 for all of them"
+    assert (done.returncode, done.stderr) == (1, f"understudy serve: {sentence}\n")
 
 
 def test_the_banner_and_the_ready_file_tell_the_same(tmp_path: Path) -> None:
@@ -43,14 +62,76 @@ def test_the_banner_and_the_ready_file_tell_the_same(tmp_path: Path) -> None:
     assert said["cluster_id"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_within_two_seconds(number: signal.Signals) -> None:
-    """In good order: exit code 0, with a client connected."""
+def test_a_ready_file_of_an_earlier_server_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:
+    """An empty one will do too, as mktemp makes it; another server's is left there at the end."""
+    ready = tmp_path / "ready.json"
+    ready.touch()
+    with serve(*FREE, "--ready-file", str(ready)) as (process, _):
+        assert json.loads(ready.read_text())["pid"] == process.pid
+        process.kill()
+        process.wait()
+        assert ready.exists()
+        with serve(*FREE, "--ready-file", str(ready)) as (second, _):
+            assert json.loads(ready.read_text())["pid"] == second.pid
+            others = json.dumps(json.loads(ready.read_text()) | {"pid": 1})
+            ready.write_text(others)
+    assert ready.read_text() == others
+    for content in ("mine", "{}", '{"pid": 1}', "[]"):
+        ready.write_text(content)
+        command = [*COMMAND, "serve", *FREE, "--ready-file", str(ready)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        sentence = "exists and was not written by understudy; choose another name, or remove it first"
+        assert (done.returncode, done.stderr) == (1, f"understudy serve: --ready-file {ready} {sentence}\n")
+        assert ready.read_text() == content
+
+
+def test_every_listener_can_be_found(tmp_path: Path) -> None:
+    """In the ready file and at GET /v1/cluster: name, protocol, where clients find it, where it listens."""
+    ready = tmp_path / "ready.json"
+    options = ("--brokers", "2", "--listener", "DOCKER://0.0.0.0:0,advertised=kafka:29092")
+    with serve(*FREE, *options, "--ready-file", str(ready)) as (_, lines):
+        brokers = [asdict(broker) for broker in understudy.connect(value(lines, "control")).info().brokers]
+        said = json.loads(ready.read_text())["brokers"]
+        assert [each["listeners"] for each in said] == [list(each["listeners"]) for each in brokers]
+        for number, broker in enumerate(brokers):
+            main, docker = broker["listeners"]
+            place = (main["name"], main["protocol"], main["host"], main["port"])
+            assert place == ("PLAINTEXT", "PLAINTEXT", broker["host"], broker["port"])
+            assert (main["bound_host"], main["bound_port"]) == (main["host"], main["port"])
+            assert (docker["name"], docker["host"], docker["port"]) == ("DOCKER", "kafka", 29092 + number)
+            with socket.create_connection(("127.0.0.1", docker["bound_port"]), 10):
+                assert docker["bound_host"] == "0.0.0.0"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_it_while_connections_are_open(number: signal.Signals) -> None:
+    """In good order: exit code 0, with a client connected and a keep-alive connection to the control plane open."""
     with serve(*FREE) as (process, lines):
         host, _, port = value(lines, "bootstrap.servers").partition(":")
+        control = HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)
+        control.request("GET", "/v1/health")
+        assert control.getresponse().read()
         with socket.create_connection((host, int(port))):
             process.send_signal(number)
-            assert process.wait(2) == 0
+            assert process.wait(PATIENCE_S) == 0
+        control.close()
+
+
+def test_a_hangup_that_is_ignored_stays_ignored() -> None:
+    """As nohup wants it; a SIGTERM then still stops the server."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with serve(*FREE) as (process, lines):
+            signal.signal(signal.SIGHUP, before)
+            process.send_signal(signal.SIGHUP)
+            control = HTTPConnection(value(lines, "control").removeprefix("http://"), timeout=5)
+            control.request("GET", "/v1/health")
+            assert control.getresponse().status == 200
+            control.close()
+            process.terminate()
+            assert process.wait(PATIENCE_S) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_it_ends_with_the_one_who_started_it() -> None:
@@ -110,7 +191,7 @@ def test_the_table_of_verbs_is_the_servers(cluster: Cluster) -> None:
     paths = fetch(f"{cluster.control_url}/openapi.json")["paths"]
     served = {(method.upper(), nameless(path)) for path, methods in paths.items() for method in methods}
     served -= {("GET", path) for path in ("/", "/openapi.json")}
-    known = {(verb.method, nameless(verb.path)): verb.words for verb in VERBS}
+    known = {(verb.method, nameless(verb.path)): verb.name for verb in VERBS}
     assert served - known.keys() == set()
 
 

@@ -1,7 +1,7 @@
-"""A cluster, steered from Python without blocking, on asyncio or trio.
+"""Asynchronous Python client of a cluster, on asyncio or trio.
 
-`understudy.client` is made from this package by tools/generate_client.py. Each method is one verb of
-`understudy.verbs`, whose words it names.
+`verbs` is generated from `understudy.control_api.verbs`, and `understudy.client` from this package, by
+tools/generate_client.py.
 """
 
 from understudy.aio.cluster import AsyncCluster, aconnect, astart

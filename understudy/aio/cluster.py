@@ -1,34 +1,27 @@
-"""A cluster as a whole: started, steered, stopped."""
+"""A cluster as a whole: started, controlled, stopped."""
 
 from collections.abc import Iterable
-# sync: from functools import cached_property
 from types import TracebackType
-# sync: from typing import TYPE_CHECKING
 from typing import Any, Self, Unpack
 
-from understudy import results
+from understudy.aio.bridge import AsyncBridge
 from understudy.aio.coordination import (
     AsyncBrokers,
-    AsyncCoordinators,
     AsyncGroups,
     AsyncProducers,
     AsyncTransactions,
     AsyncVersions,
 )
-from understudy.aio.log import AsyncClock, AsyncCompaction, AsyncRetention, AsyncTopics
-from understudy.aio.part import AsyncPart
+from understudy.aio.log import AsyncClock, AsyncTopics
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
-from understudy.launcher import ServerProcess, words
-from understudy.shape import build
+from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, RetentionVerbs
+from understudy.aio.waiting import Pending, in_thread, pending
+from understudy.launcher import ServerProcess, command_line
+from understudy.options import StartOptions, check
 from understudy.transport import Address, AsyncTransport
-from understudy.waiting import Pending, in_thread
-from understudy.wishes import StartOptions, check
-
-# sync: if TYPE_CHECKING:  # the blocking client needs nothing of it unless asked for
-# sync:     from understudy.aio import AsyncCluster
 
 
-class AsyncCluster(AsyncPart):
+class AsyncCluster(AsyncBridge):
     """A running cluster and its control plane. Leaving it as a context manager stops the process that it started."""
 
     def __init__(
@@ -37,13 +30,13 @@ class AsyncCluster(AsyncPart):
         super().__init__(AsyncTransport(address).ask)
         self.address = address
         self.process = process
-        self.bootstrap_servers = ",".join(bootstrap_servers)
+        self.servers = list(bootstrap_servers)
         self.clock = AsyncClock(self._send)
         self.topics = AsyncTopics(self._send)
-        self.retention = AsyncRetention(self._send)
-        self.compaction = AsyncCompaction(self._send)
+        self.retention = RetentionVerbs(self._send)
+        self.compaction = CompactionVerbs(self._send)
         self.brokers = AsyncBrokers(self._send)
-        self.coordinators = AsyncCoordinators(self._send)
+        self.coordinators = CoordinatorsVerbs(self._send)
         self.transactions = AsyncTransactions(self._send)
         self.producers = AsyncProducers(self._send)
         self.groups = AsyncGroups(self._send)
@@ -53,31 +46,28 @@ class AsyncCluster(AsyncPart):
         self.snapshots = AsyncSnapshots(self._send)
 
     @property
+    def bootstrap_servers(self) -> str:
+        """bootstrap.servers for clients: HOST:PORT of each broker, joined by commas."""
+        return ",".join(self.servers)
+
+    @property
     def control_url(self) -> str:
-        """Where its control plane listens; empty if it has none, then every verb raises Unreachable."""
+        """URL of the control plane; empty if there is none, then every verb raises Unreachable."""
         return self.address.url
 
-    # sync: @cached_property
-    # sync: def aio(self) -> "AsyncCluster":
-    # sync:     """The same cluster for asynchronous code: waiting there does not stop the event loop."""
-    # sync:     from understudy.aio import AsyncCluster
-    # sync:
-    # sync:     twin = AsyncCluster(self.address, [self.bootstrap_servers], self.process)
-    # sync:     twin.faults.optional, twin.faults.missed = self.faults.optional, self.faults.missed
-    # sync:     return twin
-    # sync:
-    async def health(self) -> results.Health:
-        """Whether the server is alive."""
-        return build(results.Health, await self._ask("health"))
+    async def reset(self, *, keep: Iterable[str] = (), disconnect: bool = False) -> None:
+        """Return to the state after the start.
 
-    async def info(self) -> results.ClusterInfo:
-        """Brokers, controller, features, emulated version, seed."""
-        return build(results.ClusterInfo, await self._ask("cluster"))
+        `keep` names what stays: topics, groups, transactions, faults, clock, journal, versions.
 
-    async def reset(self, *, keep: Iterable[str] = ()) -> None:
-        """As just started; `keep` names what stays (topics, groups, transactions, faults, clock, journal, versions)."""
+        `disconnect` closes all clients' connections and moves the listeners to other ports, unless topics, groups or
+        transactions are kept or the ports were chosen at the start; `bootstrap_servers` changes accordingly.
+        """
         kept = [keep] if isinstance(keep, str) else list(keep)
-        await self._ask("reset", **({"keep": kept} if kept else {}))
+        chosen = {"keep": kept} if kept else {}
+        done = await self._ask("reset", **chosen, **({"disconnect": True} if disconnect else {}))
+        if disconnect:
+            self.servers[:] = done["bootstrap_servers"]  # in place: the twin has the same list
         self.faults.forget()
 
     async def metrics(self) -> str:
@@ -107,8 +97,8 @@ class AsyncCluster(AsyncPart):
 
 async def _start(options: dict[str, Any]) -> AsyncCluster:
     check(options, StartOptions, "understudy.start")
-    said = words(**{"port": 0, "control_port": 0, **options})
-    process = await in_thread(ServerProcess, said)
+    arguments = command_line(**{"port": 0, "control_port": 0, **options})
+    process = await in_thread(ServerProcess, arguments)
     address = Address(process.ready.control_url or "", options.get("control_token"))
     return AsyncCluster(address, process.ready.bootstrap_servers, process)
 
@@ -116,16 +106,16 @@ async def _start(options: dict[str, Any]) -> AsyncCluster:
 async def _connect(address: Address) -> AsyncCluster:
     cluster = AsyncCluster(address, ())
     info = await cluster.info()
-    cluster.bootstrap_servers = ",".join(f"{broker.host}:{broker.port}" for broker in info.brokers)
+    cluster.servers += [f"{broker.host}:{broker.port}" for broker in info.brokers]
     return cluster
 
 
 def astart(**options: Unpack[StartOptions]) -> Pending[AsyncCluster]:
-    """Start a cluster in a process of its own, on free ports; options as in `understudy serve`."""
-    return Pending(_start(dict(options)))
+    """Start a cluster in its own process, on free ports; options as in `understudy serve`."""
+    return pending(_start(dict(options)))
 
 
 def aconnect(control_url: str, token: str | None = None) -> Pending[AsyncCluster]:
-    """Steer a cluster that runs already, for instance in a container, by the URL of its control plane."""
+    """Connect to the control plane of a running cluster, for instance in a container."""
     url = control_url if "://" in control_url else f"http://{control_url}"
-    return Pending(_connect(Address(url, token)))
+    return pending(_connect(Address(url, token)))

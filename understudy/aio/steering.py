@@ -1,30 +1,31 @@
-"""Faults, the journal, and states to go back to."""
+"""Faults, the journal and snapshots."""
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Never, Self, Unpack
 
 from understudy import results
-from understudy.actions import wire
-from understudy.aio.part import Ask, AsyncPart
-from understudy.shape import build
-from understudy.waiting import Pending
-from understudy.wishes import DOES, FaultOptions, JournalQuery, check, named
+from understudy.aio.resource import Ask
+from understudy.aio.verbs import FaultsVerbs, FaultVerbs, JournalVerbs, SnapshotsVerbs, SnapshotVerbs
+from understudy.aio.waiting import Pending, pending
+from understudy.fault_actions import wire
+from understudy.from_json import build
+from understudy.options import DOES, FaultOptions, JournalQuery, check, named
 
 
-class AsyncFault(AsyncPart):
-    """A fault. As a context manager it is removed in the end."""
+class AsyncFault(FaultVerbs):
+    """A fault. As a context manager it is removed at the end of the block."""
 
     def __init__(self, faults: "AsyncFaults", fault: str) -> None:
-        super().__init__(faults._send, fault=fault)  # noqa: SLF001 - its own house
+        super().__init__(faults._send, fault=fault)  # noqa: SLF001 - same module
         self.faults, self.id = faults, fault
 
     async def show(self) -> results.FaultState:
-        """As the server holds it now."""
+        """Current state of the fault on the server."""
         return build(results.FaultState, await self._ask("faults show"))
 
     async def hits(self) -> int:
-        """How many requests it has met."""
+        """Number of requests that it has affected."""
         return (await self.show()).hits
 
     async def wait_hits(self, n: int = 1, *, timeout_ms: int = 10_000) -> results.FaultState:
@@ -35,7 +36,7 @@ class AsyncFault(AsyncPart):
         return state
 
     async def remove(self) -> None:
-        """Take it back. If no request met it, it is remembered as unmet."""
+        """Remove the fault. If no request matched it, it still counts as unmet."""
         state = await self.show()
         await self._ask("faults remove")
         if not state.met:
@@ -53,8 +54,8 @@ class AsyncFault(AsyncPart):
             await self.remove()
 
 
-class AsyncFaults(AsyncPart):
-    """What goes wrong on purpose."""
+class AsyncFaults(FaultsVerbs):
+    """The faults of the cluster."""
 
     def __init__(self, ask: Ask) -> None:
         super().__init__(ask)
@@ -69,26 +70,26 @@ class AsyncFaults(AsyncPart):
         __tracebackhide__ = True
         check(options, FaultOptions, "faults.add")
         if not DOES.intersection(options):
-            raise TypeError(f"faults.add needs what is to be done, one of {', '.join(sorted(DOES))}")
-        said = await self._ask("faults add", **{name: wire(name, value) for name, value in options.items()})
-        state = build(results.FaultState, said)
+            raise TypeError(f"faults.add needs an effect, one of {', '.join(sorted(DOES))}")
+        answer = await self._ask("faults add", **{name: wire(name, value) for name, value in options.items()})
+        state = build(results.FaultState, answer)
         if optional:
             self.optional.add(state.id)
         return self[state.id]
 
-    def add(self, *said: Never, optional: bool = False, **options: Unpack[FaultOptions]) -> Pending[AsyncFault]:
-        """Meet matching requests with a fault; `optional` says that it is no failure if there is none."""
+    def add(self, *positional: Never, optional: bool = False, **options: Unpack[FaultOptions]) -> Pending[AsyncFault]:
+        """Add a fault for matching requests; an `optional` one may remain unmet without failing the test."""
         __tracebackhide__ = True
-        named(said, 'faults.add(api="EndTxn", drop=True)')
-        return Pending(self._add(optional, options))
+        named(positional, 'faults.add(api="EndTxn", drop=True)')
+        return pending(self._add(optional, options))
 
     async def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
-        """All of them, or those that no request has met."""
+        """All faults, or only those that no request has matched."""
         found = (await self._ask("faults list", unmet=unmet or None))["faults"]
         return [build(results.FaultState, state) for state in found]
 
     async def unmet(self) -> Sequence[results.FaultState]:
-        """The faults that no request met, those that were taken back included, the optional ones not."""
+        """Faults that no request matched, including removed ones, without optional ones."""
         there = [*self.missed, *await self.list(unmet=True)]
         return [state for state in there if state.id not in self.optional]
 
@@ -98,24 +99,20 @@ class AsyncFaults(AsyncPart):
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: the server has forgotten them too."""
+        """Forget local state after the server has removed all faults."""
         self.optional.clear()
         self.missed.clear()
 
 
-class AsyncJournal(AsyncPart):
+class AsyncJournal(JournalVerbs):
     """Every request with its answer."""
 
-    async def find(self, *said: Never, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
+    async def find(self, *positional: Never, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
         """The requests that match, oldest first."""
-        named(said, 'journal.find(api="EndTxn")')
+        named(positional, 'journal.find(api="EndTxn")')
         check(query, JournalQuery, "journal.find")
         found = (await self._ask("journal list", **query))["entries"]
         return [build(results.JournalEntry, entry) for entry in found]
-
-    async def clear(self) -> None:
-        """Forget them."""
-        await self._ask("journal clear")
 
     async def rotate(self) -> str | None:
         """Finish the file of ``--journal DIR``, with all that was answered so far; its name, None: nothing was."""
@@ -129,24 +126,16 @@ class AsyncJournal(AsyncPart):
         return content
 
 
-class AsyncSnapshot(AsyncPart):
-    """The cluster's state as it was."""
-
-    async def restore(self) -> None:
-        """Back to it."""
-        await self._ask("snapshots restore")
+class AsyncSnapshot(SnapshotVerbs):
+    """A snapshot of the cluster's state."""
 
 
-class AsyncSnapshots(AsyncPart):
-    """States to go back to, by id."""
+class AsyncSnapshots(SnapshotsVerbs):
+    """The snapshots of the cluster, by id."""
 
     def __getitem__(self, snapshot: str) -> AsyncSnapshot:
         """The one with this id."""
         return AsyncSnapshot(self._send, snapshot=snapshot)
-
-    async def list(self) -> Sequence[results.SnapshotInfo]:
-        """Those that were taken, oldest first."""
-        return [build(results.SnapshotInfo, each) for each in (await self._ask("snapshots list"))["snapshots"]]
 
     async def take(self) -> AsyncSnapshot:
         """Keep the whole cluster's state."""

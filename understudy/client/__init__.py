@@ -1,8 +1,7 @@
-# Made from understudy/aio/__init__.py by tools/generate_client.py: change it there.
-"""A cluster, steered from Python, waiting for each answer.
+"""Blocking Python client of a cluster.
 
-Each method is one verb of
-`understudy.verbs`, whose words it names.
+Most of it is generated from `understudy.aio` by tools/generate_client.py. Each method is one verb of
+`understudy.control_api.verbs`, whose arguments it passes on.
 """
 
 from understudy.client.cluster import Cluster, connect, start

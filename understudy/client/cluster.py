@@ -1,33 +1,28 @@
 # Made from understudy/aio/cluster.py by tools/generate_client.py: change it there.
-"""A cluster as a whole: started, steered, stopped."""
+"""A cluster as a whole: started, controlled, stopped."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
-from understudy import results
+from understudy.client.bridge import Bridge
 from understudy.client.coordination import (
     Brokers,
-    Coordinators,
     Groups,
     Producers,
     Transactions,
     Versions,
 )
-from understudy.client.log import Clock, Compaction, Retention, Topics
-from understudy.client.part import Part
+from understudy.client.log import Clock, Topics
 from understudy.client.steering import Faults, Journal, Snapshots
-from understudy.launcher import ServerProcess, words
-from understudy.shape import build
+from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, RetentionVerbs
+from understudy.client.waiting import Pending, in_thread, pending
+from understudy.launcher import ServerProcess, command_line
+from understudy.options import StartOptions, check
 from understudy.transport import Address, Transport
-from understudy.wishes import StartOptions, check
-
-if TYPE_CHECKING:  # the blocking client needs nothing of it unless asked for
-    from understudy.aio import AsyncCluster
 
 
-class Cluster(Part):
+class Cluster(Bridge):
     """A running cluster and its control plane. Leaving it as a context manager stops the process that it started."""
 
     def __init__(
@@ -36,13 +31,13 @@ class Cluster(Part):
         super().__init__(Transport(address).ask)
         self.address = address
         self.process = process
-        self.bootstrap_servers = ",".join(bootstrap_servers)
+        self.servers = list(bootstrap_servers)
         self.clock = Clock(self._send)
         self.topics = Topics(self._send)
-        self.retention = Retention(self._send)
-        self.compaction = Compaction(self._send)
+        self.retention = RetentionVerbs(self._send)
+        self.compaction = CompactionVerbs(self._send)
         self.brokers = Brokers(self._send)
-        self.coordinators = Coordinators(self._send)
+        self.coordinators = CoordinatorsVerbs(self._send)
         self.transactions = Transactions(self._send)
         self.producers = Producers(self._send)
         self.groups = Groups(self._send)
@@ -52,31 +47,28 @@ class Cluster(Part):
         self.snapshots = Snapshots(self._send)
 
     @property
+    def bootstrap_servers(self) -> str:
+        """bootstrap.servers for clients: HOST:PORT of each broker, joined by commas."""
+        return ",".join(self.servers)
+
+    @property
     def control_url(self) -> str:
-        """Where its control plane listens; empty if it has none, then every verb raises Unreachable."""
+        """URL of the control plane; empty if there is none, then every verb raises Unreachable."""
         return self.address.url
 
-    @cached_property
-    def aio(self) -> "AsyncCluster":
-        """The same cluster for asynchronous code: waiting there does not stop the event loop."""
-        from understudy.aio import AsyncCluster
+    def reset(self, *, keep: Iterable[str] = (), disconnect: bool = False) -> None:
+        """Return to the state after the start.
 
-        twin = AsyncCluster(self.address, [self.bootstrap_servers], self.process)
-        twin.faults.optional, twin.faults.missed = self.faults.optional, self.faults.missed
-        return twin
+        `keep` names what stays: topics, groups, transactions, faults, clock, journal, versions.
 
-    def health(self) -> results.Health:
-        """Whether the server is alive."""
-        return build(results.Health, self._ask("health"))
-
-    def info(self) -> results.ClusterInfo:
-        """Brokers, controller, features, emulated version, seed."""
-        return build(results.ClusterInfo, self._ask("cluster"))
-
-    def reset(self, *, keep: Iterable[str] = ()) -> None:
-        """As just started; `keep` names what stays (topics, groups, transactions, faults, clock, journal, versions)."""
+        `disconnect` closes all clients' connections and moves the listeners to other ports, unless topics, groups or
+        transactions are kept or the ports were chosen at the start; `bootstrap_servers` changes accordingly.
+        """
         kept = [keep] if isinstance(keep, str) else list(keep)
-        self._ask("reset", **({"keep": kept} if kept else {}))
+        chosen = {"keep": kept} if kept else {}
+        done = self._ask("reset", **chosen, **({"disconnect": True} if disconnect else {}))
+        if disconnect:
+            self.servers[:] = done["bootstrap_servers"]  # in place: the twin has the same list
         self.faults.forget()
 
     def metrics(self) -> str:
@@ -91,7 +83,7 @@ class Cluster(Part):
     def stop(self) -> None:
         """Stop the process, if this client started it."""
         if self.process is not None:
-            self.process.stop()
+            in_thread(self.process.stop)
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -106,8 +98,8 @@ class Cluster(Part):
 
 def _start(options: dict[str, Any]) -> Cluster:
     check(options, StartOptions, "understudy.start")
-    said = words(**{"port": 0, "control_port": 0, **options})
-    process = ServerProcess(said)
+    arguments = command_line(**{"port": 0, "control_port": 0, **options})
+    process = in_thread(ServerProcess, arguments)
     address = Address(process.ready.control_url or "", options.get("control_token"))
     return Cluster(address, process.ready.bootstrap_servers, process)
 
@@ -115,16 +107,16 @@ def _start(options: dict[str, Any]) -> Cluster:
 def _connect(address: Address) -> Cluster:
     cluster = Cluster(address, ())
     info = cluster.info()
-    cluster.bootstrap_servers = ",".join(f"{broker.host}:{broker.port}" for broker in info.brokers)
+    cluster.servers += [f"{broker.host}:{broker.port}" for broker in info.brokers]
     return cluster
 
 
-def start(**options: Unpack[StartOptions]) -> Cluster:
-    """Start a cluster in a process of its own, on free ports; options as in `understudy serve`."""
-    return _start(dict(options))
+def start(**options: Unpack[StartOptions]) -> Pending[Cluster]:
+    """Start a cluster in its own process, on free ports; options as in `understudy serve`."""
+    return pending(_start(dict(options)))
 
 
-def connect(control_url: str, token: str | None = None) -> Cluster:
-    """Steer a cluster that runs already, for instance in a container, by the URL of its control plane."""
+def connect(control_url: str, token: str | None = None) -> Pending[Cluster]:
+    """Connect to the control plane of a running cluster, for instance in a container."""
     url = control_url if "://" in control_url else f"http://{control_url}"
-    return _connect(Address(url, token))
+    return pending(_connect(Address(url, token)))

@@ -1,30 +1,32 @@
 # Made from understudy/aio/steering.py by tools/generate_client.py: change it there.
-"""Faults, the journal, and states to go back to."""
+"""Faults, the journal and snapshots."""
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Never, Self, Unpack
 
 from understudy import results
-from understudy.actions import wire
-from understudy.client.part import Ask, Part
-from understudy.shape import build
-from understudy.wishes import DOES, FaultOptions, JournalQuery, check, named
+from understudy.client.resource import Ask
+from understudy.client.verbs import FaultsVerbs, FaultVerbs, JournalVerbs, SnapshotsVerbs, SnapshotVerbs
+from understudy.client.waiting import Pending, pending
+from understudy.fault_actions import wire
+from understudy.from_json import build
+from understudy.options import DOES, FaultOptions, JournalQuery, check, named
 
 
-class Fault(Part):
-    """A fault. As a context manager it is removed in the end."""
+class Fault(FaultVerbs):
+    """A fault. As a context manager it is removed at the end of the block."""
 
     def __init__(self, faults: "Faults", fault: str) -> None:
-        super().__init__(faults._send, fault=fault)  # noqa: SLF001 - its own house
+        super().__init__(faults._send, fault=fault)  # noqa: SLF001 - same module
         self.faults, self.id = faults, fault
 
     def show(self) -> results.FaultState:
-        """As the server holds it now."""
+        """Current state of the fault on the server."""
         return build(results.FaultState, self._ask("faults show"))
 
     def hits(self) -> int:
-        """How many requests it has met."""
+        """Number of requests that it has affected."""
         return (self.show()).hits
 
     def wait_hits(self, n: int = 1, *, timeout_ms: int = 10_000) -> results.FaultState:
@@ -35,7 +37,7 @@ class Fault(Part):
         return state
 
     def remove(self) -> None:
-        """Take it back. If no request met it, it is remembered as unmet."""
+        """Remove the fault. If no request matched it, it still counts as unmet."""
         state = self.show()
         self._ask("faults remove")
         if not state.met:
@@ -53,8 +55,8 @@ class Fault(Part):
             self.remove()
 
 
-class Faults(Part):
-    """What goes wrong on purpose."""
+class Faults(FaultsVerbs):
+    """The faults of the cluster."""
 
     def __init__(self, ask: Ask) -> None:
         super().__init__(ask)
@@ -69,26 +71,26 @@ class Faults(Part):
         __tracebackhide__ = True
         check(options, FaultOptions, "faults.add")
         if not DOES.intersection(options):
-            raise TypeError(f"faults.add needs what is to be done, one of {', '.join(sorted(DOES))}")
-        said = self._ask("faults add", **{name: wire(name, value) for name, value in options.items()})
-        state = build(results.FaultState, said)
+            raise TypeError(f"faults.add needs an effect, one of {', '.join(sorted(DOES))}")
+        answer = self._ask("faults add", **{name: wire(name, value) for name, value in options.items()})
+        state = build(results.FaultState, answer)
         if optional:
             self.optional.add(state.id)
         return self[state.id]
 
-    def add(self, *said: Never, optional: bool = False, **options: Unpack[FaultOptions]) -> Fault:
-        """Meet matching requests with a fault; `optional` says that it is no failure if there is none."""
+    def add(self, *positional: Never, optional: bool = False, **options: Unpack[FaultOptions]) -> Pending[Fault]:
+        """Add a fault for matching requests; an `optional` one may remain unmet without failing the test."""
         __tracebackhide__ = True
-        named(said, 'faults.add(api="EndTxn", drop=True)')
-        return self._add(optional, options)
+        named(positional, 'faults.add(api="EndTxn", drop=True)')
+        return pending(self._add(optional, options))
 
     def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
-        """All of them, or those that no request has met."""
+        """All faults, or only those that no request has matched."""
         found = (self._ask("faults list", unmet=unmet or None))["faults"]
         return [build(results.FaultState, state) for state in found]
 
     def unmet(self) -> Sequence[results.FaultState]:
-        """The faults that no request met, those that were taken back included, the optional ones not."""
+        """Faults that no request matched, including removed ones, without optional ones."""
         there = [*self.missed, *self.list(unmet=True)]
         return [state for state in there if state.id not in self.optional]
 
@@ -98,24 +100,20 @@ class Faults(Part):
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: the server has forgotten them too."""
+        """Forget local state after the server has removed all faults."""
         self.optional.clear()
         self.missed.clear()
 
 
-class Journal(Part):
+class Journal(JournalVerbs):
     """Every request with its answer."""
 
-    def find(self, *said: Never, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
+    def find(self, *positional: Never, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
         """The requests that match, oldest first."""
-        named(said, 'journal.find(api="EndTxn")')
+        named(positional, 'journal.find(api="EndTxn")')
         check(query, JournalQuery, "journal.find")
         found = (self._ask("journal list", **query))["entries"]
         return [build(results.JournalEntry, entry) for entry in found]
-
-    def clear(self) -> None:
-        """Forget them."""
-        self._ask("journal clear")
 
     def rotate(self) -> str | None:
         """Finish the file of ``--journal DIR``, with all that was answered so far; its name, None: nothing was."""
@@ -129,24 +127,16 @@ class Journal(Part):
         return content
 
 
-class Snapshot(Part):
-    """The cluster's state as it was."""
-
-    def restore(self) -> None:
-        """Back to it."""
-        self._ask("snapshots restore")
+class Snapshot(SnapshotVerbs):
+    """A snapshot of the cluster's state."""
 
 
-class Snapshots(Part):
-    """States to go back to, by id."""
+class Snapshots(SnapshotsVerbs):
+    """The snapshots of the cluster, by id."""
 
     def __getitem__(self, snapshot: str) -> Snapshot:
         """The one with this id."""
         return Snapshot(self._send, snapshot=snapshot)
-
-    def list(self) -> Sequence[results.SnapshotInfo]:
-        """Those that were taken, oldest first."""
-        return [build(results.SnapshotInfo, each) for each in (self._ask("snapshots list"))["snapshots"]]
 
     def take(self) -> Snapshot:
         """Keep the whole cluster's state."""

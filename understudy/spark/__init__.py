@@ -5,7 +5,7 @@
     register(spark)
     spark.read.format("kafka_segments").load("/var/lib/kafka/data")
 
-Needs the extra `spark`. docs/pipeline.md tells the rest.
+Needs the extra `spark`. See docs/pipeline.md.
 """
 
 import sys
@@ -28,7 +28,7 @@ def register(spark: "SparkSession") -> None:
     """
     context: Any = None if _is_remote(spark) else spark.sparkContext
     if context is not None and context.master.startswith("local"):
-        # Workers are started by this name. Another Python than this one would lack the packages.
+        # The command that starts workers: another Python might not have the packages.
         context.pythonExec = sys.executable
     else:
         ship(spark)

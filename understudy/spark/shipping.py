@@ -1,4 +1,4 @@
-"""The code on its way to the executors: the package, its rooms, and the compiled packages that they need.
+"""Shipping of code to the executors: this package, the server's packages, and the compiled packages that they need.
 
 All of it goes as one archive that Spark unpacks in each executor's folder under the name `understudy`, where Python
 finds it as the package of that name.
@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from understudy import rooms
+from understudy import server_path
 from understudy.version import __version__
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 SHIPPED = ("cramjam", "crc32c", "kio")
-"""What the rooms import that no executor has by itself; what those need goes with them."""
+"""Dependencies that executors do not have; their own dependencies are shipped too."""
 
 
 _SENT: set[str] = set()
@@ -44,19 +44,19 @@ def build(folder: Path) -> Path:
     """Write the archive. Its root is what lies in the package `understudy`."""
     path = folder / f"understudy-{__version__}.zip"
     package = Path(__file__).resolve().parent.parent
-    home = rooms.folder()
+    home = server_path.folder()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(package.rglob("*")):
             if _is_code(file) and "_server" not in file.relative_to(package).parts:
                 archive.write(file, file.relative_to(package).as_posix())
-        for room in ("pipeline", "protocol", "storage"):
-            for file in sorted((home / room).rglob("*")):
+        for package_name in ("pipeline", "protocol", "storage"):
+            for file in sorted((home / package_name).rglob("*")):
                 if _is_code(file):
                     archive.write(file, f"_server/{file.relative_to(home).as_posix()}")
         for name in _with_needs(SHIPPED):
             for part in metadata.files(name) or ():
                 if ".." not in part.parts and "__pycache__" not in part.parts:
-                    archive.write(str(part.locate()), f"{rooms.SHIPPED}/{part.as_posix()}")
+                    archive.write(str(part.locate()), f"{server_path.SHIPPED}/{part.as_posix()}")
     return path
 
 

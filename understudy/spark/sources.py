@@ -1,7 +1,7 @@
-"""Spark's side of the data sources: what it calls, handed on to `pipeline`.
+"""Spark data sources, implemented in `pipeline`.
 
 These classes live in the user's driver and in workers that run the user's code too. So they hold plain values only, and
-borrow the rooms for as long as a call takes.
+import the server's packages only for the duration of a call.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from understudy import rooms
+from understudy import server_path
 
 OPERATORS: dict[type[Filter], str] = {
     EqualTo: "=",
@@ -46,8 +46,8 @@ OPERATORS: dict[type[Filter], str] = {
 
 def _read(task: bytes) -> Iterator[Any]:
     """The Arrow batches of a task."""
-    with rooms.entered():
-        rows = rooms.borrow("pipeline.sources").read(task)
+    with server_path.entered():
+        rows = server_path.borrow("pipeline.sources").read(task)
     yield from rows
 
 
@@ -59,9 +59,11 @@ class Reader(DataSourceReader):
         self._conditions: list[tuple[str, str, Any]] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One per task."""
-        with rooms.entered():
-            made = rooms.borrow("pipeline.sources").tasks(self._source, self._options, self._names, self._conditions)
+        """One partition per task."""
+        with server_path.entered():
+            made = server_path.borrow("pipeline.sources").tasks(
+                self._source, self._options, self._names, self._conditions
+            )
         return [InputPartition(task) for task in made] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -71,14 +73,14 @@ class Reader(DataSourceReader):
 
 
 class FilteringReader(Reader):
-    """Reads what filters leave. Only where the option `pushFilters` asks for it.
+    """Reads a source once, with filters pushed down; only with the option `pushFilters`.
 
-    Spark (4.1 to 4.3) keeps what a Python source has planned for the filters of one query and takes it for the next
-    query on the same DataFrame or view, where that one pushes no filters: it would miss rows.
+    Spark (4.1 to 4.3) reuses the plan of a Python source for the filters of one query in the next query on the same
+    DataFrame or view, even if that one pushes no filters: it would miss rows.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Note what spares reading; Spark applies all of them again."""
+        """Keep filters that reduce reading; Spark applies all of them again."""
         for each in filters:
             operator = OPERATORS.get(type(each))
             if operator is not None and len(each.attribute) == 1:  # type: ignore[attr-defined] # these have both
@@ -94,21 +96,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: dict[str, Any] | None = None
 
     def _stream(self) -> Any:
-        return rooms.borrow("pipeline.streams").open_stream(self._source, self._options)
+        return server_path.borrow("pipeline.streams").open_stream(self._source, self._options)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a stream without a checkpoint begins."""
-        with rooms.entered():
+        """Start position of a stream without a checkpoint."""
+        with server_path.entered():
             place: dict[str, Any] = self._stream().first()
         return place
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Remember how far there is something to read now."""
-        with rooms.entered():
+        """Remember the current end of the source."""
+        with server_path.entered():
             self._target = self._stream().last()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """As the options say."""
+        """The limit that the options set."""
         given = {name.lower(): value for name, value in self._options.items()}
         if most := given.get("maxoffsetspertrigger"):
             return ReadMaxRows(int(most))
@@ -117,9 +119,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """How far the next batch goes."""
-        with rooms.entered():
-            limit_class = rooms.borrow("pipeline.streams").Limit
+        """End position of the next batch."""
+        with server_path.entered():
+            limit_class = server_path.borrow("pipeline.streams").Limit
             bound = limit_class("all")
             if isinstance(limit, ReadMaxRows):
                 bound = limit_class("rows", limit.max_rows)
@@ -131,14 +133,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return place
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """How far there is something to read, for the progress report."""
-        with rooms.entered():
+        """Last readable position, for the progress report."""
+        with server_path.entered():
             place: dict[str, Any] = self._stream().last()
         return place
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks between two places."""
-        with rooms.entered():
+        with server_path.entered():
             made = self._stream().tasks(start, end, self._names)
         return [InputPartition(task) for task in made] or [InputPartition(None)]
 
@@ -149,12 +151,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class _Source(DataSource):
-    """What the four have in common."""
+    """Base class of the four data sources."""
 
     def schema(self) -> str:
         """The columns that the options ask for."""
-        with rooms.entered():
-            columns: str = rooms.borrow("pipeline.sources").columns(self.name(), dict(self.options))
+        with server_path.entered():
+            columns: str = server_path.borrow("pipeline.sources").columns(self.name(), dict(self.options))
         return columns
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -173,7 +175,7 @@ class KafkaSegments(_Source):
 
     @classmethod
     def name(cls) -> str:
-        """As `format()` calls it."""
+        """Name for `format()`."""
         return "kafka_segments"
 
 
@@ -182,7 +184,7 @@ class KafkaBatches(_Source):
 
     @classmethod
     def name(cls) -> str:
-        """As `format()` calls it."""
+        """Name for `format()`."""
         return "kafka_batches"
 
 
@@ -191,7 +193,7 @@ class KafkaState(_Source):
 
     @classmethod
     def name(cls) -> str:
-        """As `format()` calls it."""
+        """Name for `format()`."""
         return "kafka_state"
 
 
@@ -200,7 +202,7 @@ class WireJournal(_Source):
 
     @classmethod
     def name(cls) -> str:
-        """As `format()` calls it."""
+        """Name for `format()`."""
         return "wire_journal"
 
 

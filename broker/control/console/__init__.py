@@ -1,8 +1,8 @@
 """The console for people, at ``/``: a page of plain HTML, CSS and JavaScript that asks the verbs.
 
-The files stand beside this one and are served as they are. They hold no data, so they need no token; the page asks for
-it when a verb does. The policy lets the page load from and talk to this server only, and run no script but these
-files; what it shows is put into the page as text (``dom.js``), never as markup.
+The files are beside this one and are served unchanged. They hold no data, so they need no token; the page asks for
+it when a command does. The policy lets the page load from and talk to this server only, and run no script but these
+files; data is put into the page as text (``dom.js``), never as markup.
 """
 
 from pathlib import Path

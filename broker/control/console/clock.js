@@ -2,7 +2,7 @@
 
 import { get, post } from "./ask.js";
 import { h } from "./dom.js";
-import { day, duration, parsed } from "./format.js";
+import { duration, instant, parsed } from "./format.js";
 import { button, state } from "./parts.js";
 
 const STEPS = [["10 s", 10_000], ["1 min", 60_000], ["15 min", 900_000], ["1 h", 3_600_000], ["1 d", 86_400_000], ["7 d", 604_800_000]];
@@ -17,10 +17,10 @@ export function render(clock, { act, complain }) {
     if (ms === undefined) complain("Write a duration such as 90s, 15m, 2h or 7d.");
     else push(ms);
   };
+  const now = instant(clock.now_ms);
   return h("details", null,
     h("summary", null,
-      h("time", { datetime: new Date(clock.now_ms).toISOString() }, 
-        h("span", { class: "date" }, `${day(clock.now_ms).slice(0, 10)} `), `${day(clock.now_ms).slice(11)} UTC`),
+      h("time", { datetime: now }, h("span", { class: "date" }, now.slice(0, 11)), now.slice(11)),
       clock.ahead_ms >= 1000 && state(`${duration(clock.ahead_ms)} ahead`, "busy"),
       clock.frozen && state("frozen", "busy")),
     h("div", { class: "drawer" },

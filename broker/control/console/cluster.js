@@ -2,7 +2,7 @@
 
 import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
-import { day } from "./format.js";
+import { instant } from "./format.js";
 import { button, choices, code, facts, field, panel, state, table } from "./parts.js";
 
 export const title = () => "Cluster";
@@ -39,7 +39,7 @@ export function render(cluster, _, { act, confirm }) {
     panel("Snapshots",
       table("Snapshots", [
         ["Snapshot", (each) => code(each.id)],
-        ["Taken at", (each) => `${day(each.at_ms)} UTC`, "wide"],
+        ["Taken at", (each) => instant(each.at_ms), "wide"],
         ["", (each) => button("restore", () => act(() => post(path`v1/snapshots/${each.id}/restore`), `Back at snapshot ${each.id}.`), `snapshot ${each.id}`), "actions"],
       ], cluster.snapshots, (each) => each.id, "None yet. One keeps topics, records, groups, transactions and the time, to go back to as often as you like."),
       button("Take a snapshot", () => act(() => post("v1/snapshots"), "The state is kept."))),

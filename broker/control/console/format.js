@@ -1,4 +1,4 @@
-// Times, sizes and numbers as people read them. All times are the cluster's, in UTC.
+// Times, sizes and numbers as people read them. All times are the cluster's.
 
 const grouped = new Intl.NumberFormat("en", { useGrouping: "min2" });
 
@@ -6,14 +6,17 @@ export const number = (value) => (value < 0 ? "none" : grouped.format(value));
 
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
-/** 12:03:04.056 */
-export function time(ms) {
-  return new Date(ms).toISOString().slice(11, 23);
-}
+const DAY = 86_400_000;
+const LAST = 8.64e15 - DAY; // what a Date can hold, in every time zone
 
-/** 2026-11-21 12:03:04 */
-export function day(ms) {
-  return new Date(ms).toISOString().slice(0, 19).replace("T", " ");
+/** Local time as it is shown to people everywhere: 2026-11-22T12:03:04.056+01:00. The number itself where no calendar has that time. */
+export function instant(ms) {
+  const at = Number(ms);
+  if (!(Math.abs(at) < LAST)) return String(ms);
+  const ahead = -new Date(at).getTimezoneOffset();
+  const two = (value) => String(value).padStart(2, "0");
+  const zone = `${ahead < 0 ? "-" : "+"}${two(Math.floor(Math.abs(ahead) / 60))}:${two(Math.abs(ahead) % 60)}`;
+  return new Date(at + ahead * 60_000).toISOString().slice(0, -1) + zone;
 }
 
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]];

@@ -2,7 +2,7 @@
 
 import { get, path, post } from "./ask.js";
 import { h } from "./dom.js";
-import { number } from "./format.js";
+import { instant, number } from "./format.js";
 import { button, code, facts, lag, link, moves, panel, reason, state, table, timeline, to, total } from "./parts.js";
 
 export const title = ([name]) => name ?? "Groups";
@@ -52,6 +52,17 @@ function one(group, tools) {
       ["Lag", (each) => lag(each.lag), "number"],
       ["Metadata", (each) => each.metadata],
     ], group.offsets, (each) => `${each.topic}/${each.partition}`, "Nothing is committed.")),
+    group.share_partitions.length > 0 && panel("Records in flight", table("Records in flight", [
+      ["Topic", (each) => link(to("topics", each.topic), each.topic)],
+      ["Partition", (each) => each.partition, "number"],
+      ["Offsets", (each) => (each.first_offset === each.last_offset ? number(each.first_offset) : `${number(each.first_offset)} to ${number(each.last_offset)}`), "number"],
+      ["State", (each) => state(each.state)],
+      ["Deliveries", (each) => number(each.delivery_count), "number"],
+      ["Member", (each) => each.member_id && h("code", { class: "long" }, each.member_id), "wide"],
+      ["Since", (each) => each.since_ms && instant(each.since_ms)],
+      ["Locked until", (each) => each.lock_until_ms && instant(each.lock_until_ms)],
+    ], group.share_partitions.flatMap((part) => part.records.map((each) => ({ ...each, topic: part.topic, partition: part.partition }))),
+      (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "Nothing is in flight.")),
     panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood })),
   ];
 }

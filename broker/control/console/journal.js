@@ -2,7 +2,7 @@
 
 import { download, get, query, remove } from "./ask.js";
 import { h } from "./dom.js";
-import { day, number, time } from "./format.js";
+import { instant, number } from "./format.js";
 import { button, code, facts, field, panel, state } from "./parts.js";
 
 const FIELDS = [
@@ -89,7 +89,7 @@ function line(entry, refresh) {
   const toggle = () => { if (!opened.delete(entry.id)) opened.add(entry.id); refresh({ redraw: true }); };
   return h("li", { key: entry.id },
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
-      h("time", { datetime: new Date(entry.at_ms).toISOString(), title: `${day(entry.at_ms)} UTC` }, time(entry.at_ms)),
+      h("time", { datetime: instant(entry.at_ms) }, instant(entry.at_ms)),
       h("span", { class: "api" }, `${entry.api} v${entry.version}`),
       h("span", { class: "client" }, entry.client_id ?? "no client id"),
       h("span", { class: "marks" },

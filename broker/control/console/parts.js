@@ -2,7 +2,7 @@
 
 import { post } from "./ask.js";
 import { h } from "./dom.js";
-import { day, duration, number, parsed, time } from "./format.js";
+import { duration, instant, number, parsed } from "./format.js";
 
 /**
  * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing. `key(row)` tells rows apart.
@@ -62,14 +62,15 @@ export function timeline(events, { words, stood }) {
 
 function moment(event, at, words, stood) {
   const [before, after] = stood(event);
+  const cited = event.citation || event.rule;
   const who = event.client_id !== null && [code(event.client_id), ` on connection ${event.connection}, by ${event.api} v${event.version} to broker ${event.broker}`];
   return h("li", { key: at, class: event.error ? "bad" : undefined },
-    h("time", { datetime: new Date(event.at_ms).toISOString(), title: `${day(event.at_ms)} UTC` }, time(event.at_ms)),
+    h("time", { datetime: instant(event.at_ms) }, instant(event.at_ms)),
     h("div", null,
       h("p", null, h("strong", null, event.event), event.error && [" ", state(event.error, "bad")],
         event.fault && [" ", state(`fault ${event.fault}`, "busy")], words(event) && ` ${words(event)}`),
       before !== after && h("p", { class: "quiet" }, before ? `${before} → ${after}` : `→ ${after}`),
-      h("p", { class: "quiet" }, who, who && event.rule && "; ", event.rule)));
+      h("p", { class: "quiet" }, who, who && cited && "; ", cited)));
 }
 
 /** The last refusal in words, where there was one. */

@@ -2,7 +2,7 @@
 
 import { get, path, post, query } from "./ask.js";
 import { h } from "./dom.js";
-import { bytes, number, plural, time } from "./format.js";
+import { bytes, instant, number, plural } from "./format.js";
 import { brokers, choices, code, facts, field, lag, link, panel, state, table, to, total } from "./parts.js";
 
 const SHOWN = 20;
@@ -138,7 +138,7 @@ const PARTITION = [
 
 const RECORD = [
   ["Offset", (each) => number(each.offset)],
-  ["Time", (each) => time(each.timestamp_ms)],
+  ["Time", (each) => instant(each.timestamp_ms)],
   ["Key", (each) => text(each.key)],
   ["Value", (each) => (each.control ? state(each.control) : text(each.value)), "wide"],
   ["Producer", (each) => (each.producer_id < 0 ? "" : `${each.producer_id}, epoch ${each.producer_epoch}${each.transactional ? ", transactional" : ""}`), "wide"],

@@ -1,1 +1,1 @@
-"""The group coordinator: classic groups and committed offsets (groups A, B; transactions E)."""
+"""The group coordinator: classic groups and committed offsets (groups A.1 to B.4; transactions E.1 to E.4)."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from broker.coordination.group.classic import ClassicGroup
-from broker.coordination.group.commits import Commits
-from broker.coordination.group.draft import Draft
-from broker.coordination.group.model import Group
-from broker.coordination.group.states import State
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.states import State
+from broker.coordination.group.group import Group
+from broker.coordination.group.offsets.commit import Commits
+from broker.coordination.group.outcome_builder import OutcomeBuilder
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_groups import DeletableGroupResult
 from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -20,14 +20,16 @@ class Administration:
         self._groups, self._commits = groups, commits
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """A classic group; its members' metadata and its protocol are told of a Stable one only.
+        """Describe a classic group; the metadata of its members and the protocol only if it is Stable.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
         group = self._groups.get(group_id)
-        if not isinstance(group, ClassicGroup) or group_id in self._commits.unseen:
+        if group is None or group_id in self._commits.unseen:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        if not isinstance(group, ClassicGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
         protocol = (group.protocol_name or "") if group.state is State.STABLE else ""
         members = [
             DescribedGroupMember(
@@ -61,7 +63,7 @@ class Administration:
             and (not types or group.type.value in types)
         ]
 
-    def delete(self, draft: Draft, group_ids: Sequence[str], token: Hashable) -> None:
+    def delete(self, builder: OutcomeBuilder, group_ids: Sequence[str], reply_to: Hashable) -> None:
         """Forget Empty groups with all their offsets, pending ones too; answers a list of results."""
         results = []
         for group_id in group_ids:
@@ -72,8 +74,8 @@ class Administration:
             if not group.is_empty:
                 results.append(DeletableGroupResult(group_id, ErrorCode.NON_EMPTY_GROUP))
                 continue
-            self._commits.forget_all(draft, group_id)
+            self._commits.forget_all(builder, group_id)
             for record in group.tombstones():
-                draft.record(record)
+                builder.record(record)
             results.append(DeletableGroupResult(group_id))
-        draft.reply(token, results)
+        builder.reply(reply_to, results)

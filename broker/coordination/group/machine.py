@@ -1,40 +1,45 @@
-"""The group coordinator of one partition of ``__consumer_offsets``: the door to its rules.
+"""The group coordinator of one partition of ``__consumer_offsets``, after Kafka's ``GroupCoordinatorShard``.
 
-Each request has a method that takes the time and the token of its answer and returns an outcome. A refusal of the whole
-request is raised as KafkaError, nothing having changed; JoinGroup's refusals are answers, since they name a member id.
-A request that is parked is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
+States: each group has its own, of its kind (``classic``, ``consumer``, ``share``); ``groups`` has all kinds in one name
+space.
 
-Consumer groups (KIP-848) stand in ``consumer``, with rules of their own.
+1. Each request has a method that takes the time and the token of its answer and returns an outcome. A refusal of the
+   whole request is raised as KafkaError, with nothing changed; JoinGroup's refusals are replies, as they name a member.
+2. The table of kinds (``kind``) decides whose rules apply: by the type of the group, or the class of a record.
+3. A request that is parked is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
+4. Offsets and the groups that records make change in :meth:`GroupMachine.replay` alone.
 
-Offsets and finished generations change in :meth:`GroupMachine.replay` alone. What happens to a classic group in between
-is soft state, as in Kafka: it is lost with the coordinator, and members join anew (groups A.12).
+What does not fit:
+
+* Members, states and parked requests of classic groups are soft state, as in Kafka (``classic.machine``).
+* A transactional commit whose offsets are all refused makes a group without a record, as in Kafka; administrators do
+  not see it before the next record (``offsets.commit``).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from broker.coordination.group.admin import Administration
-from broker.coordination.group.answers import join_refused
-from broker.coordination.group.classic import ClassicGroup
-from broker.coordination.group.commits import Commits
-from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.machine import ClassicGroups
+from broker.coordination.group.classic.rebalance import Rebalances
+from broker.coordination.group.consumer.context import Settings
 from broker.coordination.group.consumer.machine import ConsumerGroups
-from broker.coordination.group.consumer.rules import Settings
-from broker.coordination.group.consumer.topics import NoTopics, Topics
-from broker.coordination.group.draft import Draft
-from broker.coordination.group.expiry import Expiry
-from broker.coordination.group.joining import Joiner, Joining
-from broker.coordination.group.membership import Membership
-from broker.coordination.group.model import Group
-from broker.coordination.group.offsets import Offsets
-from broker.coordination.group.rebalance import Rebalances
-from broker.coordination.outcome import Outcome, TransactionalAppend
+from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.kind import GroupKind, Joiner
+from broker.coordination.group.modern.topics import NoTopics, Topics
+from broker.coordination.group.offsets.commit import Commits
+from broker.coordination.group.offsets.expiry import Expiry
+from broker.coordination.group.offsets.store import Offsets
+from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
+from broker.coordination.group.share.machine import ShareGroups
+from broker.coordination.group.streams.context import StreamsSettings
+from broker.coordination.group.streams.machine import StreamsGroups
+from broker.coordination.outcome import TransactionalAppend
+from broker.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
-from protocol.log_records.consumer_group import ConsumerRecord
 from protocol.log_records.group import (
-    GroupMetadata,
-    GroupMetadataTombstone,
     GroupRecord,
     OffsetCommit,
     OffsetCommitTombstone,
@@ -45,7 +50,7 @@ from protocol.messages.leave_group import LeaveGroupRequest
 from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_delete import OffsetDeleteRequest
 from protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from protocol.messages.sync_group import SyncGroupRequest
 from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 NO_TIME_MS = -1
@@ -56,7 +61,9 @@ class GroupMachine:
 
     ``settings.int(name)`` gives a setting by Kafka's name, ``new_uuid`` the random part of member ids.
     ``offset_version`` is the version of the offset values written: 4, or 3 to be an older broker. ``topics`` are the
-    cluster's, ``own(group_id, name)`` a group's numeric setting; without it all have the broker's.
+    cluster's, ``group_setting(group_id, name)`` a group's numeric setting; without it all have the broker's.
+    ``behaves``: whether brokers of the emulated release behave so. ``rack_tags(group_id)`` are the client
+    tags that members of a streams group should have.
     """
 
     def __init__(
@@ -66,7 +73,9 @@ class GroupMachine:
         *,
         offset_version: int = 4,
         topics: Topics | None = None,
-        own: Callable[[str, str], int] | None = None,
+        group_setting: Callable[[str, str], int] | None = None,
+        behaves: Callable[[Behaviour], bool] = newest_behaves,
+        rack_tags: Callable[[str], Sequence[str]] = lambda _group_id: (),
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
@@ -75,54 +84,68 @@ class GroupMachine:
         self._rebalances = Rebalances(self.groups, settings)
         self._commits = Commits(self.groups, self.offsets, settings, self._rebalances, offset_version)
         self._expiry = Expiry(self.groups, self.offsets, settings)
-        self.consumers = ConsumerGroups(
+        self._classic = ClassicGroups(self.groups, settings, self._rebalances, new_uuid)
+        known = NoTopics() if topics is None else topics
+        own_setting = (lambda _, name: settings.int(f"group.{name}")) if group_setting is None else group_setting
+        self.consumers = ConsumerGroups(self.groups, settings, known, own_setting, new_uuid, self._rebalances, behaves)
+        self.shares = ShareGroups(self.groups, settings, known, own_setting, behaves)
+        self.streams = StreamsGroups(
             self.groups,
-            settings,
-            NoTopics() if topics is None else topics,
-            (lambda _, name: settings.int(f"group.{name}")) if own is None else own,
-            new_uuid,
-            self._rebalances,
+            StreamsSettings(own_setting, lambda: settings.int("group.streams.max.size"), rack_tags),
+            known,
+            lambda: behaves(Behaviour.STATIC_STREAMS_MEMBERS),
         )
-        members = self.consumers.classic_members
-        self._joining = Joining(self.groups, settings, self._rebalances, new_uuid, members)
-        self._membership = Membership(self.groups, self._rebalances, members)
+        kinds: tuple[GroupKind, ...] = (self._classic, self.consumers, self.shares, self.streams)
+        self._kinds: Mapping[GroupType, GroupKind] = {each.type: each for each in kinds}
+        """Every kind that is served."""
         self.administration = Administration(self.groups, self._commits)
 
     # --- members -----------------------------------------------------------------------------------------------------
 
-    def join(self, request: JoinGroupRequest, joiner: Joiner, now_ms: int, reply_to: Hashable) -> Outcome:
+    def join(self, request: JoinGroupRequest, joiner: Joiner, now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """JoinGroup (groups A.4): answers a JoinGroupResponse, at once or when the join phase ends."""
-        draft = Draft(now_ms)
-        self._joining.join(draft, request, joiner, reply_to)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        group = self.groups.get(request.group_id)
+        kind = self._kind_of(group)
+        if group is not None and kind.makes_way and group.is_empty:
+            kind = self._classic
+        kind.classic_requests.join(builder, group, request, joiner, reply_to)
+        return builder.outcome()
 
-    def sync(self, request: SyncGroupRequest, now_ms: int, reply_to: Hashable) -> Outcome:
+    def sync(self, request: SyncGroupRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """SyncGroup (groups A.7): answers a SyncGroupResponse, for followers when the leader's has come."""
-        draft = Draft(now_ms)
-        self._membership.sync(draft, request, reply_to)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        group = self.groups.get(request.group_id)
+        self._kind_of(group).classic_requests.sync(builder, group, request, reply_to)
+        return builder.outcome()
 
-    def heartbeat(self, request: HeartbeatRequest, now_ms: int, reply_to: Hashable) -> Outcome:
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """Heartbeat (groups A.8): answers a HeartbeatResponse."""
-        draft = Draft(now_ms)
-        self._membership.heartbeat(draft, request, reply_to)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        group = self.groups.get(request.group_id)
+        self._kind_of(group).classic_requests.heartbeat(builder, group, request, reply_to)
+        return builder.outcome()
 
-    def leave(self, request: LeaveGroupRequest, now_ms: int, reply_to: Hashable) -> Outcome:
+    def leave(self, request: LeaveGroupRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """LeaveGroup (groups A.9): answers a LeaveGroupResponse with one entry per member named."""
-        draft = Draft(now_ms)
-        self._membership.leave(draft, request, reply_to)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        group = self.groups.get(request.group_id)
+        self._kind_of(group).classic_requests.leave(builder, group, request, reply_to)
+        return builder.outcome()
+
+    def _kind_of(self, group: Group | None) -> GroupKind:
+        """The rules of a group; those of classic groups where there is none."""
+        return self._classic if group is None else self._kinds[group.type]
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def commit_offsets(
         self, request: OffsetCommitRequest, now_ms: int, reply_to: Hashable, *, knows_stale_epochs: bool
-    ) -> Outcome:
+    ) -> GroupOutcome:
         """OffsetCommit (groups B.1) for partitions that exist: answers an OffsetCommitResponse."""
-        draft = Draft(now_ms)
-        self._commits.commit(draft, request, reply_to, knows_stale_epochs=knows_stale_epochs)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        self._commits.commit(builder, request, reply_to, knows_stale_epochs=knows_stale_epochs)
+        return builder.outcome()
 
     def commit_pending_offsets(
         self,
@@ -131,78 +154,83 @@ class GroupMachine:
         reply_to: Hashable,
         *,
         guard: object | None = None,
-        absent: ErrorCode = ErrorCode.ILLEGAL_GENERATION,
-    ) -> Outcome:
+        unknown_group_error: ErrorCode = ErrorCode.ILLEGAL_GENERATION,
+        knows_stale_epochs: bool = False,
+    ) -> GroupOutcome:
         """TxnOffsetCommit (transactions C.4.2) for partitions that exist: answers a TxnOffsetCommitResponse.
 
-        ``guard`` comes from the producer's verification and goes to the log with the records; ``absent`` is what a
-        member of a group that does not exist hears.
+        ``guard`` comes from the producer's verification and goes to the log with the records; ``unknown_group_error``
+        is the answer to a member of a group that does not exist; ``knows_stale_epochs`` is whether the request's
+        version has STALE_MEMBER_EPOCH.
         """
-        draft = Draft(now_ms)
-        self._commits.commit_pending(draft, request, reply_to, absent=absent)
+        builder = OutcomeBuilder(now_ms)
+        self._commits.commit_pending(
+            builder,
+            request,
+            reply_to,
+            unknown_group_error=unknown_group_error,
+            knows_stale_epochs=knows_stale_epochs,
+        )
         transaction = TransactionalAppend(
             request.producer_id, request.producer_epoch, request.transactional_id, guard=guard
         )
-        return replace(draft.outcome(), transactional=transaction)
+        return replace(builder.outcome(), transactional=transaction)
 
     def fetch_offsets(self, wanted: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
         """OffsetFetch (groups B.2) of one group."""
         return self._commits.fetch(wanted, require_stable=require_stable)
 
-    def delete_offsets(self, request: OffsetDeleteRequest, now_ms: int, reply_to: Hashable) -> Outcome:
+    def delete_offsets(self, request: OffsetDeleteRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """OffsetDelete (transactions E.4) for partitions that exist: answers an OffsetDeleteResponse."""
-        draft = Draft(now_ms)
-        self._commits.delete(draft, request, reply_to)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        self._commits.delete(builder, request, reply_to)
+        return builder.outcome()
 
-    def topic_deleted(self, topic: str, topic_id: UUID | None, now_ms: int) -> Outcome:
+    def topic_deleted(self, topic: str, topic_id: UUID | None, now_ms: int) -> GroupOutcome:
         """A topic is gone, and with it all offsets in it (groups B.4)."""
-        draft = Draft(now_ms)
-        self._commits.forget_topic(draft, topic, topic_id)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        self._commits.forget_topic(builder, topic, topic_id)
+        if topic_id is not None:
+            self.shares.offsets.topic_deleted(builder, topic_id)
+        return builder.outcome()
 
-    def expire(self, now_ms: int) -> Outcome:
+    def expire(self, now_ms: int) -> GroupOutcome:
         """The pass of offsets.retention.check.interval.ms (groups B.3), now; the next one is armed."""
-        draft = Draft(now_ms)
-        self._expiry.run(draft)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        self._expiry.run(builder)
+        return builder.outcome()
 
     # --- administration ----------------------------------------------------------------------------------------------
 
-    def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply_to: Hashable) -> Outcome:
+    def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """DeleteGroups (groups A.13): answers a list of DeletableGroupResult."""
-        draft = Draft(now_ms)
-        self.administration.delete(draft, group_ids, reply_to)
-        return draft.outcome()
+        builder = OutcomeBuilder(now_ms)
+        self.administration.delete(builder, group_ids, reply_to)
+        return builder.outcome()
 
-    def rebalance(self, group_id: str, now_ms: int) -> Outcome:
+    def rebalance(self, group_id: str, now_ms: int) -> GroupOutcome:
         """Let a group rebalance now, as if a member had asked for it.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND without such a group; nothing happens in an Empty one.
         """
-        if isinstance(self.groups.get(group_id), ConsumerGroup):
-            return self.consumers.rebalance(group_id, now_ms)
-        group, draft = self._classic(group_id), Draft(now_ms)
-        if group.can_rebalance and not group.is_empty:
-            self._rebalances.prepare(draft, group)
-        return draft.outcome()
+        group, builder = self._existing(group_id), OutcomeBuilder(now_ms)
+        self._kind_of(group).rebalance(builder, group)
+        return builder.outcome()
 
-    def evict(self, group_id: str, member_id: str, now_ms: int) -> Outcome:
+    def evict(self, group_id: str, member_id: str, now_ms: int) -> GroupOutcome:
         """Take a member out, as if its session had ended.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND or UNKNOWN_MEMBER_ID.
         """
-        if isinstance(self.groups.get(group_id), ConsumerGroup):
-            return self.consumers.evict(group_id, member_id, now_ms)
-        draft = Draft(now_ms)
-        self._membership.evict(draft, self._classic(group_id), member_id)
-        return draft.outcome()
+        group, builder = self._existing(group_id), OutcomeBuilder(now_ms)
+        self._kind_of(group).evict(builder, group, member_id)
+        return builder.outcome()
 
-    def _classic(self, group_id: str) -> ClassicGroup:
+    def _existing(self, group_id: str) -> Group:
         group = self.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         return group
 
@@ -221,50 +249,26 @@ class GroupMachine:
                     self.offsets.commit_pending(transaction.producer_id, record, offset)
             case OffsetCommitTombstone():
                 self.offsets.forget(record)
-            case GroupMetadata():
-                self._replay_group(record)
-            case GroupMetadataTombstone():
-                if isinstance(self.groups.get(record.group_id), ClassicGroup):
-                    del self.groups[record.group_id]
-            case ConsumerRecord():
-                self.consumers.replay(record)
-
-    def _replay_group(self, record: GroupMetadata) -> None:
-        group = self.groups.get(record.group_id)
-        if self._live and isinstance(group, ClassicGroup):
-            group.finished(record)
-        else:
-            self.groups[record.group_id] = ClassicGroup.restored(record)
+            case _:
+                kind = next(each for each in self._kinds.values() if isinstance(record, each.record_classes))
+                kind.replay(record)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
         """Apply a transaction marker: the producer's pending offsets are decided in all groups at once."""
         self._commits.unseen.clear()
         self.offsets.end_transaction(producer_id, committed=committed)
 
-    def loaded(self, now_ms: int) -> Outcome:
-        """Members get a fresh session each; a group that has grown too large rebalances (groups A.12)."""
-        self._live = True
-        draft = Draft(now_ms)
-        self._expiry.arm(draft)
-        for group in self.groups.values():
-            if not isinstance(group, ClassicGroup):
-                continue
-            for member_id in group.members:
-                self._rebalances.rearm(draft, group, member_id)
-            if len(group.members) > self._settings.int("group.max.size"):
-                self._rebalances.prepare(draft, group)
-        self.consumers.loaded(draft)
-        return draft.outcome()
+    def loaded(self, now_ms: int) -> GroupOutcome:
+        """Arm the timers of all members: the log has been read (groups A.12)."""
+        builder = OutcomeBuilder(now_ms)
+        self._expiry.arm(builder)
+        for kind in self._kinds.values():
+            kind.loaded(builder)
+        return builder.outcome()
 
-    def unloaded(self) -> Outcome:
-        """Whoever waits hears NOT_COORDINATOR, and will look for the new coordinator (groups A.12)."""
-        draft = Draft(NO_TIME_MS)
-        for group in self.groups.values():
-            if not isinstance(group, ClassicGroup):
-                continue
-            for member_id in tuple(group.awaiting_join):
-                answer = join_refused(ErrorCode.NOT_COORDINATOR, member_id)
-                self._rebalances.answer_join(draft, group, member_id, answer)
-            for member_id in tuple(group.awaiting_sync):
-                self._rebalances.answer_sync(draft, group, member_id, SyncGroupResponse(ErrorCode.NOT_COORDINATOR))
-        return draft.outcome()
+    def unloaded(self) -> GroupOutcome:
+        """Answer all parked requests with NOT_COORDINATOR; clients then look for the new coordinator (groups A.12)."""
+        builder = OutcomeBuilder(NO_TIME_MS)
+        for kind in self._kinds.values():
+            kind.unloaded(builder)
+        return builder.outcome()

@@ -43,7 +43,7 @@ class AclFilter:
     permission_type: int
 
     def matches(self, acl: Acl) -> bool:
-        """Rule 4. A code that nobody knows matches nothing."""
+        """Rule 4. An unknown code matches nothing."""
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self._names(acl)
@@ -104,10 +104,10 @@ def create(
 
 
 def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Found], list[Any]]:
-    """What each filter found, in order, and the records; an ACL that two filters find is told twice and goes once.
+    """Return the matches of each filter, in order, and the records; an ACL that two filters match is listed twice.
 
     Raises:
-        KafkaError: INVALID_REQUEST for all of them, where too many would go.
+        KafkaError: INVALID_REQUEST for all of them, where too many would be deleted.
     """
     answers: list[Found] = []
     gone: dict[UUID, None] = {}
@@ -131,7 +131,7 @@ def _known(kind: type[IntEnum], code: int) -> bool:
 
 
 def _is_filter(acl: Acl) -> bool:
-    """Whether one of the values stands for several."""
+    """Whether one of the values matches more than one."""
     return (
         acl.resource_type == ResourceType.ANY
         or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)

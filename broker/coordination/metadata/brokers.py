@@ -23,7 +23,7 @@ from protocol.log_records.metadata import (
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Who comes. ``clean`` says that the last life of this broker ended with everything on disk (KIP-966)."""
+    """A broker's registration. ``clean``: its last shutdown left everything on disk (KIP-966)."""
 
     id: int
     incarnation_id: UUID

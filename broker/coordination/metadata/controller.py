@@ -1,4 +1,4 @@
-"""What every decision about the metadata stands on: the image as of now, the controller's settings, ids and chance."""
+"""The inputs of every metadata decision: the current image, the controller's settings, new ids and randomness."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ class Controller:
         return _some(changes)
 
     def elect_leaderless(self, *, may_lead: Callable[[int], bool] | None = None) -> list[PartitionChangeRecord]:
-        """Leaders for partitions that have none, where there is somebody."""
+        """Elect leaders for partitions without one, where a replica may lead."""
         return _some(
             self.change(topic, index, may_lead=may_lead).record()
             for topic, index, partition in self.image.all_partitions()

@@ -1,4 +1,4 @@
-"""What becomes of one partition when brokers, in-sync replicas or assignments change: the record that says so.
+"""The change of one partition when brokers, in-sync replicas or assignments change, as a record.
 
 After Kafka's ``PartitionChangeBuilder`` (KIP-455 reassignments, KIP-966 eligible leader replicas). A leader stays while
 it may; else the first replica in assignment order that may lead does. LeaderEpoch grows with every record that names a
@@ -57,15 +57,15 @@ class PartitionChange:
         self._update_elr()
         leader, unclean = self._elect()
         recovery = NO_RECOVERY_CHANGE
-        told_leader = NO_LEADER_CHANGE if leader == now.leader else leader
-        if told_leader >= 0 and leader in self._elr:
+        new_leader = NO_LEADER_CHANGE if leader == now.leader else leader
+        if new_leader >= 0 and leader in self._elr:
             self.isr, self._elr = (leader,), _without(self._elr, {leader})
-        if unclean and told_leader != NO_LEADER_CHANGE:
-            # What the others have and the new leader lacks is given up.
+        if unclean and new_leader != NO_LEADER_CHANGE:
+            # Records that only the other replicas have are lost.
             self.isr, self._elr = (leader,), ()
             self.recovering = True
-        if told_leader == NO_LEADER_CHANGE and not set(now.replicas) <= set(self.replicas):
-            told_leader = now.leader  # a replica has left: the epoch must grow
+        if new_leader == NO_LEADER_CHANGE and not set(now.replicas) <= set(self.replicas):
+            new_leader = now.leader  # a replica has left: the epoch must grow
         if not self.isr and not self._rules.elr:
             self.isr = now.isr  # without ELR the last in-sync replicas stay on the record
         if self.recovering != now.recovering:
@@ -74,14 +74,14 @@ class PartitionChange:
             partition_id=self._index,
             topic_id=self._topic_id,
             isr=_if_new(self.isr, now.isr),
-            leader=told_leader,
+            leader=new_leader,
             replicas=_if_new(self.replicas, now.replicas),
             removing_replicas=_if_new(self.removing, now.removing_replicas),
             adding_replicas=_if_new(self.adding, now.adding_replicas),
             leader_recovery_state=recovery,
             directories=self._directories(),
             eligible_leader_replicas=_if_new(self._elr, now.elr),
-            last_known_elr=self._last_known(told_leader),
+            last_known_elr=self._last_known(new_leader),
         )
         nothing = PartitionChangeRecord(partition_id=self._index, topic_id=self._topic_id)
         return None if change == nothing else change
@@ -125,14 +125,14 @@ class PartitionChange:
                     return candidate, True
         return NO_LEADER, False
 
-    def _last_known(self, told_leader: int) -> Replicas | None:
-        """Who led last is remembered while nobody leads (KIP-966, balanced recovery)."""
+    def _last_known(self, new_leader: int) -> Replicas | None:
+        """The last leader, remembered while the partition has no leader (KIP-966, balanced recovery)."""
         now = self._now
         if not self._rules.elr:
             return () if now.last_known_elr else None
         if not self.isr and now.isr and now.last_known_elr != (now.leader,):
             return (now.leader,)
-        led = told_leader >= 0 or NO_LEADER not in (now.leader, told_leader)
+        led = new_leader >= 0 or NO_LEADER not in (now.leader, new_leader)
         return () if led and now.last_known_elr else None
 
     def _directories(self) -> tuple[UUID, ...] | None:

@@ -14,26 +14,29 @@ ELR_VERSION = "eligible.leader.replicas.version"
 SHARE_VERSION = "share.version"
 STREAMS_VERSION = "streams.version"
 
+SCRAM_LEVEL, CIDR_LEVEL, CONTROLLER_UNREGISTRATION_LEVEL = 11, 32, 33
+"""The levels of metadata.version whose records keep SCRAM credentials, CIDR hosts in ACLs, and controllers that go."""
+
 SUPPORTED: Mapping[str, tuple[int, int]] = {
-    METADATA_VERSION: (7, 30),
+    METADATA_VERSION: (7, 33),
     KRAFT_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
     GROUP_VERSION: (0, 1),
     ELR_VERSION: (0, 1),
-    SHARE_VERSION: (0, 1),
+    SHARE_VERSION: (0, 2),
     STREAMS_VERSION: (0, 1),
 }
-"""Feature -> supported (min, max) of Kafka 4.3."""
+"""Feature -> supported (min, max) of the newest release that is played, Kafka 4.4."""
 
 FRESH_LEVELS: Mapping[str, int] = {
-    METADATA_VERSION: 30,
+    METADATA_VERSION: 33,
     ELR_VERSION: 1,
     GROUP_VERSION: 1,
-    SHARE_VERSION: 1,
+    SHARE_VERSION: 2,
     STREAMS_VERSION: 1,
     TRANSACTION_VERSION: 2,
 }
-"""Finalized levels of a freshly formatted 4.3 cluster, in the order of its bootstrap records.
+"""Finalized levels of a freshly formatted 4.4 cluster, in the order of its bootstrap records.
 
 kraft.version is not among them: it is a control record of the raft log, and 0 where the voters are static.
 """
@@ -56,7 +59,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Somebody whose support counts: ``kind`` is "Broker" or "Local controller"."""
+    """A node whose supported versions count: ``kind`` is "Broker" or "Local controller"."""
 
     kind: str
     id: int
@@ -76,9 +79,10 @@ def decide(updates: Sequence[FeatureUpdate], levels: Mapping[str, int], nodes: S
         KafkaError: INVALID_UPDATE_VERSION for the first update that is not possible, with Kafka's sentence.
     """
     changed: dict[str, int] = {}
-    for update in updates:
+    proposed = {**levels, **{each.name: each.level for each in updates}}
+    for update in {each.name: each for each in updates}.values():  # of a repeated feature the last one counts
         current = levels.get(update.name, 0)
-        reason = _reason(update, current, nodes) or _missing(update, {**levels, **changed})
+        reason = _reason(update, current, nodes) or _missing(update, proposed)
         refused: str | None = None
         if reason is not None:
             refused = f"Invalid update version {update.level} for feature {update.name}. {reason}"
@@ -111,11 +115,15 @@ def _reason(update: FeatureUpdate, current: int, nodes: Sequence[Node]) -> str |
         )
     if update.level > current and not upgrade:
         return "Can't downgrade to a newer version."
+    if update.name == KRAFT_VERSION and update.level < current:
+        return "Can't downgrade the version of this feature."
+    if update.name not in SUPPORTED:  # Feature.featureFromName
+        return f"Feature {update.name} not found."
     return None
 
 
 # MetadataVersion.didMetadataChange: the levels that brought new records or fields.
-_CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
+_CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 
 
 def _loses(update: FeatureUpdate, current: int) -> str | None:

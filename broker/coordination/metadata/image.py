@@ -1,7 +1,7 @@
-"""What the cluster knows of itself at one moment: plain objects, looked up by dict.
+"""The cluster's metadata at one moment: plain objects in dicts.
 
 Only :meth:`MetadataMachine.replay` changes an image. Brokers and partitions are frozen and replaced when they change:
-whoever keeps one keeps what was true then, and may compare by identity. After Kafka's ``MetadataImage``.
+a caller that keeps one keeps the state of that time, and may compare by identity. After Kafka's ``MetadataImage``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 NO_LEADER = -1
-"""The leader field of a partition that nobody leads."""
+"""The leader field of a partition without a leader."""
 
 # org.apache.kafka.common.DirectoryId: reserved directory ids (KIP-858).
 UNASSIGNED_DIRECTORY = UUID(int=1)
@@ -25,7 +25,7 @@ METADATA_TOPIC = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class BrokerListener:
-    """A broker's listener as clients are told of it. ``protocol`` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
+    """A broker's advertised listener. ``protocol`` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
 
     host: str
     port: int
@@ -97,7 +97,7 @@ class Topic:
 
     @property
     def internal(self) -> bool:
-        """Whether clients are told that Kafka keeps it for itself."""
+        """Whether responses mark the topic as internal."""
         return self.name in INTERNAL_TOPICS
 
 
@@ -112,11 +112,13 @@ class ClusterImage:
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     """(resource type of core C.1, name) -> key -> value, for what was set dynamically."""
     features: dict[str, int] = field(default_factory=dict)
-    """Finalized levels; a level of 0 is not kept. FinalizedFeaturesEpoch is :attr:`offset`."""
+    """Finalized levels; a level of 0 is not kept. FinalizedFeaturesEpoch of a broker is :attr:`offset`."""
+    features_offset: int = field(default=-1, compare=False)
+    """The offset of their last change: FinalizedFeaturesEpoch of a controller."""
     next_producer_id: int = 0
     colliding_names: dict[str, set[str]] = field(default_factory=dict)
     """A name with "." read as "_" -> the topics of that shape, for those that hold one of both (core B.1)."""
-    # Rooms of the security records, each as its record says it (protocol.log_records.metadata).
+    # Security state: each value is its record (protocol.log_records.metadata).
     acls: dict[UUID, Any] = field(default_factory=dict)
     acl_changes: int = field(default=0, compare=False)
     """Grows whenever :attr:`acls` change, so that what is made of them can be kept until then."""

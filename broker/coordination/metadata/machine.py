@@ -1,20 +1,36 @@
-"""The controller as a machine: asked for a change, it answers with records, notices and a reply; replay makes it true.
+"""The controller as a machine: asked for a change, it answers with records, effects and a reply.
 
-One log, ``__cluster_metadata-0``, in Kafka's own records. Every operation is decided on the image of that moment; what
-it raises or refuses leaves nothing behind. Notices (see ``notices``) follow from the records alone.
+State: the image (``image.ClusterImage``), built from one log, ``__cluster_metadata-0``, in Kafka's own records.
+
+Rules:
+
+1. The image changes in :meth:`MetadataMachine.replay` alone; ``replay.apply`` has one function per kind of record.
+2. Every operation is decided on the image of that moment. An operation that raises has changed nothing. Where several
+   items are asked for, each is decided by itself, and the reply has a result for each.
+3. The effects follow from the records alone (``effects.effects_of``), so a replayed log and a live one lead to the same
+   logs, leaders and settings.
+4. Nothing is parked, and there are no timers: brokers that fall silent are fenced by ``cluster.lifecycle``.
+
+What does not fit:
+
+* Records of a metadata transaction (KIP-868) wait for its end in ``_pending``: soft state, lost with the machine.
+* Steering may set how long coordinators take to load at a new leader; that is an effect without a record.
+
+After Kafka's ``QuorumController`` and its control managers (core B).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata import acls, brokers, configs, features, quotas, reassignments
 from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, Controller, Settings
+from broker.coordination.metadata.effects import KraftVersionChanged, MetadataOutcome, effects_of, loading
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.features import FeatureUpdate
 from broker.coordination.metadata.image import ClusterImage, Topic
 from broker.coordination.metadata.internal_topics import internal_topic
-from broker.coordination.metadata.notices import notices
 from broker.coordination.metadata.replay import apply
 from broker.coordination.metadata.topics import (
     MOST_PARTITIONS,
@@ -46,7 +62,7 @@ Result = tuple[Any, KafkaError | None]
 
 
 def _any_configs(_configs: Mapping[str, str | None]) -> None:
-    """Settings that somebody else has judged, or that are ours."""
+    """Accept settings that are validated elsewhere, or that are ours."""
 
 
 def _any_number(_partitions: int) -> None:
@@ -104,13 +120,13 @@ class MetadataMachine:
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         """There are no producers here."""
 
-    def loaded(self, now_ms: int) -> Outcome:  # noqa: ARG002
+    def loaded(self, now_ms: int) -> MetadataOutcome:  # noqa: ARG002
         """An empty log begins with the features of a new cluster, as Kafka's bootstrap records do."""
         self._pending = None
         return Outcome() if self.image.features else self._done(self._beginning())
 
-    def unloaded(self) -> Outcome:
-        """Nobody waits here."""
+    def unloaded(self) -> MetadataOutcome:
+        """Return no effects: no request waits here."""
         return Outcome()
 
     def _beginning(self) -> list[Any]:
@@ -120,11 +136,11 @@ class MetadataMachine:
             records.append(ConfigRecord(BROKER_RESOURCE, "", MIN_ISR, least))
         return [*records, EndTransactionRecord()]
 
-    def _done(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> Outcome:
-        """Records, their notices, and the reply to whoever waits."""
+    def _done(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> MetadataOutcome:
+        """Records, their effects, and the reply to the request that waits."""
         records = tuple(records)
         reply = () if token is None else (Reply(token, answer),)
-        return Outcome(records, (*notices(self.image, records), *reply))
+        return Outcome(records, (*effects_of(self.image, records), *reply))
 
     def _topic(self, name: str, index: int) -> Topic:
         topic = self.image.topics.get(name)
@@ -134,27 +150,27 @@ class MetadataMachine:
 
     # --- brokers -------------------------------------------------------------------------------------------------
 
-    def register_broker(self, who: brokers.Registration, token: Hashable = None) -> Outcome:
+    def register_broker(self, who: brokers.Registration, token: Hashable = None) -> MetadataOutcome:
         """A broker comes, fenced; the reply is its epoch."""
         return self._done(brokers.register(self._controller, who), token, self._controller.next_offset())
 
-    def unfence_broker(self, broker_id: int, token: Hashable = None) -> Outcome:
+    def unfence_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """It is ready, and leads what it may. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.unfence(self._controller, broker_id), token)
 
-    def fence_broker(self, broker_id: int, token: Hashable = None, *, unclean: bool = False) -> Outcome:
+    def fence_broker(self, broker_id: int, token: Hashable = None, *, unclean: bool = False) -> MetadataOutcome:
         """It is not heard of any more. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.fence(self._controller, broker_id, unclean=unclean), token)
 
-    def broker_stopped(self, broker_id: int, token: Hashable = None) -> Outcome:
+    def broker_stopped(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """It leaves in an orderly way: controlled shutdown, then fenced. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.shut_down(self._controller, broker_id), token)
 
-    def directory_failed(self, broker_id: int, token: Hashable = None) -> Outcome:
+    def directory_failed(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """Its disk refused: others lead what they can, and it is in sync with nothing that others hold."""
         return self._done(brokers.directory_failed(self._controller, broker_id), token)
 
-    def unregister_broker(self, broker_id: int, token: Hashable = None) -> Outcome:
+    def unregister_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """It is forgotten. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.unregister(self._controller, broker_id), token)
 
@@ -168,7 +184,7 @@ class MetadataMachine:
         check_configs: CheckConfigs = _any_configs,
         charge: Charge = _any_number,
         validate_only: bool = False,
-    ) -> Outcome:
+    ) -> MetadataOutcome:
         """The reply is a list of :class:`CreatedTopic`, in order; each topic succeeds or fails by itself."""
         answers: list[CreatedTopic] = []
         records: list[Any] = []
@@ -178,7 +194,7 @@ class MetadataMachine:
             records += made
         return self._done(() if validate_only else records, token, answers)
 
-    def create_internal_topic(self, name: str, token: Hashable = None) -> Outcome:
+    def create_internal_topic(self, name: str, token: Hashable = None) -> MetadataOutcome:
         """One of Kafka's own topics, if it is missing; the reply is a :class:`CreatedTopic`."""
         existing = self.image.topics.get(name)
         if existing is not None:
@@ -195,8 +211,8 @@ class MetadataMachine:
         *,
         charge: Charge = _any_number,
         validate_only: bool = False,
-    ) -> Outcome:
-        """The reply is a list of (name, error or None), in order."""
+    ) -> MetadataOutcome:
+        """The reply is a list of (name, error or None), in order. Raises UNKNOWN_SERVER_ERROR for too many."""
         answers: list[Result] = []
         records: list[Any] = []
         for topic in topics:
@@ -204,12 +220,14 @@ class MetadataMachine:
                 records += add_partitions(self._controller, topic, MOST_PARTITIONS - len(records), charge)
                 answers.append((topic.name, None))
             except KafkaError as error:
+                if error.code is ErrorCode.UNKNOWN_SERVER_ERROR:
+                    raise
                 answers.append((topic.name, error))
         return self._done(() if validate_only else records, token, answers)
 
     def delete_topics(
         self, ids: Iterable[UUID], token: Hashable = None, *, charge: Charge = _any_number
-    ) -> Outcome:
+    ) -> MetadataOutcome:
         """Topics go, with their partitions and settings; ids that are not there are passed over.
 
         The reply is a dict of errors by id, for those that stay.
@@ -231,7 +249,7 @@ class MetadataMachine:
 
     def elect_leaders(
         self, partitions: Iterable[tuple[str, int]], election: Election, token: Hashable = None
-    ) -> Outcome:
+    ) -> MetadataOutcome:
         """The reply is a list of ((topic, index), error or None), in order."""
         answers: list[Result] = []
         records: list[Any] = []
@@ -249,7 +267,7 @@ class MetadataMachine:
         token: Hashable = None,
         *,
         factor_may_change: bool = True,
-    ) -> Outcome:
+    ) -> MetadataOutcome:
         """The reply is a list of ((topic, index), error or None), in order; a null target cancels."""
         answers: list[Result] = []
         records: list[Any] = []
@@ -264,35 +282,63 @@ class MetadataMachine:
                 answers.append(((name, index), error))
         return self._done(records, token, answers)
 
-    def change_isr(self, name: str, index: int, isr: Sequence[int], token: Hashable = None) -> Outcome:
-        """The leader says who is in sync; completes a reassignment. Raises INELIGIBLE_REPLICA."""
+    def change_isr(self, name: str, index: int, isr: Sequence[int], token: Hashable = None) -> MetadataOutcome:
+        """Set the in-sync replicas as the leader asks; may complete a reassignment. Raises INELIGIBLE_REPLICA."""
         record = reassignments.change_isr(self._controller, self._topic(name, index), index, isr)
         return self._done(() if record is None else (record,), token)
 
-    def move_leader(self, name: str, index: int, broker_id: int | None, token: Hashable = None) -> Outcome:
-        """Another leader, or none, whatever elections would say. Raises INELIGIBLE_REPLICA."""
+    def move_leader(
+        self, name: str, index: int, broker_id: int | None, token: Hashable = None, *, loading_ms: int = 0
+    ) -> MetadataOutcome:
+        """Steering: set another leader, or none, regardless of elections. Raises INELIGIBLE_REPLICA.
+
+        ``loading_ms`` is how long the partition's coordinator, if it has one, takes to load at the new leader.
+        """
         topic = self._topic(name, index)
-        return self._done(reassignments.move_leader(self._controller, topic, index, broker_id), token)
+        records = reassignments.move_leader(self._controller, topic, index, broker_id)
+        return loading(self._done(records, token), loading_ms)
 
     # --- settings, features, producer ids ------------------------------------------------------------------------
 
-    def alter_configs(self, resource_type: int, name: str, new: Mapping[str, str], token: Hashable = None) -> Outcome:
-        """All that is set on a resource becomes ``new``, which somebody has found valid."""
-        return self._done(configs.alter_configs(self._controller, resource_type, name, new), token)
+    def alter_configs(
+        self,
+        resource_type: int,
+        name: str,
+        new: Mapping[str, str],
+        token: Hashable = None,
+        named: Collection[str] = (),
+    ) -> MetadataOutcome:
+        """Replace all settings of a resource by ``new``, validated by the caller. The request names ``named``."""
+        return self._done(configs.alter_configs(self._controller, resource_type, name, new, named), token)
 
     def update_features(
-        self, updates: Sequence[FeatureUpdate], token: Hashable = None, *, validate_only: bool = False
-    ) -> Outcome:
-        """All or nothing. Raises INVALID_UPDATE_VERSION."""
-        known = sorted(self.image.brokers.values(), key=lambda broker: broker.id)
-        nodes = [features.Node("Local controller", known[0].id if known else 1, features.SUPPORTED)]
-        nodes += [features.Node("Broker", broker.id, broker.features) for broker in known]
-        changed = features.decide(updates, self.image.features, nodes)
-        records = [FeatureLevelRecord(name, level) for name, level in changed.items()]
-        return self._done(() if validate_only else records, token, changed)
+        self,
+        updates: Sequence[FeatureUpdate],
+        token: Hashable = None,
+        *,
+        kraft_version: int = 0,
+        supported: Mapping[str, tuple[int, int]] = features.SUPPORTED,
+        validate_only: bool = False,
+    ) -> MetadataOutcome:
+        """All or nothing; ``supported`` are the levels that the controller supports. Raises INVALID_UPDATE_VERSION.
 
-    def allocate_producer_ids(self, now_ms: int = 0, token: Hashable = None) -> Outcome:  # noqa: ARG002
-        """A block of ids that nobody else gets; the reply is its ``range``."""
+        ``kraft_version`` is the current level of that feature.
+        """
+        known = sorted(self.image.brokers.values(), key=lambda broker: broker.id)
+        nodes = [features.Node("Local controller", known[0].id if known else 1, supported)]
+        nodes += [features.Node("Broker", broker.id, broker.features) for broker in known]
+        levels = {**self.image.features, features.KRAFT_VERSION: kraft_version}
+        changed = features.decide(updates, levels, nodes)
+        if validate_only:
+            return self._done((), token, changed)
+        kraft = changed.get(features.KRAFT_VERSION)
+        safety = configs.before_elr(self._controller) if changed.get(features.ELR_VERSION) else []
+        kept = [FeatureLevelRecord(name, level) for name, level in changed.items() if name != features.KRAFT_VERSION]
+        outcome = self._done([*safety, *kept], token, changed)
+        return outcome if kraft is None else replace(outcome, effects=(KraftVersionChanged(kraft), *outcome.effects))
+
+    def allocate_producer_ids(self, now_ms: int = 0, token: Hashable = None) -> MetadataOutcome:  # noqa: ARG002
+        """Allocate a block of producer ids; the reply is its ``range``."""
         start = self.image.next_producer_id
         broker = min(self.image.alive_brokers(), key=lambda each: each.id, default=None)
         owner = (-1, -1) if broker is None else (broker.id, broker.epoch)
@@ -301,12 +347,12 @@ class MetadataMachine:
 
     # --- ACLs ----------------------------------------------------------------------------------------------------
 
-    def create_acls(self, wanted: Iterable[acls.Acl], token: Hashable = None) -> Outcome:
+    def create_acls(self, wanted: Iterable[acls.Acl], token: Hashable = None) -> MetadataOutcome:
         """The reply is a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR."""
         answers, records = acls.create(self.image, self._controller.new_uuid, wanted)
         return self._done(records, token, answers)
 
-    def delete_acls(self, filters: Sequence[acls.AclFilter], token: Hashable = None) -> Outcome:
+    def delete_acls(self, filters: Sequence[acls.AclFilter], token: Hashable = None) -> MetadataOutcome:
         """The reply is a list of what each filter found, or its error, in order. Raises INVALID_REQUEST."""
         answers, records = acls.delete(self.image, filters)
         return self._done(records, token, answers)
@@ -320,11 +366,11 @@ class MetadataMachine:
         *,
         resolves: Callable[[str], bool],
         validate_only: bool = False,
-    ) -> Outcome:
+    ) -> MetadataOutcome:
         """The reply is a list of (entity, error or None), each entity once; ``resolves`` knows addresses."""
         answers, records = quotas.alter(self.image, wanted, resolves)
         return self._done(() if validate_only else records, token, answers)
 
-    def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> Outcome:
-        """Records that somebody else has decided on (credentials, tokens); the reply is ``answer``."""
+    def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> MetadataOutcome:
+        """Append records that the caller has decided on (credentials, tokens); the reply is ``answer``."""
         return self._done(records, token, answer)

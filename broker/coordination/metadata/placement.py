@@ -74,7 +74,7 @@ class Placer:
         """
         self._check(replication_factor)
         if self._round == self._unfenced and self._unfenced > 1:
-            # As many assignments as brokers: deal anew, or they would repeat.
+            # As many assignments as brokers: shuffle again, or they would repeat.
             for rack in self._racks:
                 rack.unfenced.shuffle(self._below)
                 rack.fenced.shuffle(self._below)

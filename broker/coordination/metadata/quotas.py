@@ -59,9 +59,9 @@ class Alteration:
 def alter(
     image: ClusterImage, wanted: Sequence[Alteration], resolves: Callable[[str], bool]
 ) -> tuple[list[Altered], list[Any]]:
-    """What came of each distinct entity, and the records. ``resolves``: whether an address or a host's name is one.
+    """Return the result for each distinct entity, and the records. ``resolves`` checks an address or a host name.
 
-    Quirk: of an entity that stands there twice the first entry counts, and the refusal of the second one is told.
+    Quirk: of an entity that is listed twice the first entry takes effect, and the answer is the second one's error.
     """
     answers: dict[Entity, KafkaError | None] = {}
     records: list[Any] = []
@@ -184,9 +184,7 @@ def _check_component(kind: str, match_type: int, name: str | None, before: Mappi
         raise _invalid(f"Request specified {called}, but also specified a match string.")
 
 
-def _matches(
-    entity: Mapping[str, str | None], wanted: Mapping[str, tuple[int, str | None]], *, strict: bool
-) -> bool:
+def _matches(entity: Mapping[str, str | None], wanted: Mapping[str, tuple[int, str | None]], *, strict: bool) -> bool:
     if strict and len(entity) != len(wanted):
         return False
     for kind, (match_type, name) in wanted.items():

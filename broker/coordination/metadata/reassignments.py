@@ -85,7 +85,7 @@ def _cancel(controller: Controller, topic: Topic, index: int, partition: Partiti
 
 
 def change_isr(controller: Controller, topic: Topic, index: int, isr: Sequence[int]) -> PartitionChangeRecord | None:
-    """The leader says who is in sync (AlterPartition); a reassignment that waited for it is completed.
+    """Set the in-sync replicas as the leader asks (AlterPartition); may complete a reassignment.
 
     Raises:
         KafkaError: INELIGIBLE_REPLICA for a broker that is fenced, leaving, or no replica of the partition.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from broker.coordination.metadata.image import Broker, BrokerListener, ClusterImage, Partition, Topic
-from broker.coordination.metadata.names import colliding_form, may_collide
+from broker.coordination.metadata.topic_names import colliding_form, may_collide
 from protocol.log_records import metadata as records
 from protocol.log_records import metadata_security as security
 
@@ -14,7 +14,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 def apply(image: ClusterImage, record: Any) -> None:
-    """Change the image as the record says. Kinds that say nothing about the cluster (NoOp, controllers) are skipped."""
+    """Apply a record to the image. Records that do not describe the cluster (NoOp, controllers) are skipped."""
     change = _CHANGES.get(type(record))
     if change is not None:
         change(image, record)
@@ -126,8 +126,8 @@ def changed(old: Partition, record: records.PartitionChangeRecord) -> Partition:
     )
 
 
-def _new(said: tuple[Any, ...] | None, old: tuple[Any, ...]) -> tuple[Any, ...]:
-    return old if said is None else said
+def _new(recorded: tuple[Any, ...] | None, old: tuple[Any, ...]) -> tuple[Any, ...]:
+    return old if recorded is None else recorded
 
 
 def _clear_elr(image: ClusterImage, record: records.ClearElrRecord) -> None:
@@ -156,6 +156,7 @@ def _set_config(image: ClusterImage, record: records.ConfigRecord) -> None:
 
 
 def _set_feature(image: ClusterImage, record: records.FeatureLevelRecord) -> None:
+    image.features_offset = image.offset
     if record.feature_level:
         image.features[record.name] = record.feature_level
     else:

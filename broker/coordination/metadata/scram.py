@@ -1,6 +1,6 @@
-"""SCRAM credentials come, are told and go: Alter- and DescribeUserScramCredentials (core G.11, KIP-554).
+"""SCRAM credentials: Alter- and DescribeUserScramCredentials (core G.11, KIP-554).
 
-After Kafka's ``ScramControlManager``. Who may do so is the handlers' question.
+After Kafka's ``ScramControlManager``. The handlers check authorization.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +32,8 @@ def alter(
         _note(name, RemoveUserScramCredentialRecord(name, mechanism), problem, answers, records)
     for wanted in upsertions:
         problem = _of_name(wanted.name, wanted.mechanism) or _of_iterations(wanted.iterations)
+        if problem is None and not wanted.stored_key:
+            problem = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Java's SecretKeySpec refuses an empty key
         _note(wanted.name, wanted, problem, answers, records)
     return answers, list(records.values())
 
@@ -65,7 +67,7 @@ def _of_iterations(iterations: int) -> KafkaError | None:
 
 
 def describe(image: ClusterImage, names: Sequence[str]) -> Mapping[str, list[UserScramCredentialRecord] | KafkaError]:
-    """What is stored of some users, or of all where nobody is named; by user."""
+    """The credentials of the named users, or of all users if none is named, by user."""
     stored: dict[str, list[UserScramCredentialRecord]] = {}
     for (name, _), record in sorted(image.scram.items()):
         stored.setdefault(name, []).append(record)

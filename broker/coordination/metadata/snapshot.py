@@ -1,7 +1,7 @@
 """An image as records: what a snapshot of the metadata log holds (KIP-630; Kafka: MetadataImage.write).
 
-The records, applied to an empty image, make the same image. The features stand first: they say in which versions all
-that follows is written.
+The records, applied to an empty image, make the same image. The features come first: they determine the versions of the
+records that follow.
 """
 
 from collections.abc import Iterator

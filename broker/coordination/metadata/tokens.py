@@ -1,6 +1,6 @@
-"""Delegation tokens: made, renewed, ended, told and forgotten (core G.12; KIP-48, KIP-900).
+"""Delegation tokens: creation, renewal, expiry, description and removal (core G.12; KIP-48, KIP-900).
 
-After Kafka's ``DelegationTokenControlManager``. Who may ask at all is the handlers' question.
+After Kafka's ``DelegationTokenControlManager``. The handlers check authorization.
 """
 
 import hmac
@@ -24,7 +24,7 @@ class Rules:
     expiry_time_ms: int
 
     def hmac(self, token_id: str) -> bytes:
-        """What proves that somebody has the token: it is never stored."""
+        """The HMAC that proves possession of the token. It is never stored."""
         return _hmac(self.secret_key, token_id)
 
 
@@ -103,7 +103,7 @@ def owned(image: ClusterImage, owners: Iterable[str] | None) -> list[DelegationT
 
 
 def is_theirs(token: DelegationTokenRecord, who: str) -> bool:
-    """Whether somebody owns a token, or asked for it, or may renew it."""
+    """Whether a principal owns the token, requested it, or may renew it."""
     return who in (token.owner, token.requester, *token.renewers)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from broker.coordination.metadata.assignments import check_assignment, new_partition, refused
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
-from broker.coordination.metadata.names import check_topic_name, colliding_form, may_collide
+from broker.coordination.metadata.topic_names import check_topic_name, colliding_form, may_collide
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 
@@ -20,7 +20,7 @@ MOST_PARTITIONS = 10_000
 CheckConfigs = Callable[[Mapping[str, str | None]], None]
 """Raises KafkaError where a topic may not have these settings."""
 Charge = Callable[[int], None]
-"""Told how many partitions come or go; raises THROTTLING_QUOTA_EXCEEDED where those are too many (KIP-599)."""
+"""Charges that many created or deleted partitions; raises THROTTLING_QUOTA_EXCEEDED above the quota (KIP-599)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What became of it. With an error, nothing; the id of a topic that was only validated belongs to nobody."""
+    """The result for one topic. With an error nothing was created; a topic that was only validated has an unused id."""
 
     name: str
     error: KafkaError | None = None
@@ -58,7 +58,7 @@ class MorePartitions:
 def create_topic(
     controller: Controller, topic: NewTopic, check_configs: CheckConfigs, charge: Charge
 ) -> tuple[CreatedTopic, list[Any]]:
-    """T6 to T17 for one topic: its answer and its records."""
+    """Decide about one topic: its answer and its records (core B.7 T6 to T17)."""
     try:
         _check_name(controller, topic.name)
         check_configs(topic.configs)
@@ -126,10 +126,8 @@ def _placed(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[Par
     return [new_partition(controller, topic_id, index, placer.place(factor)) for index in range(count)]
 
 
-def add_partitions(
-    controller: Controller, wanted: MorePartitions, room: int, charge: Charge
-) -> list[PartitionRecord]:
-    """The records of the partitions that a topic lacks (core B.8); ``room`` is how many the request may still make.
+def add_partitions(controller: Controller, wanted: MorePartitions, most: int, charge: Charge) -> list[PartitionRecord]:
+    """The records of a topic's new partitions (core B.8); ``most`` is how many the request may still create.
 
     Raises:
         KafkaError: with Kafka's code and sentence.
@@ -145,9 +143,6 @@ def add_partitions(
             ErrorCode.INVALID_PARTITIONS,
             f"The topic {wanted.name} currently has {have} partition(s); {want} would not be an increase.",
         )
-    if want - have > room:
-        # As 4.3.1 answers: its list of records overflows, and nobody gives that a code of its own.
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     factor = len(topic.partitions[0].replicas)
     if wanted.assignments is not None and len(wanted.assignments) != want - have:
         raise refused(
@@ -155,6 +150,9 @@ def add_partitions(
             "were specified."
         )
     charge(want - have)
+    if want - have > most:
+        # As 4.3.1 answers: its list of records overflows, which fails the whole request.
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if wanted.assignments is None:
         placer = controller.placer()
         assignments: Sequence[Sequence[int]] = [placer.place(factor) for _ in range(have, want)]

@@ -1,61 +1,101 @@
-"""The markers of one prepared transaction: which are outstanding, which are to be sent again."""
+"""From the Prepare record to the Complete record: the markers of a transaction and their results (transactions B.6)."""
 
-from collections.abc import Iterable, Mapping
-from enum import Enum
+from collections.abc import Callable, Mapping
 
-from broker.coordination.transaction.states import MarkerFate, marker_fate
-from protocol.errors import ErrorCode
-from protocol.log_records.transaction import TopicPartition
+from broker.coordination.outcome import Outcome, SetTimer, TransactionOutcome, WriteMarkers
+from broker.coordination.reasons import Reason
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.marker_progress import Completion, Progress
+from broker.coordination.transaction.refusals import KIP_98
+from broker.coordination.transaction.scans import Scans
+from broker.coordination.transaction.states import append_error
+from broker.coordination.transaction.transitions import Transitions
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState
 
-FIRST_RETRY_MS = 20
-LAST_RETRY_MS = 500
-
-
-class Progress(Enum):
-    """Where the markers of a transaction are after some of them were answered."""
-
-    WAITING = "waiting"
-    AGAIN = "again"
-    """Some are to be sent again, and nothing is arranged for that yet."""
-    DONE = "done"
+_COMMITTED = Reason("committed", "transactions B.6", KIP_98)
+_ABORTED = Reason("aborted", "transactions B.6", KIP_98)
 
 
-class Completion:
-    """Soft state between the Prepare and the Complete record; after a load it begins anew with all partitions.
+def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] | None = None) -> WriteMarkers:
+    """The markers of a prepared transaction, by default to all its partitions.
 
-    Once ``fenced``, no marker is sent any more: another coordinator has the transaction (transactions B.6).
+    They carry the producer id from before a rotation, and the epoch of the Prepare record.
     """
+    return WriteMarkers(
+        record.transactional_id,
+        record.producer_id,
+        record.producer_epoch,
+        record.state is TransactionState.PREPARE_COMMIT,
+        (record.partitions or frozenset()) if partitions is None else partitions,
+        record.client_transaction_version,
+    )
 
-    __slots__ = ("_retry_ms", "again", "fenced", "outstanding")
 
-    def __init__(self, partitions: Iterable[TopicPartition]) -> None:
-        self.outstanding = set(partitions)
-        self.again: set[TopicPartition] = set()
-        self.fenced = False
-        self._retry_ms = FIRST_RETRY_MS
+def producer_of(record: TransactionRecord) -> ProducerIdAndEpoch:
+    """The producer that the id belongs to."""
+    return ProducerIdAndEpoch(record.producer_id, record.producer_epoch)
 
-    def note(self, results: Mapping[TopicPartition, ErrorCode]) -> Progress:
-        """Take over what became of some partitions' markers."""
-        arranged = bool(self.again)
-        for partition, result in results.items():
-            match marker_fate(result):
-                case MarkerFate.WRITTEN:
-                    self.outstanding.discard(partition)
-                case MarkerFate.AGAIN:
-                    self.again.add(partition)
-                case MarkerFate.FENCED:
-                    self.fenced = True
-                    return Progress.WAITING
-        if not self.outstanding:
-            return Progress.DONE
-        return Progress.AGAIN if self.again and not arranged else Progress.WAITING
 
-    def take_again(self) -> frozenset[TopicPartition]:
-        """What is to be sent again now."""
-        partitions, self.again = frozenset(self.again), set()
-        return partitions
+class Completions:
+    """The transactions of a machine whose markers are being written; ``under_way`` has their progress by id."""
 
-    def back_off(self) -> int:
-        """How long to wait before the next attempt, in ms; each time twice as long as before, up to half a second."""
-        wait_ms, self._retry_ms = self._retry_ms, min(self._retry_ms * 2, LAST_RETRY_MS)
-        return wait_ms
+    def __init__(self, transactions: Mapping[str, TransactionRecord], steps: Transitions, scans: Scans) -> None:
+        self.under_way: dict[str, Completion] = {}
+        self._transactions, self._steps, self._scans = transactions, steps, scans
+
+    def markers_written(
+        self,
+        name: str,
+        producer: ProducerIdAndEpoch,
+        results: Mapping[TopicPartition, ErrorCode],
+        now_ms: int,
+        *,
+        completes: bool = True,
+    ) -> TransactionOutcome:
+        """See :meth:`~broker.coordination.transaction.machine.TransactionMachine.markers_written`."""
+        found = self._find(name, producer)
+        if found is None:
+            return Outcome()
+        record, completion = found
+        progress = completion.note(results)
+        if progress is Progress.DONE:
+            return self._complete(record, completion, now_ms) if completes else Outcome()
+        if progress is Progress.AGAIN:
+            return self._later(name, completion, now_ms, lambda _: self._send_again(name, producer))
+        return Outcome()
+
+    def _find(self, name: str, producer: ProducerIdAndEpoch) -> tuple[TransactionRecord, Completion] | None:
+        """The prepared transaction that these markers belong to, unless it is over or has another producer by now."""
+        record, completion = self._transactions.get(name), self.under_way.get(name)
+        if record is None or completion is None or producer != producer_of(record):
+            return None
+        return record, completion
+
+    def _send_again(self, name: str, producer: ProducerIdAndEpoch) -> TransactionOutcome:
+        found = self._find(name, producer)
+        if found is None or found[1].fenced:
+            return Outcome()
+        return Outcome(effects=(markers_of(found[0], found[1].take_again()),))
+
+    def _complete(self, record: TransactionRecord, completion: Completion, now_ms: int) -> TransactionOutcome:
+        name, producer = record.transactional_id, producer_of(record)
+
+        def refused(error: KafkaError, at_ms: int) -> TransactionOutcome:
+            # A log that cannot be written now may be later; a coordinator that lost its log has nothing more to do.
+            if append_error(error.code) is not ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                return Outcome()
+            return self._later(
+                name, completion, at_ms, lambda then_ms: self.markers_written(name, producer, {}, then_ms)
+            )
+
+        done = self._steps.completed(record, now_ms)
+        reason = _COMMITTED if done.state is TransactionState.COMPLETE_COMMIT else _ABORTED
+        effects = self._scans.watch_expiry(done, now_ms)
+        return Outcome((done,), effects, on_append_error=self._scans.rearming(refused), reason=reason)
+
+    @staticmethod
+    def _later(
+        name: str, completion: Completion, now_ms: int, then: Callable[[int], TransactionOutcome]
+    ) -> TransactionOutcome:
+        return Outcome(effects=(SetTimer(("markers", name), now_ms + completion.back_off(), then),))

@@ -1,22 +1,27 @@
-"""When a periodic scan has something to find.
+"""When a periodic scan has something to find (transactions B.7, B.8).
 
-Kafka looks over its transactions every ten seconds, and for expired ids every hour. A timer at each of those instants
-would wake fifty coordinators for nothing, and make a test that pushes time by a week wait for all of them. So the timer
-is set to the first of those instants at which something is due; what a client can see is the same.
+Kafka scans its transactions every ten seconds, and expired ids every hour. A timer at each of those instants would wake
+fifty coordinators for nothing, and slow down a test that pushes time by a week. So the timer is set to the first of
+those instants at which something is due; what a client can see is the same.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
-from broker.coordination.outcome import Outcome, SetTimer
+from broker.coordination.outcome import SetTimer, TransactionOutcome
+from broker.coordination.transaction.states import IDLE
+from protocol.errors import KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 
 NEVER_TIMES_OUT_MS = 2**31 - 1
 """The timeout of a transaction with two-phase commit (KIP-939)."""
+_TIMEOUT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+_EXPIRY_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
 
 
 class Settings(Protocol):
-    """What the coordinator asks of the broker's settings."""
+    """The broker's settings that the coordinator uses."""
 
     def int(self, name: str) -> int:
         """A setting by Kafka's own name."""
@@ -24,7 +29,7 @@ class Settings(Protocol):
 
 
 def may_time_out(record: TransactionRecord) -> bool:
-    """Whether the coordinator will abort it one day, unasked."""
+    """Whether the coordinator will abort this transaction once its timeout has passed."""
     return record.state is TransactionState.ONGOING and record.timeout_ms != NEVER_TIMES_OUT_MS
 
 
@@ -34,9 +39,9 @@ def timed_out(record: TransactionRecord, now_ms: int) -> bool:
 
 
 class Scan:
-    """A scan at ``started_ms + n * interval_ms``. Soft state: what is armed is forgotten with the machine."""
+    """A scan at ``started_ms + n * interval_ms``. Soft state: the armed timer is lost with the machine."""
 
-    def __init__(self, key: str, interval_ms: Callable[[], int], then: Callable[[int], Outcome]) -> None:
+    def __init__(self, key: str, interval_ms: Callable[[], int], then: Callable[[int], TransactionOutcome]) -> None:
         self._key, self._interval_ms, self._then = key, interval_ms, then
         self._started_ms = 0
         self._armed_ms: int | None = None
@@ -45,7 +50,7 @@ class Scan:
         """Count the instants from now."""
         self._started_ms, self._armed_ms = now_ms, None
 
-    def forget(self) -> None:
+    def disarmed(self) -> None:
         """The timer has fired, or was never set because the records before it were refused."""
         self._armed_ms = None
 
@@ -65,3 +70,84 @@ class Scan:
     def _first_after(self, instant_ms: int) -> int:
         interval_ms = self._interval_ms()
         return self._started_ms + (max(instant_ms - self._started_ms, 0) // interval_ms + 1) * interval_ms
+
+
+class Scans:
+    """The two scans over the transactions of a machine: for open transactions that time out, for ids that expire."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        transactions: Mapping[str, TransactionRecord],
+        scan_timeouts: Callable[[int], TransactionOutcome],
+        scan_expired: Callable[[int], TransactionOutcome],
+    ) -> None:
+        self._settings, self._transactions = settings, transactions
+        self._timeouts = Scan("timeouts", lambda: settings.int(_TIMEOUT_INTERVAL), scan_timeouts)
+        self._expiries = Scan("expiries", lambda: settings.int(_EXPIRY_INTERVAL), scan_expired)
+
+    def start(self, now_ms: int) -> tuple[SetTimer, ...]:
+        """Count the instants from now, and arm both scans."""
+        self._timeouts.start(now_ms)
+        self._expiries.start(now_ms)
+        return (*self._arm_timeouts(now_ms), *self._arm_expiries(now_ms))
+
+    def rearming(
+        self, refused: Callable[[KafkaError, int], TransactionOutcome]
+    ) -> Callable[[KafkaError, int], TransactionOutcome]:
+        """``refused``, with both scans armed again: the timers of an outcome that is not appended are never set."""
+
+        def call(error: KafkaError, now_ms: int) -> TransactionOutcome:
+            outcome = refused(error, now_ms)
+            self._timeouts.disarmed()
+            self._expiries.disarmed()
+            timers = (*self._arm_timeouts(now_ms), *self._arm_expiries(now_ms))
+            return replace(outcome, effects=(*outcome.effects, *timers))
+
+        return call
+
+    # --- timeouts ----------------------------------------------------------------------------------------------------
+
+    def late(self, now_ms: int) -> list[str]:
+        """The scan for timeouts runs: the ids whose transaction is open for longer than its timeout."""
+        return [name for name, record in self._transactions.items() if timed_out(record, now_ms)]
+
+    def after_timeouts(self, now_ms: int) -> tuple[SetTimer, ...]:
+        """The scan for timeouts has run: arm the next one."""
+        self._timeouts.disarmed()
+        return self._arm_timeouts(now_ms)
+
+    def watch_timeout(self, record: TransactionRecord, now_ms: int) -> tuple[SetTimer, ...]:
+        """A transaction has begun."""
+        return self._timeouts.watch(record.start_ms + record.timeout_ms, now_ms) if may_time_out(record) else ()
+
+    def _arm_timeouts(self, now_ms: int) -> tuple[SetTimer, ...]:
+        deadlines = (r.start_ms + r.timeout_ms for r in self._transactions.values() if may_time_out(r))
+        return self._timeouts.watch_all(deadlines, now_ms)
+
+    # --- expiry ------------------------------------------------------------------------------------------------------
+
+    def expired(self, now_ms: int) -> set[str]:
+        """The scan for expired ids runs: those unused for ``transactional.id.expiration.ms``."""
+        unused_since_ms = now_ms - self._settings.int("transactional.id.expiration.ms")
+        return {name for name, record in self._idle() if record.last_update_ms <= unused_since_ms}
+
+    def after_expired(self, now_ms: int, expired: set[str]) -> tuple[SetTimer, ...]:
+        """The scan for expired ids has run and found these: arm the next one for the others."""
+        self._expiries.disarmed()
+        return self._arm_expiries(now_ms, without=expired)
+
+    def watch_expiry(self, record: TransactionRecord, now_ms: int) -> tuple[SetTimer, ...]:
+        """An id is idle from now on."""
+        return self._expiries.watch(self._expires_after(record), now_ms)
+
+    def _arm_expiries(self, now_ms: int, without: Iterable[str] = ()) -> tuple[SetTimer, ...]:
+        left = (record for name, record in self._idle() if name not in without)
+        return self._expiries.watch_all((self._expires_after(record) for record in left), now_ms)
+
+    def _idle(self) -> Iterator[tuple[str, TransactionRecord]]:
+        return ((name, record) for name, record in self._transactions.items() if record.state in IDLE)
+
+    def _expires_after(self, record: TransactionRecord) -> int:
+        # "Not later than", where the timeout is "earlier than": one millisecond less.
+        return record.last_update_ms + self._settings.int("transactional.id.expiration.ms") - 1

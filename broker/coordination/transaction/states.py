@@ -1,6 +1,6 @@
 """The tables of the transaction coordinator: which state may follow which, and what becomes of a marker's result.
 
-After Kafka's ``TransactionState`` (transactions B.2) and ``TransactionMarkerRequestCompletionHandler`` (B.6). The state
+After Kafka's ``TransactionState`` and ``TransactionMarkerRequestCompletionHandler`` (transactions B.2, B.6). The state
 diagram in the documentation is drawn from :data:`VALID_PREVIOUS` by :func:`state_diagram`.
 """
 
@@ -43,7 +43,7 @@ class MarkerFate(Enum):
 
     WRITTEN = "written"
     AGAIN = "again"
-    """Sent again, to whoever leads the partition then."""
+    """Sent again, to the partition's leader at that time."""
     FENCED = "fenced"
     """Another coordinator took over: this one sends no marker of the transaction any more."""
     STUCK = "stuck"

@@ -1,12 +1,13 @@
 """What each step of a transaction writes: the record before -> the record after (transactions B.3).
 
-Every record says which producer id came before it, so that a producer that missed its rotation can be recognised.
+Every record names the producer id before it, so that a producer that missed its rotation can be recognised.
 """
 
 from collections.abc import Callable
 
+from broker.coordination.reasons import Refusal
 from broker.coordination.transaction.epochs import MAX_EPOCH, Assignment, is_exhausted
-from broker.coordination.transaction.refusal import Refusal
+from broker.coordination.transaction.refusals import KIP_890
 from broker.coordination.transaction.states import COMPLETED_BY, IDLE, VALID_PREVIOUS
 from protocol.errors import ErrorCode
 from protocol.log_records.transaction import (
@@ -25,17 +26,16 @@ TV0, TV2 = 0, 2
 
 
 class Transitions:
-    """The steps, with the two things they need of the cluster.
+    """The steps. ``transaction_version`` gives the finalized level of that feature.
 
-    ``transaction_version`` gives the finalized level of that feature; ``next_producer_id`` gives a fresh id or raises
-    KafkaError where none is to be had.
+    ``next_producer_id`` gives a new id, or raises KafkaError where none is available.
     """
 
     def __init__(self, transaction_version: Callable[[], int], next_producer_id: Callable[[], int]) -> None:
         self._transaction_version, self._next_producer_id = transaction_version, next_producer_id
 
     def unknown(self, transactional_id: str, timeout_ms: int, now_ms: int) -> TransactionRecord:
-        """What stands for an id that nobody has used: a producer id, and no epoch yet (A12). Never written."""
+        """The initial record of an unknown id: a producer id, no epoch; never written (transactions A.1 A12)."""
         producer_id = self._next_producer_id()
         return TransactionRecord(transactional_id, producer_id, NO_PRODUCER_EPOCH, timeout_ms, _S.EMPTY, None, now_ms)
 
@@ -80,9 +80,9 @@ class Transitions:
         return self._bumped(old, state, now_ms, partitions, start_ms)
 
     def fenced(self, old: TransactionRecord, now_ms: int, *, keep_epoch: bool) -> TransactionRecord:
-        """The coordinator itself aborts (a timeout, or a new producer): the old producer is shut out (A.5).
+        """The coordinator itself aborts (a timeout, or a new producer) and fences the old producer (transactions A.5).
 
-        ``keep_epoch``: an earlier attempt failed at the log after it had raised the epoch.
+        ``keep_epoch``: an earlier attempt raised the epoch, and its record could not be appended.
         """
         if self._transaction_version() >= TV2:
             return self._bumped(old, _S.PREPARE_ABORT, now_ms, old.partitions, old.start_ms)
@@ -149,13 +149,19 @@ class Transitions:
     ) -> TransactionRecord:
         if old.state not in VALID_PREVIOUS[state]:
             raise Refusal(
-                ErrorCode.UNKNOWN_SERVER_ERROR, "transactions B.2", f"{state.text} does not follow {old.state.text}"
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                "transactions B.2",
+                "TransactionState",
+                f"{state.text} does not follow {old.state.text}",
             )
         value_version = min(self._transaction_version(), 1)
         if client and not value_version:
-            # Kafka fails to write what version 0 has no room for.
+            # Kafka fails to write fields that version 0 of the record does not have.
             raise Refusal(
-                ErrorCode.UNSUPPORTED_VERSION, "transactions F.2", "transaction.version 0 knows no KIP-890 transactions"
+                ErrorCode.UNSUPPORTED_VERSION,
+                "transactions F.2",
+                KIP_890,
+                "transaction.version 0 has no KIP-890 transactions",
             )
         return TransactionRecord(
             old.transactional_id,

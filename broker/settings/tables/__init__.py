@@ -1,4 +1,4 @@
-"""The tables: one row per setting, by area. Kafka 4.3's names, types, defaults, constraints and update modes."""
+"""The tables: one row per setting, by area. Kafka 4.4's names, types, defaults, constraints and update modes."""
 
 from broker.settings.model import Row
 from broker.settings.tables import (
@@ -38,3 +38,7 @@ BROKER = by_name(
 TOPIC = by_name(topic.ROWS)
 GROUP = by_name(group.ROWS)
 CLIENT_METRICS = by_name(client_metrics.ROWS)
+SINCE: dict[str, str] = {
+    name: row.since for table in (BROKER, TOPIC, GROUP) for name, row in table.items() if row.since
+}
+"""Settings of brokers, topics and groups that some release introduced: earlier ones are played without them."""

@@ -1,7 +1,7 @@
 """Broker settings of consumer and streams groups and of committed offsets (core appendix 3, groups 0.7)."""
 
 from broker.settings.checks import FILLED_LIST, ValidList, at_least, one_of_any_case
-from broker.settings.model import CLUSTER, INT, LIST, LONG, MAX_INT, SHORT, STRING, WHEN_SET, Row
+from broker.settings.model import CLASS, CLUSTER, INT, LIST, LONG, MAX_INT, SHORT, STRING, WHEN_SET, Row
 
 ROWS: tuple[Row, ...] = (
     Row("group.consumer.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
@@ -36,6 +36,7 @@ ROWS: tuple[Row, ...] = (
     Row("group.max.session.timeout.ms", INT, 1_800_000),
     Row("group.max.size", INT, MAX_INT, at_least(1)),
     Row("group.min.session.timeout.ms", INT, 6000),
+    Row("group.streams.assignors", LIST, ("sticky",), since="4.4"),
     Row("group.streams.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
     Row("group.streams.heartbeat.interval.ms", INT, 5000, at_least(1)),
     Row("group.streams.initial.rebalance.delay.ms", INT, 3000, at_least(0)),
@@ -48,7 +49,9 @@ ROWS: tuple[Row, ...] = (
     Row("group.streams.min.heartbeat.interval.ms", INT, 5000, at_least(1)),
     Row("group.streams.min.session.timeout.ms", INT, 45_000, at_least(1)),
     Row("group.streams.num.standby.replicas", INT, 0, at_least(0)),
+    Row("group.streams.rack.aware.assignment.tags", LIST, (), since="4.4"),
     Row("group.streams.session.timeout.ms", INT, 45_000, at_least(1)),
+    Row("group.streams.topology.description.plugin.class", CLASS, None, since="4.4"),
     Row("offset.metadata.max.bytes", INT, 4096),
     Row("offsets.commit.timeout.ms", INT, 5000, at_least(1)),
     Row("offsets.load.buffer.size", INT, 5_242_880, at_least(1)),

@@ -14,6 +14,7 @@ from broker.settings.model import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX
 
 MAX_DOUBLE = 1.7976931348623157e308
 
+MOST_DECOMPRESSED = 2_147_483_639
 ROWS: tuple[Row, ...] = (
     Row("auto.create.topics.enable", BOOLEAN, True),
     Row("compression.gzip.level", INT, -1, gzip_level, CLUSTER),
@@ -71,12 +72,20 @@ ROWS: tuple[Row, ...] = (
     Row("log.roll.ms", LONG, None, mode=CLUSTER),
     Row("log.segment.bytes", INT, 1_073_741_824, at_least(1_048_576), CLUSTER),
     Row("log.segment.delete.delay.ms", LONG, 60_000, at_least(0), CLUSTER),
+    Row(
+        "max.decompressed.message.bytes",
+        INT,
+        MOST_DECOMPRESSED,
+        between(1, MOST_DECOMPRESSED),
+        CLUSTER,
+        since="4.4",
+    ),
     Row("message.max.bytes", INT, 1_048_588, at_least(0), CLUSTER),
     Row("min.insync.replicas", INT, 1, at_least(1), CLUSTER),
     Row("num.partitions", INT, 1, at_least(1)),
     Row("num.recovery.threads.per.data.dir", INT, 2, at_least(1), CLUSTER),
     Row("unclean.leader.election.enable", BOOLEAN, False, mode=CLUSTER),
     Row("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1), visibility=WHEN_SET),
-    # Ours: when appended records are forced to disk: after every append, when a segment is closed, or by nobody.
+    # Ours: when appended records are forced to disk: after every append, when a segment is closed, or never.
     Row("understudy.sync", STRING, "roll", one_of("every", "roll", "never"), visibility=WHEN_SET),
 )

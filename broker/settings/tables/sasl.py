@@ -25,6 +25,8 @@ ROWS: tuple[Row, ...] = (
     Row("sasl.login.retry.backoff.ms", LONG, 100),
     Row("sasl.mechanism.controller.protocol", STRING, "GSSAPI"),
     Row("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", mode=PER_BROKER),
+    Row("sasl.oauthbearer.allow.unverified.audience", BOOLEAN, False, since="4.4"),
+    Row("sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False, since="4.4"),
     Row("sasl.oauthbearer.assertion.algorithm", STRING, "RS256", one_of_any_case("ES256", "RS256")),
     Row("sasl.oauthbearer.assertion.claim.aud", STRING, None),
     Row("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, between(0, 86_400)),

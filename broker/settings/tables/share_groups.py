@@ -1,9 +1,11 @@
 """Broker settings of share groups and the share coordinator (core appendix 3, groups 0.7)."""
 
 from broker.settings.checks import FILLED_LIST, at_least, between
-from broker.settings.model import CLUSTER, INT, LIST, SHORT, STRING, WHEN_SET, Row
+from broker.settings.model import BOOLEAN, CLUSTER, INT, LIST, SHORT, STRING, WHEN_SET, Row
 
 ROWS: tuple[Row, ...] = (
+    Row("errors.deadletterqueue.auto.create.topics.enable", BOOLEAN, False, mode=CLUSTER, since="4.4"),
+    Row("errors.deadletterqueue.topic.name.prefix", STRING, "dlq.", mode=CLUSTER, since="4.4"),
     Row("group.share.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
     Row("group.share.assignors", LIST, ("simple",), FILLED_LIST),
     Row("group.share.delivery.count.limit", INT, 5, between(2, 10)),

@@ -2,6 +2,7 @@
 
 from broker.settings.checks import ValidList, at_least, between, gzip_level, message_format, one_of, throttled_replicas
 from broker.settings.model import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, RETIRED, STRING, WHEN_SET, Row, Synonym
+from broker.settings.tables.logs import MOST_DECOMPRESSED
 
 MINUTE = 60_000
 HOUR = 3_600_000
@@ -19,6 +20,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("compression.zstd.level", INT, 3, between(-131_072, 22), synonyms=(Synonym("compression.zstd.level"),)),
     Row("delete.retention.ms", LONG, 86_400_000, at_least(0), synonyms=(Synonym("log.cleaner.delete.retention.ms"),)),
+    Row("errors.deadletterqueue.group.enable", BOOLEAN, False, since="4.4"),
     Row("file.delete.delay.ms", LONG, 60_000, at_least(0), synonyms=(Synonym("log.segment.delete.delay.ms"),)),
     Row("flush.messages", LONG, MAX_LONG, at_least(1), synonyms=(Synonym("log.flush.interval.messages"),)),
     Row(
@@ -35,6 +37,14 @@ ROWS: tuple[Row, ...] = (
     Row("local.retention.bytes", LONG, -2, at_least(-2), synonyms=(Synonym("log.local.retention.bytes"),)),
     Row("local.retention.ms", LONG, -2, at_least(-2), synonyms=(Synonym("log.local.retention.ms"),)),
     Row("max.compaction.lag.ms", LONG, MAX_LONG, at_least(1), synonyms=(Synonym("log.cleaner.max.compaction.lag.ms"),)),
+    Row(
+        "max.decompressed.message.bytes",
+        INT,
+        MOST_DECOMPRESSED,
+        between(1, MOST_DECOMPRESSED),
+        synonyms=(Synonym("max.decompressed.message.bytes"),),
+        since="4.4",
+    ),
     Row("max.message.bytes", INT, 1_048_588, at_least(0), synonyms=(Synonym("message.max.bytes"),)),
     Row("message.downconversion.enable", BOOLEAN, True, visibility=RETIRED),
     Row("message.format.version", STRING, "3.0-IV1", message_format, visibility=RETIRED),
@@ -65,6 +75,8 @@ ROWS: tuple[Row, ...] = (
     Row("min.compaction.lag.ms", LONG, 0, at_least(0), synonyms=(Synonym("log.cleaner.min.compaction.lag.ms"),)),
     Row("min.insync.replicas", INT, 1, at_least(1), synonyms=(Synonym("min.insync.replicas"),)),
     Row("preallocate", BOOLEAN, False, synonyms=(Synonym("log.preallocate"),)),
+    Row("remote.copy.lag.bytes", LONG, -1, at_least(-1), synonyms=(Synonym("log.remote.copy.lag.bytes"),), since="4.4"),
+    Row("remote.copy.lag.ms", LONG, 0, at_least(-1), synonyms=(Synonym("log.remote.copy.lag.ms"),), since="4.4"),
     Row("remote.log.copy.disable", BOOLEAN, False),
     Row("remote.log.delete.on.disable", BOOLEAN, False),
     Row("remote.storage.enable", BOOLEAN, False),

@@ -1,1 +1,1 @@
-"""How the generator draws each kind of step."""
+"""Random generation of each kind of step."""

@@ -1,4 +1,4 @@
-"""Draws of an administrator."""
+"""Random steps of an administrator."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ LISTED_BY_STATE, LISTED_BY_TYPE = 4, 5
 
 
 class Administration(Pieces):
-    """Topics, partitions, settings, and looks at them."""
+    """Draws steps for topics, partitions, configs, and their descriptions."""
 
     def _create_topic(self, *, sound: bool = False) -> dict[str, Any]:
         free = [topic for topic in TOPICS if topic not in self._known.topics]
@@ -24,8 +24,8 @@ class Administration(Pieces):
         if count and not validate:
             self._known.topics.setdefault(topic, count)
         factor = 2 if not sound and self._rarely(15) else 1
-        said = {"topic": topic, "partitions": count, "configs": configs, "validate": validate or None}
-        return self._step("create_topic", ApiKey.CREATE_TOPICS, **said, factor=None if factor == 1 else factor)
+        fields = {"topic": topic, "partitions": count, "configs": configs, "validate": validate or None}
+        return self._step("create_topic", ApiKey.CREATE_TOPICS, **fields, factor=None if factor == 1 else factor)
 
     def _delete_topic(self) -> dict[str, Any]:
         topic = self._topic()
@@ -39,8 +39,8 @@ class Administration(Pieces):
         validate = self._rarely(5)
         if topic in self._known.topics and count > before and not validate:
             self._known.topics[topic] = count
-        said = {"topic": topic, "count": count, "validate": validate or None}
-        return self._step("create_partitions", ApiKey.CREATE_PARTITIONS, **said)
+        fields = {"topic": topic, "count": count, "validate": validate or None}
+        return self._step("create_partitions", ApiKey.CREATE_PARTITIONS, **fields)
 
     def _metadata(self) -> dict[str, Any]:
         topics = self._chance.sample(TOPICS, self._chance.randint(1, 2))
@@ -57,14 +57,14 @@ class Administration(Pieces):
     def _describe_configs(self) -> dict[str, Any]:
         keys = None if self._rarely(3) else self._chance.sample(sorted(SETTINGS), 2)
         synonyms = self._rarely(2) or None
-        said = {"topic": self._topic(), "keys": keys, "synonyms": synonyms}
-        return self._step("describe_configs", ApiKey.DESCRIBE_CONFIGS, **said)
+        fields = {"topic": self._topic(), "keys": keys, "synonyms": synonyms}
+        return self._step("describe_configs", ApiKey.DESCRIBE_CONFIGS, **fields)
 
     def _alter_configs(self) -> dict[str, Any]:
         changes: list[list[Any]] = []
         for name in self._chance.sample(sorted(SETTINGS), self._chance.choice((1, 1, 2))):
             operation = self._chance.choice((0, 0, 0, 1, 2, 3)) if not self._rarely(20) else 9
-            if changes:  # of several that are wrong Kafka tells one, in the order of a hash map
+            if changes:  # of several wrong ones Kafka reports one, in the order of a hash map
                 changes.append([name, 0, SETTINGS[name][0]])
             else:
                 changes.append([name, operation, None if operation == 1 else self._chance.choice(SETTINGS[name])])
@@ -108,8 +108,8 @@ class Administration(Pieces):
 
     def _list_reassignments(self) -> dict[str, Any]:
         place = self._place()
-        said = {"topic": place["topic"], "partitions": [place["partition"]]}
-        return self._step("list_reassignments", ApiKey.LIST_PARTITION_REASSIGNMENTS, **said)
+        fields = {"topic": place["topic"], "partitions": [place["partition"]]}
+        return self._step("list_reassignments", ApiKey.LIST_PARTITION_REASSIGNMENTS, **fields)
 
     def _elect_leaders(self) -> dict[str, Any]:
         return self._step("elect_leaders", ApiKey.ELECT_LEADERS, **self._place(), type=self._chance.choice((0, 1)))

@@ -1,4 +1,4 @@
-"""Draws of groups and their members."""
+"""Random steps of groups and their members."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from protocol.apis import ApiKey
 
 
 class Groups(Pieces):
-    """Members, offsets, and looks at them."""
+    """Draws steps for members, offsets, and their descriptions."""
 
     def _who(self) -> dict[str, Any]:
         group = self._chance.choice((*GROUPS, GROUPS[0]))
@@ -24,14 +24,14 @@ class Groups(Pieces):
         kind = self._chance.choice(("connect", "")) if self._rarely(30) else None
         instance = f"static-{who['member']}" if self._rarely(12) else None
         low = 5 if instance else 0
-        said = {"protocols": protocols, "session_ms": session_ms, "type": kind, "instance": instance}
-        return self._step("join", ApiKey.JOIN_GROUP, low, **who, **said)
+        fields = {"protocols": protocols, "session_ms": session_ms, "type": kind, "instance": instance}
+        return self._step("join", ApiKey.JOIN_GROUP, low, **who, **fields)
 
     def _sync(self) -> dict[str, Any]:
-        said: dict[str, Any] = {"generation_shift": self._shift()}
+        fields: dict[str, Any] = {"generation_shift": self._shift()}
         if self._rarely(2):
-            said |= {"type": "consumer", "protocol": "range"}
-        return self._step("sync", ApiKey.SYNC_GROUP, 5 if "type" in said else 0, **self._who(), **said)
+            fields |= {"type": "consumer", "protocol": "range"}
+        return self._step("sync", ApiKey.SYNC_GROUP, 5 if "type" in fields else 0, **self._who(), **fields)
 
     def _heartbeat(self) -> dict[str, Any]:
         return self._step("heartbeat", ApiKey.HEARTBEAT, **self._who(), generation_shift=self._shift(8))
@@ -44,8 +44,8 @@ class Groups(Pieces):
         if self._rarely(2):
             del who["member"]
         metadata = "x" * 5000 if self._rarely(30) else self._chance.choice(("", "m", None))
-        said = {"offset": self._offset(), "metadata": metadata, "generation_shift": self._shift()}
-        return self._step("commit", ApiKey.OFFSET_COMMIT, **who, **self._place(), **said)
+        fields = {"offset": self._offset(), "metadata": metadata, "generation_shift": self._shift()}
+        return self._step("commit", ApiKey.OFFSET_COMMIT, **who, **self._place(), **fields)
 
     def _fetch_offsets(self) -> dict[str, Any]:
         places = [self._place() for _ in range(2)]

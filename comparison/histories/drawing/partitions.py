@@ -1,4 +1,4 @@
-"""Draws at the partitions."""
+"""Random steps at the partitions."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from protocol.apis import ApiKey
 
 
 class Partitions(Pieces):
-    """Produce, fetch, offsets, producers."""
+    """Draws steps for produce, fetch, offsets and producers."""
 
     def _records(self) -> list[list[Any]]:
         records = []
@@ -21,19 +21,22 @@ class Partitions(Pieces):
         transactional = bool(self._chance.randrange(2)) and any(self._known.producers.values())
         producer = self._producer(transactional=transactional) if transactional or not self._rarely(2) else None
         transactional = transactional and producer is not None
-        said: dict[str, Any] = {"records": self._records(), "codec": self._chance.choice((0, 0, 0, 1, 2, 3, 4)) or None}
+        fields: dict[str, Any] = {
+            "records": self._records(),
+            "codec": self._chance.choice((0, 0, 0, 1, 2, 3, 4)) or None,
+        }
         if producer:
-            said |= {"producer": producer, "sequence_shift": self._shift(10), "epoch_shift": self._shift(25)}
+            fields |= {"producer": producer, "sequence_shift": self._shift(10), "epoch_shift": self._shift(25)}
         elif self._rarely(5):
             place = self._place()
-            said["also"] = [[place["topic"], place["partition"]]]
+            fields["also"] = [[place["topic"], place["partition"]]]
         if self._rarely(60):
-            said["spoil"] = [self._chance.randrange(16, 200), 1 << self._chance.randrange(8)]
+            fields["spoil"] = [self._chance.randrange(16, 200), 1 << self._chance.randrange(8)]
         acks = -1 if producer else self._chance.choice((-1, -1, 1, 1, 0))
         if self._rarely(40):
             acks = self._chance.choice((0, 1, 2))
-        said |= {"transactional": transactional or None, "acks": acks}
-        step = self._step("produce", ApiKey.PRODUCE, **self._place(), **said)
+        fields |= {"transactional": transactional or None, "acks": acks}
+        step = self._step("produce", ApiKey.PRODUCE, **self._place(), **fields)
         if step.get("codec") == 4:  # zstd needs Produce 7 (KIP-110); below is an error worth a try
             step["v"] = max(step["v"], 3 if self._rarely(5) else 7)
         return step
@@ -51,11 +54,11 @@ class Partitions(Pieces):
         places = [self._place() for _ in range(self._chance.choice((0, 1, 1, 2)))]
         partitions = {place["topic"]: [[place["partition"], self._chance.randrange(6)]] for place in places}
         place = self._place()
-        said: dict[str, Any] = {"session": self._chance.choice(("s0", "s1")), "partitions": partitions}
-        said |= {"begin": self._rarely(3) or None, "epoch_shift": self._shift(15)}
+        fields: dict[str, Any] = {"session": self._chance.choice(("s0", "s1")), "partitions": partitions}
+        fields |= {"begin": self._rarely(3) or None, "epoch_shift": self._shift(15)}
         if self._rarely(4):
-            said["forget"] = {place["topic"]: [place["partition"]]}
-        return self._step("fetch_session", ApiKey.FETCH, 7, **said)
+            fields["forget"] = {place["topic"]: [place["partition"]]}
+        return self._step("fetch_session", ApiKey.FETCH, 7, **fields)
 
     def _list_offsets(self) -> dict[str, Any]:
         at = self._chance.choice((-1, -2, -3, -1, -2, -3, 0, 10, 25, 49, 5000, -4, -5, -6))
@@ -65,8 +68,8 @@ class Partitions(Pieces):
 
     def _epoch_end(self) -> dict[str, Any]:
         epochs = (0, 0, 1, 7, -1)
-        said = {"epoch": self._chance.choice((-1, -1, 0, 3)), "leader_epoch": self._chance.choice(epochs)}
-        return self._step("epoch_end", ApiKey.OFFSET_FOR_LEADER_EPOCH, **self._place(), **said)
+        fields = {"epoch": self._chance.choice((-1, -1, 0, 3)), "leader_epoch": self._chance.choice(epochs)}
+        return self._step("epoch_end", ApiKey.OFFSET_FOR_LEADER_EPOCH, **self._place(), **fields)
 
     def _describe_producers(self) -> dict[str, Any]:
         return self._step("describe_producers", ApiKey.DESCRIBE_PRODUCERS, **self._place())

@@ -1,4 +1,4 @@
-"""What every draw is made of: names, places, offsets, versions, and a rough idea of what exists."""
+"""Random parts of steps: names, partitions, offsets, versions, and a rough model of existing resources."""
 
 import random
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from protocol.apis import ApiKey
 
 Versions = Mapping[ApiKey, tuple[int, int]]
-"""API -> the versions that both clusters serve."""
+"""API -> lowest and highest version that both clusters serve."""
 TOPICS = ("t0", "t1", "t2")
 GROUPS = ("g0", "g1")
 IDS = ("x0", "x1")
@@ -34,7 +34,7 @@ SETTINGS = {
 
 @dataclass
 class Known:
-    """What the history has made so far, as far as it can tell."""
+    """Resources that the history has probably created so far."""
 
     topics: dict[str, int] = field(default_factory=dict)
     producers: dict[str, str | None] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Known:
 
 
 class Pieces:
-    """Chance, the versions to draw from, and what the history has made so far."""
+    """Random source, versions to draw from, and resources created so far."""
 
     def __init__(self, versions: Versions, seed: object) -> None:
         self._versions, self._chance, self._known = versions, random.Random(str(seed)), Known()
@@ -51,14 +51,14 @@ class Pieces:
     def _rarely(self, one_in: int = 12) -> bool:
         return self._chance.randrange(one_in) == 0
 
-    def _step(self, do: str, key: ApiKey, low: int = 0, /, **said: Any) -> dict[str, Any]:
+    def _step(self, do: str, key: ApiKey, low: int = 0, /, **fields: Any) -> dict[str, Any]:
         least, most = self._versions[key]
         version = self._chance.randint(max(least, low), most)
         # The newest versions are those that clients use.
         if self._chance.randrange(2):
             version = most
         connection = self._chance.choice(CONNECTIONS)
-        return {"do": do, "v": version, "c": connection, **{k: v for k, v in said.items() if v is not None}}
+        return {"do": do, "v": version, "c": connection, **{k: v for k, v in fields.items() if v is not None}}
 
     def _topic(self) -> str:
         if self._known.topics and not self._rarely(15):
@@ -86,7 +86,7 @@ class Pieces:
     def _configs(self, most: int) -> dict[str, str]:
         names = self._chance.sample(sorted(SETTINGS), self._chance.randint(0, most))
         chosen = {name: SETTINGS[name][0] for name in names if name != "no.such.setting"}
-        for name in names[:1]:  # of several that are wrong Kafka tells one, in the order of a hash map
+        for name in names[:1]:  # of several wrong ones Kafka reports one, in the order of a hash map
             if not self._rarely(4):
                 chosen[name] = self._chance.choice(SETTINGS[name])
         return chosen

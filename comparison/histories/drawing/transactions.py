@@ -1,4 +1,4 @@
-"""Draws of transactional producers."""
+"""Random steps of transactional producers."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from protocol.apis import ApiKey
 
 
 class Transactions(Pieces):
-    """Ids, partitions, offsets, ends."""
+    """Draws steps for transactional ids, partitions, offsets and ends of transactions."""
 
     def _init_producer(self) -> dict[str, Any]:
         name = None if self._rarely(3) else self._chance.choice(IDS)
@@ -17,10 +17,10 @@ class Transactions(Pieces):
         if timeout_ms == 1 and name:
             timeout_ms = 60_001
         again = (self._rarely(3) and self._known.producers[producer] == name) or None
-        said = {"transactional_id": name, "again": again, "epoch_shift": self._shift() if again else None}
+        fields = {"transactional_id": name, "again": again, "epoch_shift": self._shift() if again else None}
         low = 3 if again else 0
-        said |= {"producer": producer, "timeout_ms": timeout_ms}
-        return self._step("init_producer", ApiKey.INIT_PRODUCER_ID, low, **said)
+        fields |= {"producer": producer, "timeout_ms": timeout_ms}
+        return self._step("init_producer", ApiKey.INIT_PRODUCER_ID, low, **fields)
 
     def _actor(self) -> dict[str, Any]:
         producer = self._producer(transactional=True) or "stranger"
@@ -40,19 +40,19 @@ class Transactions(Pieces):
     def _commit_in_transaction(self) -> dict[str, Any]:
         group = self._chance.choice(GROUPS)
         member = self._chance.choice(MEMBERS[group]) if self._rarely(3) else None
-        said = {"group": group, "offset": self._offset(), "metadata": self._chance.choice(("", "m", None))}
-        said |= {"member": member, "generation_shift": self._shift() if member else None}
+        fields = {"group": group, "offset": self._offset(), "metadata": self._chance.choice(("", "m", None))}
+        fields |= {"member": member, "generation_shift": self._shift() if member else None}
         low = 3 if member else 0
-        said |= {**self._actor(), **self._place()}
-        return self._step("commit_in_transaction", ApiKey.TXN_OFFSET_COMMIT, low, **said)
+        fields |= {**self._actor(), **self._place()}
+        return self._step("commit_in_transaction", ApiKey.TXN_OFFSET_COMMIT, low, **fields)
 
     def _end_transaction(self) -> dict[str, Any]:
         return self._step("end_transaction", ApiKey.END_TXN, **self._actor(), commit=bool(self._chance.randrange(3)))
 
     def _write_marker(self) -> dict[str, Any]:
-        said = {"commit": False, "coordinator_epoch": self._chance.choice((0, 0, 1, -1))}
+        fields = {"commit": False, "coordinator_epoch": self._chance.choice((0, 0, 1, -1))}
         actor = {"producer": self._producer(transactional=True) or "stranger", "epoch_shift": self._shift(6)}
-        return self._step("write_marker", ApiKey.WRITE_TXN_MARKERS, **actor, **self._place(), **said)
+        return self._step("write_marker", ApiKey.WRITE_TXN_MARKERS, **actor, **self._place(), **fields)
 
     def _describe_transaction(self) -> dict[str, Any]:
         name = self._chance.choice(IDS)

@@ -1,7 +1,7 @@
--- title: acknowledged, and not in the log
+-- title: acknowledged records that are missing in the log
 -- severity: error
 -- needs: journal
--- A producer was told that its records are written, and where, and they are not there: acknowledged data is lost. Offsets below
+-- A producer got an acknowledgement with an offset, and the records are not there: acknowledged data is lost. Offsets below
 -- the log's start or the cleaner's reach are not looked at, nor topics that are gone.
 SELECT sent.run, sent.id, topic, partition, acked_offset AS offset, sent.client_id, software, software_version, acks,
        sent.producer_id, sent.producer_epoch, sent.base_sequence, sent.count, log_end

@@ -1,4 +1,4 @@
--- title: bytes that are no batch
+-- title: bytes that are not a batch
 -- severity: error
 -- Where a batch should begin there is none, and what follows in the segment cannot be found. A broker refuses to read on here.
 SELECT ordered.directory, topic, partition, place AS offset, damage, segment, position, size

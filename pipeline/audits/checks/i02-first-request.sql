@@ -1,4 +1,4 @@
--- title: the first request is neither ApiVersions nor SaslHandshake (I02)
+-- title: the first request is neither ApiVersions nor SaslHandshake (conformance 3 I02)
 -- severity: warning
 -- needs: journal
 -- A client asks first which versions the broker serves. Old ones did not, and guess.

@@ -1,7 +1,7 @@
--- title: a resend with other records (I04)
+-- title: a resend with other records (conformance 3 I04)
 -- severity: error
 -- needs: journal
--- The same sequence number was sent twice with another number of records or other bytes. Whichever came second is taken for a
+-- The same sequence number was sent twice with another number of records or other bytes. The later one is taken for a
 -- duplicate and dropped: its records are lost.
 SELECT run, id, topic, partition, stamped_offset AS offset, client_id, software, software_version, producer_id, producer_epoch,
        base_sequence, count, first_count, crc, first_crc

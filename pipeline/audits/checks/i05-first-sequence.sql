@@ -1,4 +1,4 @@
--- title: a new epoch that does not begin at 0 (I05)
+-- title: a new epoch that does not begin at 0 (conformance 3 I05)
 -- severity: error
 -- needs: journal
 -- The first batch of a producer's epoch on a partition has sequence 0. Looked at where the journal shows how the producer got

@@ -1,4 +1,4 @@
--- title: an epoch that goes back (I06)
+-- title: an epoch that goes back (conformance 3 I06)
 -- severity: error
 -- needs: journal
 -- On one connection a producer sent an older epoch than before: it is not sure who it is.

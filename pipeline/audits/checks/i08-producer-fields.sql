@@ -1,4 +1,4 @@
--- title: a producer id without epoch, sequence or acks=all (I08)
+-- title: a producer id without epoch, sequence or acks=all (conformance 3 I08)
 -- severity: error
 -- needs: journal
 -- Who has a producer id has an epoch and sequences too, and waits for all in-sync replicas (acks=-1).

@@ -1,4 +1,4 @@
--- title: records for a partition that is not in the transaction (I11)
+-- title: records for a partition that is not in the transaction (conformance 3 I11)
 -- severity: error
 -- needs: journal
 -- Before KIP-890 (Produce up to version 11) a producer has to add a partition to its transaction, and hear that it is added, before
@@ -10,7 +10,7 @@ WITH added AS (
 )
 SELECT sent.run, sent.id, sent.topic, sent.partition, sent.client_id, sent.software, sent.software_version,
        sent.transactional_id, sent.producer_id, sent.producer_epoch, sent.version
-FROM produces sent JOIN producing told ON told.run = sent.run AND told.id = sent.id
+FROM produces sent JOIN producing step ON step.run = sent.run AND step.id = sent.id
 LEFT JOIN added ON added.run = sent.run AND added.era = sent.era AND added.transactional_id = sent.transactional_id
-  AND added.turn = told.turn AND added.topic = sent.topic AND added.partition = sent.partition
-WHERE sent.transactional AND sent.version <= 11 AND (added_us IS NULL OR added_us > sent.ts_us) AND told.turn > 0
+  AND added.turn = step.turn AND added.topic = sent.topic AND added.partition = sent.partition
+WHERE sent.transactional AND sent.version <= 11 AND (added_us IS NULL OR added_us > sent.ts_us) AND step.turn > 0

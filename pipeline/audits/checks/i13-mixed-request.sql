@@ -1,9 +1,9 @@
--- title: a request that is half transactional (I13)
+-- title: a request that is half transactional (conformance 3 I13)
 -- severity: error
 -- needs: journal
--- A transactional id stands in a request exactly if its batches are transactional, and all of them are of one producer and epoch.
+-- A request has a transactional id exactly if its batches are transactional, and all of them are of one producer and epoch.
 SELECT run, id, client_id, software, software_version, max(transactional_id) AS transactional_id,
-       collect_set(transactional) AS transactional, collect_set(struct(producer_id, producer_epoch)) AS producers
+       array_sort(collect_set(transactional)) AS transactional, array_sort(collect_set(struct(producer_id, producer_epoch))) AS producers
 FROM produces WHERE NOT without_records AND producer_id IS NOT NULL
 GROUP BY run, id, client_id, software, software_version
 HAVING count(DISTINCT transactional) > 1 OR max(transactional) <> (coalesce(max(transactional_id), '') <> '')

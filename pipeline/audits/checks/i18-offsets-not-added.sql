@@ -1,4 +1,4 @@
--- title: offsets of a group that is not in the transaction (I18)
+-- title: offsets of a group that is not in the transaction (conformance 3 I18)
 -- severity: error
 -- needs: journal
 -- Before KIP-890 (TxnOffsetCommit up to version 4) a producer has to add the group to its transaction (AddOffsetsToTxn), and hear

@@ -1,4 +1,4 @@
--- title: transactional offsets without a member (I19)
+-- title: transactional offsets without a member (conformance 3 I19)
 -- severity: warning
 -- needs: journal
 -- The group has members, and TxnOffsetCommit (from version 3 on) names none: a member that was replaced cannot be fenced (KIP-447).

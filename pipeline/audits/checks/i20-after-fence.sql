@@ -1,10 +1,10 @@
--- title: a fenced producer goes on (I20)
+-- title: a fenced producer goes on (conformance 3 I20)
 -- severity: error
 -- needs: journal
--- It was told that somebody took its place, or that it may not, and asks on under the same identity. Only a new instance may
+-- The producer was fenced or is not authorized, and continues with the same identity. Only a new instance may
 -- begin again.
 SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.api, sent.transactional_id,
-       sent.producer_id, sent.producer_epoch, fence.id AS told_id, fence.error AS told
+       sent.producer_id, sent.producer_epoch, fence.id AS fence_id, fence.error AS refusal
 FROM producing sent JOIN producing fence
   ON fence.run = sent.run AND fence.era = sent.era AND fence.transactional_id = sent.transactional_id
   AND fence.producer_id = sent.producer_id AND fence.producer_epoch = sent.producer_epoch

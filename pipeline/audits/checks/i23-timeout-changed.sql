@@ -1,4 +1,4 @@
--- title: a transaction timeout that changes (I23)
+-- title: a transaction timeout that changes (conformance 3 I23)
 -- severity: info
 -- needs: journal
 -- transaction.timeout.ms is a setting of an instance; it changes from one InitProducerId to the next on the same connection.

@@ -1,13 +1,13 @@
--- title: a commit of a member that knows it is out (I25)
+-- title: a commit of a member that knows it is out (conformance 3 I25)
 -- severity: error
 -- needs: journal
--- It was told that it is no member of this generation any more (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), and commits
--- all the same.
+-- The member learned that it is no longer in this generation (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), and commits
+-- nevertheless.
 SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.group_id, sent.member_id, sent.generation,
-       told.id AS told_id, told.error AS told
-FROM members sent JOIN members told
-  ON told.run = sent.run AND told.era = sent.era AND told.group_id = sent.group_id AND told.member_id = sent.member_id
-  AND told.generation = sent.generation AND told.api <> 'JoinGroup'
-WHERE sent.api = 'OffsetCommit' AND told.error IN ('ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID',
+       refused.id AS refused_id, refused.error AS refusal
+FROM members sent JOIN members refused
+  ON refused.run = sent.run AND refused.era = sent.era AND refused.group_id = sent.group_id AND refused.member_id = sent.member_id
+  AND refused.generation = sent.generation AND refused.api <> 'JoinGroup'
+WHERE sent.api = 'OffsetCommit' AND refused.error IN ('ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID',
                                                    'FENCED_MEMBER_EPOCH')
-  AND sent.ts_us >= told.end_us AND sent.id > told.id
+  AND sent.ts_us >= refused.end_us AND sent.id > refused.id

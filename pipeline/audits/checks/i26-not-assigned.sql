@@ -1,4 +1,4 @@
--- title: a commit for a partition of somebody else (I26)
+-- title: a commit for a partition of another member (conformance 3 I26)
 -- severity: error
 -- needs: journal
 -- The assignment of this generation does not give the partition to this member.

@@ -1,4 +1,4 @@
--- title: a committed offset goes back (I27)
+-- title: a committed offset goes back (conformance 3 I27)
 -- severity: warning
 -- needs: journal
 -- Within one generation a member committed a smaller offset than before. A seek does that; else records are processed again.
@@ -7,6 +7,6 @@ SELECT run, id, topic, partition, committed_offset AS offset, client_id, softwar
 FROM (
   SELECT *, max(committed_offset) OVER (PARTITION BY run, era, group_id, member_id, generation, topic, partition ORDER BY id
                                         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest_offset
-  FROM commits WHERE error = 'NONE' AND generation >= 0
+  FROM effective_commits WHERE generation >= 0
 )
 WHERE committed_offset < highest_offset

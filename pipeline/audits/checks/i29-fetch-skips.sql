@@ -1,7 +1,7 @@
--- title: a fetch that skips records (I29)
+-- title: a fetch that skips records (conformance 3 I29)
 -- severity: warning
 -- needs: journal
--- A consumer asked for an offset behind what it had been given, and nothing that it had been told (ListOffsets, OffsetFetch, a
+-- A consumer asked for an offset behind what it had been given, and no offset from the broker (ListOffsets, OffsetFetch, a
 -- commit) explains it. A seek does, and cannot be seen.
 SELECT sent.run, sent.id, sent.topic, sent.partition, asked_offset AS offset, sent.client_id, software, software_version,
        previous_to + 1 AS expected_offset

@@ -1,4 +1,4 @@
--- title: a fetch session out of step (I30)
+-- title: a fetch session out of step (conformance 3 I30)
 -- severity: error
 -- needs: journal
 -- Within a fetch session each request has the next epoch (KIP-227).

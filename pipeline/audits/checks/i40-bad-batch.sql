@@ -1,4 +1,4 @@
--- title: a batch that is wrong in itself (I40)
+-- title: a batch that is wrong in itself (conformance 3 I40)
 -- severity: error
 -- needs: journal
 -- The broker refused it (CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP), or its header contradicts itself: another number of records

@@ -1,7 +1,7 @@
--- title: the offset index lies
+-- title: the offset index is wrong
 -- severity: error
--- An entry of `.index` says from which byte to look for an offset. No batch begins there, or one that begins behind that offset,
--- or the entries are out of order: whoever asks gets nothing, or the wrong records. Deleting the file makes the broker rebuild it.
+-- An entry of `.index` maps an offset to a position in the segment. No batch begins there, or one that begins behind that offset,
+-- or the entries are out of order: consumers get nothing, or the wrong records. Deleting the file makes the broker rebuild it.
 SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.position, batches.base_offset,
        indexes.entry, indexes.file AS segment
 FROM (SELECT *, lag(offset) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_offset FROM indexes WHERE kind = 'offset') indexes

@@ -1,13 +1,31 @@
--- title: the time index lies
+-- title: the time index is wrong
 -- severity: error
--- An entry of `.timeindex` says that up to an offset the latest time is so and so. No batch of the segment has that time at or
--- before that offset, or the entries go back: searches by time go wrong, and retention may keep or drop the segment wrongly.
-SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.timestamp_ms, indexes.entry,
+-- An entry of `.timeindex` is the latest time of its segment so far, and the offset of the batch that has it. No batch has that
+-- time there, an earlier one has a later time, the entries go back, or the latest time of a segment that is closed is missing:
+-- searches by time skip records, and retention may keep or drop the segment wrongly.
+WITH running AS (
+  SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms,
+         max(max_timestamp_ms) OVER (PARTITION BY directory, topic, partition, segment_base ORDER BY position) AS latest_ms
+  FROM batches WHERE damage IS NULL
+)
+SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.timestamp_ms, latest_ms, indexes.entry,
        indexes.file AS segment
 FROM (SELECT *, lag(timestamp_ms) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_ms FROM indexes WHERE kind = 'time') indexes
-LEFT JOIN (SELECT directory, topic, partition, segment_base, max_timestamp_ms AS timestamp_ms, min(base_offset) AS base_offset
-           FROM batches WHERE damage IS NULL GROUP BY ALL) batches
-  USING (directory, topic, partition, segment_base, timestamp_ms)
+LEFT JOIN running ON running.directory = indexes.directory AND running.topic = indexes.topic AND running.partition = indexes.partition
+  AND running.segment_base = indexes.segment_base AND indexes.offset BETWEEN running.base_offset AND running.last_offset
 LEFT ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged
-  USING (directory, topic, partition, segment_base)
-WHERE indexes.timestamp_ms >= 0 AND (base_offset IS NULL OR base_offset > indexes.offset OR indexes.timestamp_ms < previous_ms)
+  ON damaged.directory = indexes.directory AND damaged.topic = indexes.topic AND damaged.partition = indexes.partition
+  AND damaged.segment_base = indexes.segment_base
+WHERE indexes.timestamp_ms >= 0
+  AND (base_offset IS NULL OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms)
+UNION ALL
+SELECT segments.directory, segments.topic, segments.partition, segment_base, last_entry_ms, latest_ms, CAST(NULL AS INT), segment
+FROM (SELECT directory, topic, partition, segment_base, max(segment) AS segment, max(max_timestamp_ms) AS latest_ms,
+             max(damage) AS damage FROM batches GROUP BY directory, topic, partition, segment_base) segments
+JOIN partitions USING (directory, topic, partition)
+LEFT JOIN (SELECT directory, topic, partition, segment_base, max(timestamp_ms) AS last_entry_ms FROM indexes WHERE kind = 'time'
+           GROUP BY directory, topic, partition, segment_base) entries USING (directory, topic, partition, segment_base)
+WHERE damage IS NULL AND latest_ms >= 0 AND segment_base < last_segment_base AND coalesce(last_entry_ms, -1) < latest_ms
+  AND EXISTS (SELECT 1 FROM indexes WHERE kind = 'time')
+  AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = segments.directory AND unreadable.topic = segments.topic
+                  AND unreadable.partition = segments.partition AND file LIKE '%.timeindex')

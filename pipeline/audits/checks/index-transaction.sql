@@ -1,18 +1,33 @@
--- title: the transaction index lies
+-- title: the transaction index is wrong
 -- severity: error
--- `.txnindex` lists the aborted transactions, and consumers that read committed are told by it what to leave out. One is missing
+-- `.txnindex` lists the aborted transactions, and consumers that read committed skip the records that it names. One is missing
 -- (its records are delivered), or one is listed that never was (records are left out that should not be).
-SELECT coalesce(aborted.directory, listed.directory) AS directory, coalesce(aborted.topic, listed.topic) AS topic,
+WITH aborted AS (
+  SELECT ended.directory, ended.topic, ended.partition, ended.producer_id, ended.first_offset, ended.marker_offset,
+         coalesce(min(other.first_offset), ended.marker_offset + 1) AS stable_offset
+  FROM transactions ended JOIN partitions USING (directory, topic, partition)
+  LEFT JOIN transactions other ON other.directory = ended.directory AND other.topic = ended.topic
+    AND other.partition = ended.partition AND other.producer_id <> ended.producer_id AND other.first_offset < ended.marker_offset
+    AND (other.marker_offset IS NULL OR other.marker_offset > ended.marker_offset)
+  WHERE ended.marker = 'ABORT' AND ended.first_offset >= greatest(log_start, cleaned_to)
+  GROUP BY ended.directory, ended.topic, ended.partition, ended.producer_id, ended.first_offset, ended.marker_offset
+),
+listed AS (
+  SELECT indexes.*, count(*) OVER (PARTITION BY indexes.directory, topic, partition, producer_id, last_offset) AS times
+  FROM indexes JOIN partitions USING (directory, topic, partition)
+  WHERE kind = 'transaction' AND indexes.first_offset >= greatest(log_start, cleaned_to)
+)
+SELECT DISTINCT coalesce(aborted.directory, listed.directory) AS directory, coalesce(aborted.topic, listed.topic) AS topic,
        coalesce(aborted.partition, listed.partition) AS partition,
        coalesce(aborted.first_offset, listed.first_offset) AS offset,
        coalesce(aborted.producer_id, listed.producer_id) AS producer_id,
        coalesce(marker_offset, listed.last_offset) AS marker_offset,
        CASE WHEN listed.topic IS NULL THEN 'not listed' WHEN aborted.topic IS NULL THEN 'listed, never aborted'
-            ELSE 'listed with another beginning' END AS what, listed.file AS segment
-FROM (SELECT * FROM transactions JOIN partitions USING (directory, topic, partition)
-      WHERE marker = 'ABORT' AND first_offset >= greatest(log_start, cleaned_to)) aborted
-FULL OUTER JOIN (SELECT indexes.* FROM indexes JOIN partitions USING (directory, topic, partition)
-      WHERE kind = 'transaction' AND indexes.first_offset >= greatest(log_start, cleaned_to)) listed
+            WHEN aborted.first_offset <> listed.first_offset THEN 'listed with another beginning' WHEN times > 1 THEN 'listed twice'
+            ELSE 'listed with another last stable offset' END AS what,
+       last_stable_offset, stable_offset, listed.file AS segment
+FROM aborted FULL OUTER JOIN listed
   ON aborted.directory = listed.directory AND aborted.topic = listed.topic AND aborted.partition = listed.partition
   AND aborted.producer_id = listed.producer_id AND aborted.marker_offset = listed.last_offset
-WHERE listed.topic IS NULL OR aborted.topic IS NULL OR aborted.first_offset <> listed.first_offset
+WHERE listed.topic IS NULL OR aborted.topic IS NULL OR aborted.first_offset <> listed.first_offset OR times > 1
+  OR last_stable_offset <> stable_offset

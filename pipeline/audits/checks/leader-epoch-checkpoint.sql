@@ -1,6 +1,6 @@
 -- title: the leader epoch checkpoint does not fit the log
 -- severity: error
--- `leader-epoch-checkpoint` says where each leader began to write; followers truncate by it (KIP-101). The batches say otherwise.
+-- `leader-epoch-checkpoint` has the first offset of each leader epoch; followers truncate by it (KIP-101). The batches contradict it.
 -- After DeleteRecords an epoch begins where the log does, though its batch, and older ones, are there still.
 SELECT epochs.directory, epochs.topic, epochs.partition, start_offset AS offset, epoch,
        max(ordered.leader_epoch) AS batch_epoch, min(ordered.base_offset) AS batch_offset

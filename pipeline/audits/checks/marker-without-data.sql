@@ -1,6 +1,6 @@
 -- title: a marker without a transaction
 -- severity: warning
--- A marker ends a transaction that has no records here. That is as it should be where the coordinator had been told of the
+-- A marker ends a transaction that has no records here. That is as it should be if the producer had added the
 -- partition (a producer may add one and write nothing; a marker may be sent twice), or where its records are gone. This one has
 -- no such reason.
 SELECT ended.directory, ended.topic, ended.partition, marker_offset AS offset, ended.producer_id, marker_epoch AS producer_epoch,

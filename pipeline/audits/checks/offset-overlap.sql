@@ -1,4 +1,4 @@
--- title: offsets that are taken
+-- title: overlapping offsets
 -- severity: error
 -- A batch begins at an offset that an earlier batch has: one of the two is invisible, or read twice.
 SELECT directory, topic, partition, place AS offset, previous_last_offset, damage, segment, position

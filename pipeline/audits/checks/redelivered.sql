@@ -7,7 +7,7 @@ SELECT again.run, again.id, again.topic, again.partition, delivered_from AS offs
        again.software, least(delivered_to, given_before_to) AS up_to
 FROM deliveries again
 WHERE delivered_from <= given_before_to AND NOT EXISTS (
-  SELECT 1 FROM commits
+  SELECT 1 FROM effective_commits commits
   WHERE commits.run = again.run AND commits.era = again.era AND commits.group_id = again.group_id
-    AND commits.topic = again.topic AND commits.partition = again.partition AND commits.error = 'NONE'
+    AND commits.topic = again.topic AND commits.partition = again.partition
     AND commits.end_us < again.ts_us AND commits.committed_offset > again.delivered_from)

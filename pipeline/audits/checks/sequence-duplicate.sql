@@ -1,6 +1,6 @@
 -- title: the same sequence numbers twice
 -- severity: error
--- A producer numbers its records; a broker that remembers it refuses numbers that it has. Here they stand in the log a second
+-- A producer numbers its records; a broker that remembers it refuses numbers that it has. Here they are in the log a second
 -- time: the records are doubled for every consumer. Usual cause: the producer's state was lost (expiry, an unclean election)
 -- between the first attempt and its retry. Not looked at in `__consumer_offsets`: a group's coordinator writes the offsets of a
 -- transaction in its producer's name, each batch with the number 0.

@@ -1,11 +1,11 @@
 -- title: a transaction hangs
 -- severity: error
 -- Its records are in the log and no marker is, and no coordinator will ever send one: it has finished the transaction, or never
--- heard of it (KIP-664, KIP-890). Consumers that read committed are stuck at its first record until somebody aborts it
+-- heard of it (KIP-664, KIP-890). Consumers that read committed are stuck at its first record until it is aborted
 -- (`kafka-transactions.sh abort`).
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,
        records, newest_ms - first_ms AS age_ms, log_end - first_offset AS pinned_offsets, latest.transactional_id,
-       latest.state AS coordinator_says
+       latest.state AS coordinator_state
 FROM transactions open
 JOIN partitions USING (directory, topic, partition)
 CROSS JOIN (SELECT max(max_timestamp_ms) AS newest_ms FROM batches WHERE max_timestamp_ms <= now_ms())

@@ -1,6 +1,6 @@
 -- title: a transaction is open
 -- severity: warning
--- No marker has come yet, and the coordinator says that the transaction goes on (or its log is not in this directory). While it
+-- No marker has come yet, and in the coordinator's log the transaction is ongoing (or its log is not in this directory). While it
 -- is open, consumers that read committed get nothing behind its first record. `overdue`: older than its timeout, which the
 -- coordinator would end it for.
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,

@@ -1,7 +1,13 @@
--- The committed offset of each group and partition, as `__consumer_offsets` has it last.
-SELECT group_id, committed_topic AS topic, committed_partition AS partition, committed_offset, commit_timestamp_ms
+-- The committed offset of each group and partition, as `__consumer_offsets` has it last. What is pending in an open transaction is
+-- not committed.
+SELECT group_id, committed_topic AS topic, committed_partition AS partition, committed_offset, committed_leader_epoch,
+       commit_timestamp_ms, topic_id
 FROM (
   SELECT *, row_number() OVER (PARTITION BY group_id, committed_topic, committed_partition ORDER BY offset DESC) AS newest
-  FROM state_offsets WHERE NOT coalesce(aborted, false)
+  FROM state_offsets
+  WHERE NOT coalesce(aborted, false)
+    AND NOT (is_transactional AND EXISTS (
+      SELECT 1 FROM transactions open WHERE open.topic = '__consumer_offsets' AND open.partition = state_offsets.partition
+        AND open.producer_id = state_offsets.producer_id AND open.marker IS NULL AND open.first_offset <= state_offsets.offset))
 )
 WHERE newest = 1 AND NOT is_tombstone

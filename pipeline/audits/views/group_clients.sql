@@ -1,4 +1,4 @@
--- Which group a client belongs to, as far as that is certain: clients are told apart by host and client id, and one that was
+-- Which group a client belongs to, as far as that is certain: clients are distinguished by host and client id, and one that was
 -- seen in two groups is left out.
 SELECT run, era, client_host, client_id, max(group_id) AS group_id
 FROM (SELECT run, era, client_host, client_id, get_json_object(request, '$.group_id') AS group_id FROM calls

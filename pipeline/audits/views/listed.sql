@@ -1,4 +1,4 @@
--- The offsets that clients were told by ListOffsets and OffsetFetch.
+-- The offsets that clients got from ListOffsets and OffsetFetch.
 SELECT DISTINCT run, era, id, end_us, client_host, client_id, coalesce(topic_names.topic, name) AS topic, partition, offset
 FROM (
   SELECT calls.* EXCEPT (got), coalesce(nullif(each.name, ''), each.topic_id) AS name, piece.partition_index AS partition, piece.offset

@@ -3,7 +3,7 @@
 WITH asked AS (
   SELECT run, era, id, ts_us, end_us, connection, client_host, client_id, software, software_version, api, outcome, error,
          sent.group_id, if(api = 'JoinGroup' AND sent.member_id = '', got.member_id, sent.member_id) AS member_id,
-         sent.member_id AS said_member_id, sent.group_instance_id,
+         sent.member_id AS requested_member_id, sent.group_instance_id,
          coalesce(sent.generation_id, sent.generation_id_or_member_epoch) AS generation, got.generation_id AS given_generation
   FROM (SELECT *, from_json(request, 'group_id STRING, member_id STRING, group_instance_id STRING, generation_id INT,
           generation_id_or_member_epoch INT') AS sent, from_json(response, 'generation_id INT, member_id STRING') AS got

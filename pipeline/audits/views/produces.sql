@@ -1,4 +1,4 @@
--- Every set of records that a client sent: what it said, and what it was answered. One row per request and partition.
+-- Every set of records that a client sent: the request, and its answer. One row per request and partition.
 -- `stamped_offset`: where the log put it; that is true only where it was appended.
 WITH asked AS (
   SELECT calls.* EXCEPT (request, response), sent.transactional_id, sent.acks,

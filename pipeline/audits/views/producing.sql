@@ -1,4 +1,4 @@
--- Everything that a transactional producer asked, in the order of arrival: who it said it was, and what it was answered.
+-- Everything that a transactional producer asked, in the order of arrival: its identity in the request, and the answer.
 -- `granted_*`: the identity that the answer gave it. `turn` counts the ends (EndTxn, InitProducerId) that were answered before.
 WITH asked AS (
   SELECT run, era, id, ts_us, end_us, broker, connection, client_host, client_id, software, software_version, api, version,

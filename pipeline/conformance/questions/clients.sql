@@ -1,5 +1,5 @@
 -- title: who was there
--- One row per client software and version, as clients say it of themselves (KIP-511). `apis` of `offered_apis` were used.
+-- One row per client software and version, as clients identify themselves (KIP-511). `apis` of `offered_apis` were used.
 -- `unanswered`: requests that no answer was written for, because a connection ended or a fault swallowed it.
 SELECT software, software_version, count(DISTINCT client_id) AS client_ids, count(DISTINCT run, connection) AS connections,
        count(*) AS requests, count(DISTINCT api) AS apis, max(offered_apis) AS offered_apis, count(error) AS errors,

@@ -13,7 +13,7 @@ WITH acts AS (
                 get_json_object(request, '$.topic_data[0].partition_data[0].records.count')) ELSE '' END AS target,
          CASE WHEN api = 'EndTxn' THEN if(get_json_object(request, '$.committed') = 'true', 'EndTxn (commit)', 'EndTxn (abort)')
               WHEN api = 'InitProducerId' THEN if(coalesce(CAST(get_json_object(request, '$.producer_id') AS BIGINT), -1) >= 0,
-                'InitProducerId (with its identity)', 'InitProducerId (anew)')
+                'InitProducerId (with its identity)', 'InitProducerId (new identity)')
               ELSE api END AS act
   FROM spoken
 ),
@@ -25,8 +25,8 @@ moments AS (
 ),
 failed AS (  -- `place`: so many requests the client had begun when it failed
   SELECT run, era, client_host, client_id, id, explode(sequence(place + 1, place + 12)) AS place
-  FROM (SELECT *, count_if(kind = 1) OVER (PARTITION BY run, era, client_host, client_id ORDER BY at_us, kind, id
-                                           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS place FROM moments)
+  FROM (SELECT *, CAST(count_if(kind = 1) OVER (PARTITION BY run, era, client_host, client_id ORDER BY at_us, kind, id
+                                                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS BIGINT) AS place FROM moments)
   WHERE kind = 0
 ),
 followed AS (

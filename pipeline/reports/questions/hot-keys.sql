@@ -1,6 +1,6 @@
 -- title: the keys with most records
 -- needs: records
--- The first keys of each topic (`--top`). `main_partition` has most of the key's records. Keys that are no text are told as X'...'.
+-- The first keys of each topic (`--top`). `main_partition` has most of the key's records. Keys that are not text are shown as X'...'.
 SELECT topic, place, CASE WHEN key IS NULL THEN NULL
                           WHEN is_valid_utf8(CAST(key AS STRING)) THEN left(CAST(key AS STRING), 60)
                           ELSE concat("X'", left(hex(key), 60), "'") END AS key,

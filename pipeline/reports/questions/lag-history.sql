@@ -1,7 +1,7 @@
 -- title: how the lag went
 -- needs: journal
 -- One row per reader and partition: groups by what they committed, clients without a group by the offset that they fetched from.
--- `position` and `log_end` as last told in the journal. `still_ms`: so long, up to its end, the position had not moved although
+-- `position` and `log_end` as last seen in the journal. `still_ms`: so long, up to its end, the position had not moved although
 -- there was lag; `trend`: of the last quarter of the time.
 WITH placed AS (
   SELECT *, lag(position) OVER before AS previous_position, max(at_ms) OVER whole AS last_ms, min(at_ms) OVER whole AS first_ms

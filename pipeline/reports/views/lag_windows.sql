@@ -1,6 +1,6 @@
--- The lag of every reader and partition, window by window. What nobody said anew stays as it was; a topic that begins anew with an
+-- The lag of every reader and partition, window by window. Without a new value the last one is kept; a topic that starts again with an
 -- era (a reset) is another one.
-WITH said AS (
+WITH positions AS (
   SELECT run, era, reader, kind, topic, partition, at_us DIV (:window_ms * 1000) AS window, max_by(position, at_us) AS position
   FROM readers JOIN wanted_names USING (topic) GROUP BY ALL
 ),
@@ -9,15 +9,15 @@ seen AS (
   FROM ends GROUP BY ALL
 ),
 whole AS (SELECT run, era, min(window) AS low, max(window) AS high FROM (
-  SELECT run, era, window FROM said UNION ALL SELECT run, era, window FROM seen) GROUP BY ALL),
+  SELECT run, era, window FROM positions UNION ALL SELECT run, era, window FROM seen) GROUP BY ALL),
 grid AS (
   SELECT run, era, reader, kind, topic, partition, explode(sequence(low, high)) AS window
-  FROM (SELECT DISTINCT run, era, reader, kind, topic, partition FROM said) JOIN whole USING (run, era)
+  FROM (SELECT DISTINCT run, era, reader, kind, topic, partition FROM positions) JOIN whole USING (run, era)
 )
 SELECT run, era, reader, kind, topic, partition, window * :window_ms AS at_ms, position, log_end,
        greatest(log_end - position, 0) AS lag
-FROM (SELECT grid.*, last_value(said.position, true) OVER so_far AS position, max(seen.log_end) OVER so_far AS log_end
-      FROM grid LEFT JOIN said USING (run, era, reader, kind, topic, partition, window)
+FROM (SELECT grid.*, last_value(positions.position, true) OVER so_far AS position, max(seen.log_end) OVER so_far AS log_end
+      FROM grid LEFT JOIN positions USING (run, era, reader, kind, topic, partition, window)
       LEFT JOIN seen USING (run, era, topic, partition, window)
       WINDOW so_far AS (PARTITION BY run, era, reader, kind, topic, partition ORDER BY window
                         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))

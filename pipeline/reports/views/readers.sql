@@ -1,4 +1,4 @@
--- How far readers were, and when they said so. Groups: by what they committed, in a transaction from its commit on. Clients that
+-- How far readers were, and when. Groups: by what they committed, in a transaction from its commit on. Clients that
 -- belong to no group, such as Spark's: by the offset that they asked for.
 WITH ended AS (
   SELECT *, last_value(ending, true) OVER (PARTITION BY run, era, transactional_id ORDER BY id DESC

@@ -24,7 +24,7 @@ def test_options_are_read(text: str, options: dict[str, str]) -> None:
     [
         ("", "the class of a login module is missing at character 0"),
         ("a.B;", "a flag such as required is missing at character 3"),
-        ("a.B perhaps;", "'perhaps' is no flag"),
+        ("a.B perhaps;", "'perhaps' is not a flag"),
         ("a.B required", "an option or a semicolon is missing at character 12"),
         ("a.B required x;", "option x needs =VALUE"),
         ("a.B required x=;", "a value of x is missing at character 15"),

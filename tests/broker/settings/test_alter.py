@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from broker.settings import BrokerSettings, Operation, ResourceType
+from broker.settings import BrokerSettings, ConfigResourceType, Operation
 from broker.settings.alter import Alteration, Change, Decision, World, decide
 from protocol.errors import ErrorCode, KafkaError
 
 SET, DELETE, APPEND, SUBTRACT = Operation.SET, Operation.DELETE, Operation.APPEND, Operation.SUBTRACT
-TOPIC, BROKER, GROUP = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP
-METRICS, LOGGER = ResourceType.CLIENT_METRICS, ResourceType.BROKER_LOGGER
+TOPIC, BROKER, GROUP = ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.GROUP
+METRICS, LOGGER = ConfigResourceType.CLIENT_METRICS, ConfigResourceType.BROKER_LOGGER
 CONFIG, REQUEST = ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST
 NO_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -25,7 +25,7 @@ def check_topic_name(name: str) -> None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "bad name")
 
 
-def world(stored: Stored | None = None, *, allowed: bool = True, elr: bool = True) -> World:
+def world(stored: Stored | None = None, *, allowed: bool = True, elr: bool = True, first: bool = False) -> World:
     """A cluster with the topic foo, asked at broker 1."""
     found = FRESH if stored is None else stored
     settings = BrokerSettings(1)
@@ -36,6 +36,7 @@ def world(stored: Stored | None = None, *, allowed: bool = True, elr: bool = Tru
         topic_exists=lambda name: name == "foo",
         check_topic_name=check_topic_name,
         may_alter=lambda _type, _name: allowed,
+        authorizes_first=first,
         eligible_leader_replicas=elr,
     )
 
@@ -206,7 +207,7 @@ REFUSED: list[tuple[str, int, str, list[Step], ErrorCode, str | None]] = [
 def test_a_refused_change_stores_nothing(
     rule: str, resource_type: int, name: str, steps: list[Step], code: ErrorCode, message: str | None
 ) -> None:
-    """CFG-05, CFG-07, CFG-08: code and message of each rule, in Kafka's order."""
+    """Code and message of each rule, in Kafka's order (core CFG-05, CFG-07, CFG-08)."""
     decision = incremental(resource_type, name, *steps)
     assert (rule, decision) == (rule, Decision(code, message))
 
@@ -236,14 +237,26 @@ def test_A10_who_may_not_alter_is_told_so(resource_type: int, name: str, code: E
     assert decision == Decision(code, text)
 
 
-def test_A8_comes_before_permissions() -> None:
+def test_A8_comes_before_permissions_until_4_3() -> None:
     """The broker looks at its own settings first (core C.4)."""
     decision = incremental(BROKER, "1", ("node.id", SET, "5"), within=world(allowed=False))
     assert decision == Decision(REQUEST, "Cannot update these configs dynamically: [node.id]")
 
 
+@pytest.mark.parametrize("name", ["1", "", "2", "x"])
+def test_a_broker_checks_the_right_before_its_settings_since_4_4(name: str) -> None:
+    """Without a text; what is no proper request comes before it still. With the right, the settings count."""
+    denied, allowed = world(allowed=False, first=True), world(first=True)
+    for step in (("log.retention.ms", SET, "1"), ("log.retention.ms", SET, "x"), ("node.id", SET, "1"), ("a", 9, "1")):
+        assert incremental(BROKER, name, step, within=denied) == Decision(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        assert incremental(BROKER, name, step, within=allowed).error is not ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    null = Decision(REQUEST, "Null value not supported for : a")
+    assert incremental(BROKER, name, ("a", SET, None), within=denied) == null
+    assert incremental(METRICS, "m", ("a", SET, "1"), within=denied).message == "Cluster authorization failed."
+
+
 def test_incremental_changes_touch_the_named_keys_only() -> None:
-    """SET stores the text as it came, DELETE of what is not there is no error (CFG-05)."""
+    """SET stores the text as it came, DELETE of what is not there is no error (core CFG-05)."""
     stored: Stored = {(TOPIC, "foo"): {"retention.ms": "1000", "preallocate": "true"}}
     steps: list[Step] = [("retention.ms", SET, " 7 "), ("segment.ms", DELETE, None), ("preallocate", DELETE, "x")]
     assert incremental(TOPIC, "foo", *steps, within=world(stored)) == Decision(configs={"retention.ms": " 7 "})
@@ -276,19 +289,19 @@ def test_CFG_04_lists_are_appended_to_and_subtracted_from(stored: str | None, st
 
 
 def test_a_brokers_list_starts_from_the_tables_default() -> None:
-    """Not from the broker's static value (quirk, core C.4 item 2)."""
+    """Not from the broker's static value (quirk, core C.4.2)."""
     decision = incremental(BROKER, "1", ("log.cleanup.policy", APPEND, "compact"))
     assert decision == Decision(configs={"log.cleanup.policy": "delete,compact"})
 
 
 def test_groups_and_subscriptions_need_not_exist() -> None:
-    """Core C.4 A14."""
+    """Their settings are stored before anything else is known of them (core C.4 A14)."""
     assert incremental(GROUP, "g", ("consumer.session.timeout.ms", SET, "50000")).error is ErrorCode.NONE
     assert incremental(METRICS, "s", ("interval.ms", SET, "500")).configs == {"interval.ms": "500"}
 
 
 def test_unknown_broker_keys_are_stored_for_plugins() -> None:
-    """Core C.3: any name, listeners' prefixes among them."""
+    """Any name, listeners' prefixes among them (core C.3)."""
     decision = incremental(BROKER, "1", ("custom.thing", SET, "1"), ("listener.name.a.foo", SET, "2"))
     assert decision.configs == {"custom.thing": "1", "listener.name.a.foo": "2"}
 
@@ -308,12 +321,12 @@ def test_without_eligible_leader_replicas_min_insync_replicas_is_free() -> None:
 
 
 def test_alter_configs_knows_no_loggers() -> None:
-    """A4; IncrementalAlterConfigs checks them and stores nothing."""
+    """IncrementalAlterConfigs checks them and stores nothing (core C.4 A4)."""
     assert replacing(LOGGER, "1", root="INFO") == Decision(REQUEST, "Unknown resource type 8")
     assert incremental(LOGGER, "1", ("root", SET, "INFO")) == Decision()
 
 
 def test_alter_configs_takes_no_nulls() -> None:
-    """A3 for the older API."""
+    """The older API refuses a null for any key (core C.4 A3)."""
     decision = replacing(TOPIC, "foo", retention_ms=None, segment_ms=None)
     assert decision == Decision(REQUEST, "Null value not supported for : retention.ms, segment.ms")

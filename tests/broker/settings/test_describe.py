@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.settings import BrokerSettings, ConfigSource, ConfigType, ResourceType
+from broker.settings import BrokerSettings, ConfigResourceType, ConfigSource, ConfigType
 from broker.settings.describe import (
     Entry,
     broker_entries,
@@ -47,16 +47,16 @@ def test_CFG_01_a_topics_own_value_and_the_brokers_below() -> None:
 
 
 def test_a_topic_lists_all_public_settings_and_its_hidden_ones() -> None:
-    """33, plus internal.segment.bytes once it is set (core C.2 item 4)."""
+    """33, plus internal.segment.bytes once it is set (core C.2.4)."""
     settings = BrokerSettings(1)
-    assert len(list(topic_entries({}, settings))) == 33
+    assert len(list(topic_entries({}, settings))) == 37
     hidden = topic(settings, "internal.segment.bytes", internal_segment_bytes="100")
     assert (hidden.value, hidden.source, hidden.type) == ("100", ConfigSource.TOPIC, ConfigType.INT)
     assert list(topic_entries({}, settings, ["internal.segment.bytes"])) == []
 
 
 def test_entries_before_the_first_broker_synonym_are_dropped() -> None:
-    """Only log.retention.hours is set: retention.ms has no synonym and counts as default (core C.2 item 11)."""
+    """Only log.retention.hours is set: retention.ms has no synonym and counts as default (core C.2.11)."""
     entry = topic(BrokerSettings(1, {"log.retention.hours": "24"}), "retention.ms")
     assert (entry.value, entry.source, told(entry)) == ("86400000", ConfigSource.DEFAULT, [])
 
@@ -87,7 +87,7 @@ def test_all_layers_stand_in_order() -> None:
 
 
 def test_min_insync_replicas_of_a_fresh_cluster() -> None:
-    """With eligible leader replicas it is stored as a default for all (core C.2 item 11)."""
+    """With eligible leader replicas it is stored as a default for all (core C.2.11)."""
     settings = BrokerSettings(1)
     settings.set_dynamic({"min.insync.replicas": "1"}, {})
     entry = topic(settings, "min.insync.replicas")
@@ -99,7 +99,7 @@ def test_CFG_03_a_broker_tells_what_is_read_only_and_hides_secrets() -> None:
     """log.dirs read-only, log.cleaner.threads dynamic, ssl.key.password never told."""
     settings = BrokerSettings(1, {"log.dirs": "/data", "ssl.key.password": "secret"})
     found = {entry.name: entry for entry in broker_entries(settings)}
-    assert len(found) == 341
+    assert len(found) == 351
     assert found["log.dirs"].read_only
     assert not found["log.cleaner.threads"].read_only
     secret = found["ssl.key.password"]
@@ -109,7 +109,7 @@ def test_CFG_03_a_broker_tells_what_is_read_only_and_hides_secrets() -> None:
 
 
 def test_what_a_broker_does_not_know_is_listed_when_set_and_secret() -> None:
-    """Custom keys may hold secrets (core C.2 item 9); prefixed ones have their base's type."""
+    """Custom keys may hold secrets (core C.2.9); prefixed ones have their base's type."""
     settings = BrokerSettings(1, {"super.users": "User:a"})
     prefixed = "listener.name.plaintext.num.network.threads"
     settings.set_dynamic({}, {"custom.thing": "6", prefixed: "4", "leader.replication.throttled.rate": "5"})
@@ -124,7 +124,7 @@ def test_what_a_broker_does_not_know_is_listed_when_set_and_secret() -> None:
 
 
 def test_the_cluster_wide_resource_shows_only_what_is_set_there() -> None:
-    """BROKER "" (core C.2 item 5): texts as written, no synonyms from elsewhere."""
+    """BROKER "" (core C.2.5): texts as written, no synonyms from elsewhere."""
     settings = BrokerSettings(1, {"log.retention.ms": "7"})
     settings.set_dynamic({"log.retention.ms": "5", "other.thing": "1"}, {"log.retention.ms": "6"})
     retention, other = cluster_wide_entries(settings)
@@ -133,10 +133,10 @@ def test_the_cluster_wide_resource_shows_only_what_is_set_there() -> None:
 
 
 def test_a_group_that_never_was_has_the_brokers_values() -> None:
-    """Defaults with the broker's synonyms; settings without a synonym show their own default (core C.2 item 8)."""
+    """Defaults with the broker's synonyms; settings without a synonym show their own default (core C.2.8)."""
     settings = BrokerSettings(1, {"group.consumer.heartbeat.interval.ms": "6000"})
     found = {entry.name: entry for entry in group_entries({}, settings)}
-    assert len(found) == 17
+    assert len(found) == 21
     heartbeat = found["consumer.heartbeat.interval.ms"]
     assert (heartbeat.value, heartbeat.source) == ("6000", ConfigSource.STATIC_BROKER)
     assert told(found["share.isolation.level"]) == [("share.isolation.level", "read_uncommitted", DEFAULT)]
@@ -163,7 +163,7 @@ def test_a_client_metrics_subscription_shows_three_settings() -> None:
 
 
 def test_loggers_have_a_level_and_nothing_else() -> None:
-    """Core C.2 item 7."""
+    """Level, source 6, writable, without synonyms (core C.2.7)."""
     (entry,) = logger_entries({"root": "INFO", "broker": "WARN"}, ["root", "root"])
     assert (entry.name, entry.value, entry.source) == ("root", "INFO", ConfigSource.DYNAMIC_BROKER_LOGGER)
     assert (entry.type, entry.read_only, told(entry)) == (ConfigType.UNKNOWN, False, [])
@@ -172,16 +172,16 @@ def test_loggers_have_a_level_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("resource_type", "name", "documented"),
     [
-        (ResourceType.TOPIC, "retention.ms", True),
-        (ResourceType.BROKER, "listener.name.a.ssl.protocol", True),
-        (ResourceType.GROUP, "share.isolation.level", True),
-        (ResourceType.CLIENT_METRICS, "match", True),
-        (ResourceType.BROKER, "custom.thing", False),
-        (ResourceType.TOPIC, "custom.thing", False),
+        (ConfigResourceType.TOPIC, "retention.ms", True),
+        (ConfigResourceType.BROKER, "listener.name.a.ssl.protocol", True),
+        (ConfigResourceType.GROUP, "share.isolation.level", True),
+        (ConfigResourceType.CLIENT_METRICS, "match", True),
+        (ConfigResourceType.BROKER, "custom.thing", False),
+        (ConfigResourceType.TOPIC, "custom.thing", False),
     ],
 )
 def test_documentation_is_there_for_what_the_tables_know(
-    resource_type: ResourceType, name: str, documented: bool
+    resource_type: ConfigResourceType, name: str, documented: bool
 ) -> None:
     """A sentence or two, or null."""
     assert (documentation(resource_type, name) is not None) is documented

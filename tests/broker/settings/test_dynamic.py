@@ -21,7 +21,7 @@ FOR_ALL: list[tuple[dict[str, str], str | None]] = [
     ({"node.id": "5", "log.dirs": "x"}, "Cannot update these configs dynamically: [node.id, log.dirs]"),
     ({"node.id": "5", "listeners": "PLAINTEXT://:1"}, "Cannot update these configs dynamically: [node.id]"),
     ({"log.retention.ms": "x", "log.roll.hours": "5"}, "Cannot update these configs dynamically: [log.roll.hours]"),
-    ({"listeners": "PLAINTEXT://:1"}, f"{PER_BROKER}: [listeners]"),
+    ({"listeners": "PLAINTEXT://:1,CONTROLLER://:2"}, f"{PER_BROKER}: [listeners]"),
     ({KEYSTORE: "/x"}, f"{PER_BROKER}: [{KEYSTORE}]"),
     ({"ssl.key.password": "x"}, f"{SECRETS}: [ssl.key.password]"),
     (
@@ -90,13 +90,13 @@ FOR_ONE: list[tuple[dict[str, str], str | None]] = [
     ),
     ({"listener.name.plaintext.num.network.threads": "2"}, None),
     (
-        {"listeners": "PLAINTEXT://:1"},
+        {"listeners": "PLAINTEXT://:1,CONTROLLER://:2"},
         FRAME.format(
             "Configs cannot be updated dynamically for existing listener ListenerName(PLAINTEXT), restart broker or "
             "create a new listener for update"
         ),
     ),
-    ({"listeners": "PLAINTEXT://:9092", "sasl.mechanism.inter.broker.protocol": "GSSAPI"}, None),
+    ({"sasl.mechanism.inter.broker.protocol": "GSSAPI"}, None),
     ({"cordoned.log.dirs": "*"}, None),
     (
         {"principal.builder.class": "x"},

@@ -54,7 +54,39 @@ LEAST, MOST = "must be greater than or equal to", "must be less than or equal to
     ],
 )
 def test_a_group_is_refused_settings_outside_the_brokers_bounds(proposed: dict[str, str], message: str) -> None:
-    """With Kafka's words and in its order, code 40."""
+    """With Kafka's words and in its order, code 40; those of 4.3."""
+    settings = BrokerSettings(1)
+    settings.emulate({}, retired=False, small_segments=False, bounds_as_ranges=False)
+    with pytest.raises(KafkaError) as refusal:
+        groups.validate(proposed, settings)
+    assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)
+
+
+@pytest.mark.parametrize(
+    ("proposed", "message"),
+    [
+        (
+            {"consumer.session.timeout.ms": "1"},
+            "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive.",
+        ),
+        ({"share.delivery.count.limit": "11"}, "share.delivery.count.limit must be in the range 2 to 10 inclusive."),
+        ({"streams.num.standby.replicas": "9"}, "streams.num.standby.replicas must be less than or equal to 2"),
+        (
+            {"streams.assignor.name": "x"},
+            "streams.assignor.name 'x' is not a registered task assignor. Registered assignors are: [sticky].",
+        ),
+        (
+            {"errors.deadletterqueue.topic.name": "__x"},
+            "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'",
+        ),
+        (
+            {"streams.rack.aware.assignment.tags": "a,a"},
+            "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
+        ),
+    ],
+)
+def test_since_4_4_a_refusal_has_the_bounds_themselves(proposed: dict[str, str], message: str) -> None:
+    """As 4.4.0 refuses them, with its new settings."""
     with pytest.raises(KafkaError) as refusal:
         groups.validate(proposed, BrokerSettings(1))
     assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)

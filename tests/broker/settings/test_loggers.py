@@ -28,15 +28,15 @@ SUPPORTED = "it is not a supported log level. Valid log levels are DEBUG, ERROR,
             "root",
             9,
             "INFO",
-            ErrorCode.INVALID_REQUEST,
-            "Unknown operation type 9 is not allowed for the BROKER_LOGGER resource",
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            None,
         ),
     ],
 )
 def test_CFG_14_what_a_logger_is_refused(
-    name: str, operation: int, value: str | None, code: ErrorCode, message: str
+    name: str, operation: int, value: str | None, code: ErrorCode, message: str | None
 ) -> None:
-    """Unknown loggers and levels with 40, what is never allowed with 42."""
+    """Unknown loggers and levels with 40, what is never allowed with 42, unknown operations with -1."""
     with pytest.raises(KafkaError) as refusal:
         Loggers.check(name, operation, value)
     assert (refusal.value.code, refusal.value.message) == (code, message)

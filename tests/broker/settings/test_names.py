@@ -44,7 +44,7 @@ def test_a_plugins_setting_is_unknown_to_the_broker() -> None:
 
 
 def test_a_prefixed_setting_has_the_type_of_its_base_and_is_not_dynamic() -> None:
-    """DescribeConfigs calls it read-only (core C.2 item 6)."""
+    """DescribeConfigs calls it read-only (core C.2.6)."""
     row = broker_row("listener.name.plaintext.num.network.threads")
     assert row is not None
     assert row.type is ConfigType.INT

@@ -27,7 +27,7 @@ def test_a_topic_has_every_setting_its_own_before_the_brokers() -> None:
 
 
 def test_a_topic_follows_the_broker_where_it_has_nothing_of_its_own() -> None:
-    """Core C.4 item 5."""
+    """A later change of the broker's default reaches it (core C.4.5)."""
     settings = BrokerSettings(1)
     settings.set_dynamic({"log.segment.bytes": "2000000"}, {})
     assert topics.effective({}, settings)["segment.bytes"] == 2_000_000

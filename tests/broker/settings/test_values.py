@@ -173,7 +173,7 @@ def test_a_refusal_says_what_kafka_says(name: str, text: str, message: str) -> N
     ],
 )
 def test_doubles_are_printed_as_java_does(value: float, text: str) -> None:
-    """Core C.2 item 9."""
+    """0.5, 1.0E7, 1.7976931348623157E308 (core C.2.9)."""
     assert java_double(value) == text
 
 

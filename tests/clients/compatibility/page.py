@@ -7,41 +7,41 @@ from tests.clients.compatibility.players import GOOD, KINDS
 from tests.clients.targets import ROOT
 
 PAGE = ROOT / "docs" / "compatibility.md"
-HEAD = """# Clients of many releases with clusters of many releases
+HEAD = """# Client compatibility
 
-Written by the run that proves it, every night: `tests/clients/compatibility`. Each client plays four things against
+A nightly test run writes this page: `tests/clients/compatibility`. Each client runs four scenarios against
 Understudy with [`--as-version`](old-brokers.md): it produces (compressed), produces idempotently, reads in a group and
-commits, and runs an aborted and a committed transaction that writes and takes offsets along; the Java clients describe
-a topic's settings as well. "ok" is all of it. Otherwise the cell says what failed, and how.
+commits, and runs an aborted and a committed transaction that writes records and offsets; the Java clients also describe
+a topic's settings. "ok" means that all of them passed. Otherwise the cell has the failed scenario and the error.
 
-The same was played against real brokers: of the releases whose name is bold. Where that came out otherwise, the cell
-says so too: "(Kafka: ...)".
+The same scenarios ran against real brokers of the releases in bold. If the result was different there, the cell has
+it too: "(Kafka: ...)".
 
 """
 TITLES = {
-    "java": ("Java", "`kafka-clients` of the release that heads the column.", "kafka-clients "),
+    "java": ("Java", "Each column is a release of `kafka-clients`.", "kafka-clients "),
     "librdkafka": (
         "librdkafka",
         (
             "2.3 and the newest through confluent-kafka for Python; 1.9 is librdkafka 1.9.2 through confluent-kafka-go "
-            "1.9.2, which\nbrings it as a static library (Python's wheels of that version end with Python 3.10)."
+            "1.9.2, which\ncontains it as a static library (Python's wheels of that version end with Python 3.10)."
         ),
         "",
     ),
     "go": (
         "Sarama and franz-go",
         (
-            "Today's, told which release they have before them: Sarama by `Config.Version`, franz-go by "
-            "`kgo.MaxVersions`. Without that,\nSarama takes 2.8 for granted, and franz-go asks the broker. A "
-            "transaction of franz-go reads, too: it is a `GroupTransactSession`."
+            "Current versions, configured for the release: Sarama with `Config.Version`, franz-go with "
+            "`kgo.MaxVersions`. Without that,\nSarama assumes 2.8, and franz-go asks the broker. A "
+            "transaction of franz-go also reads: it is a `GroupTransactSession`."
         ),
         "",
     ),
     "streams": (
         "Kafka Streams",
         (
-            "Counts records by key, with the `processing.guarantee` that heads the column: it breaks in the middle of "
-            "its first\ntransaction, begins anew, and every step of every count has to be there once."
+            "Counts records by key, with the `processing.guarantee` of the column: it crashes in the middle of "
+            "its first\ntransaction and restarts, and every step of every count must exist exactly once."
         ),
         "Streams ",
     ),
@@ -85,4 +85,4 @@ def _sum(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[
     cells = [(ours, recorded.get(client, {}).get(name)) for client, row in found.items() for name, ours in row.items()]
     played = sum(real is not None for _, real in cells)
     alike = sum(real == ours for ours, real in cells)
-    return f"\n{len(cells)} cells. {played} were played against real brokers too; {alike} of these came out alike.\n"
+    return f"\n{len(cells)} cells. {played} also ran against real brokers; {alike} of these had the same result.\n"

@@ -26,6 +26,7 @@ from tests.clients.transactions.steps import STREAMS_STEPS, TOOLS_STEPS
 RECORDS = 6000
 PARTITIONS = 9
 KEYS, PER_KEY = 30, 100
+TERMS, LINES = 20, 30
 PATIENCE_S = 60.0
 
 
@@ -197,6 +198,80 @@ class Tools:
         wrong = {key: steps for key, steps in counts.items() if steps != wanted}
         expect(not wrong and len(counts) == KEYS, f"{len(counts)} keys; wrong: {wrong}")
         return f"{len(read)} steps of {len(counts)} keys, killed after {begun}"
+
+    # ---------------------------------------------------------------- Streams groups (KIP-1071)
+
+    def counting(self, folder: str, protocol: str) -> Process:
+        """An instance of the application that counts terms."""
+        topics = (f"{self.inputs}-terms", f"{self.output}-terms")
+        wanted = (self.bootstrap, *topics, f"{self.group}-terms", folder, protocol)
+        return Process(self.class_path, "streams.Terms", *wanted)
+
+    def feed_lines(self, turns: range) -> None:
+        """One line of all terms for each turn."""
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        line = " ".join(f"term-{n}" for n in range(TERMS))
+        for turn in turns:
+            producer.produce(f"{self.inputs}-terms", key=f"line-{turn}", value=line)
+        expect(producer.flush(20) == 0, "not delivered")
+
+    def check_counts(self, lines: int) -> str:
+        """Every term was counted once for each line, in order."""
+        counts: dict[bytes, list[int]] = defaultdict(list)
+        for key, value in self.read(f"{self.output}-terms", 3, TERMS * lines):
+            counts[key].append(int(value))
+        wrong = {key: steps for key, steps in counts.items() if steps != list(range(1, lines + 1))}
+        expect(not wrong and len(counts) == TERMS, f"{len(counts)} terms; wrong: {wrong}")
+        return f"{len(counts)} terms counted up to {lines}"
+
+    def step_streams_group(self) -> str:
+        names = (f"{self.inputs}-terms", f"{self.output}-terms")
+        for future in self.client.admin.create_topics(
+            [cadmin.NewTopic(name, 3, self.replicas) for name in names]
+        ).values():
+            future.result(20)
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+            first, second = self.counting(one, "streams"), self.counting(two, "streams")
+            self.feed_lines(range(LINES))
+            self.read(names[1], 3, TERMS * LINES // 2, quiet_s=0)
+            first.kill()
+            self.feed_lines(range(LINES, 2 * LINES))
+            with tempfile.TemporaryDirectory() as three:
+                third = self.counting(three, "streams")
+                counted = self.check_counts(2 * LINES)
+                for each in (second, third):
+                    each.process.terminate()
+                    each.end()
+        return counted
+
+    def streams_groups(self, *arguments: str) -> str:
+        """What `kafka-streams-groups` prints, without its log lines."""
+        command = ["java", *JVM, "-cp", self.class_path, "org.apache.kafka.tools.streams.StreamsGroupCommand"]
+        finished = subprocess.run(
+            [*command, "--bootstrap-server", self.bootstrap, *arguments], capture_output=True, text=True, check=False
+        )
+        return "\n".join(line for line in finished.stdout.splitlines() if line and not line.startswith(("[", "\t")))
+
+    def step_streams_groups_tool(self) -> str:
+        group, topic = f"{self.group}-terms", f"{self.inputs}-terms"
+        expect(f"{group} Empty" in " ".join(self.streams_groups("--list", "--state").split()), "not listed as Empty")
+        state = self.streams_groups("--describe", "--group", group, "--state").split()
+        expect({group, "Empty"} <= {*state}, f"state: {state}")
+        wanted = ("--group", group, "--input-topic", topic, "--to-current", "--execute")
+        reset = self.streams_groups("--reset-offsets", *wanted)
+        expect(reset.count(topic) == 3, f"reset: {reset}")
+        refused = self.streams_groups("--delete", "--group", f"{group}-none")
+        expect("not found" in refused or "failed" in refused, f"deletion of no group: {refused}")
+        return f"{len(reset.splitlines())} lines of a reset"
+
+    def step_classic_after_streams(self) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            instance = self.counting(folder, "classic")
+            self.feed_lines(range(2 * LINES, 3 * LINES))
+            counted = self.check_counts(3 * LINES)
+            instance.process.terminate()
+            instance.end()
+        return counted
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.coordination.group.consumer.assigning import Assignment, Assignor, Job, Subscriber, assign_ranges
-from broker.coordination.group.consumer.uniform import assign_uniformly
-from broker.coordination.group.java_hash import HashMap, copied_capacity, string_hash, table_order
+from broker.coordination.group.modern.assignor.range import Assignment, Assignor, Job, Subscriber, assign_ranges
+from broker.coordination.group.modern.assignor.uniform import assign_uniformly
+from protocol.java import HashMap, copied_capacity, string_hash, table_order
 
 NAMES = {"f": "foo", "b": "bar", "z": "zar"}
 IDS = {

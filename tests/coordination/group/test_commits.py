@@ -18,7 +18,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
 from tests.coordination.group.subscriptions import subscription
 
 OK, NEW_ID, OLD_ID = ErrorCode.NONE, UUID(int=2), UUID(int=1)
@@ -101,7 +101,7 @@ def test_OFF_06_a_member_commits_while_others_join() -> None:
 
 
 def test_a_commit_keeps_the_session() -> None:
-    """B.1: as a heartbeat does."""
+    """As a heartbeat does (groups B.1)."""
     context = Context()
     (client,) = stable(Client(context))
     context.advance(9999)
@@ -209,7 +209,7 @@ def test_OFF_23_a_subscribed_topic_keeps_its_offsets() -> None:
 
 
 def test_unknown_subscriptions_are_subscriptions_to_everything() -> None:
-    """B.4: a "consumer" group whose metadata nobody can read."""
+    """A "consumer" group whose metadata nobody can read (groups B.4)."""
     context = Context()
     (client,) = stable(Client(context))
     context.commit("foo", {0: 5}, client.generation, client.member_id)

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.coordination.group.consumer.group import State
+from broker.coordination.group.consumer.states import State
 from protocol.errors import ErrorCode
-from tests.coordination.group.consumers import Cluster, Consumer, group, held_by_two
-from tests.coordination.group.context import Context, G
+from tests.coordination.group.consumer_harness import Cluster, Consumer, group, held_by_two
+from tests.coordination.group.harness import Context, G
 
 NAMES = ("m1", "m2", "m3")
 STEPS = st.lists(

@@ -4,15 +4,15 @@ import struct
 
 import pytest
 
-from broker.coordination.group.classic import ClassicGroup
-from broker.coordination.group.consumer.embedded import read_assignment, read_subscription, write_assignment
-from broker.coordination.group.consumer.rules import join_timer, session_timer, sync_timer
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.consumer.timers import join_timer, session_timer, sync_timer
+from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone
 from protocol.messages.leave_group import MemberIdentity
-from tests.coordination.group.consumers import Cluster, Consumer, group
-from tests.coordination.group.context import Client, Context, G, stable
+from tests.coordination.group.consumer_harness import Cluster, Consumer, group
+from tests.coordination.group.harness import Client, Context, G, stable
 from tests.coordination.group.subscriptions import subscription
 
 K = ConsumerKind
@@ -43,6 +43,11 @@ def test_a_classic_group_goes_over(context: Context) -> None:
     before = len(context.log)
     new = Consumer(context, "new")
     assert (new.join().member_epoch, new.owned) == (2, {})
+    changes = [(each.reason.kind, each.state_before, each.state_after) for each in context.last.changes]
+    assert changes == [
+        ("became a consumer group", "Stable", "Stable"),
+        ("members go to their target", "Stable", "Reconciling"),
+    ]
     assert isinstance(context.records[before], GroupMetadataTombstone)
     found = [(each.kind, each.name) for each in context.records[before + 1 :] if isinstance(each, ConsumerRecord)]
     assert found == [
@@ -114,6 +119,20 @@ def test_the_last_consumer_turns_the_group_back(context: Context) -> None:
     assert late.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     late.start()
     assert late.joined().generation_id == epoch + 1
+
+
+def test_the_reason_of_a_group_that_turns_back(context: Context) -> None:
+    """The last consumer leaves: first the change of the kind, then the rebalance that calls the members back."""
+    classic(context)
+    new = Consumer(context, "new")
+    new.join()
+    new.beat(epoch=-1)
+    kinds = [change.reason.kind for change in context.last.changes]
+    context.turn()
+    assert kinds + [change.reason.kind for change in context.last.changes] == [
+        "became a classic group",
+        "a rebalance begins",
+    ]
 
 
 def test_without_downgrade_it_stays_a_consumer_group(context: Context) -> None:

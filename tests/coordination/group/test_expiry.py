@@ -3,7 +3,7 @@
 from broker.coordination.outcome import TransactionalAppend
 from protocol.errors import ErrorCode
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone, OffsetCommit, OffsetCommitTombstone
-from tests.coordination.group.context import START_MS, Client, Context, G, Logged, Marker, stable
+from tests.coordination.group.harness import START_MS, Client, Context, G, Logged, Marker, stable
 from tests.coordination.group.subscriptions import subscription
 
 CHECK_MS, RETENTION_MS = 1000, 60_000
@@ -82,7 +82,7 @@ def test_OFF_22_other_types_expire_nothing_while_they_have_members() -> None:
 
 
 def test_unreadable_subscriptions_expire_nothing() -> None:
-    """B.3.4."""
+    """As long as the group has members (groups B.3.4)."""
     context = Context(dict(SHORT))
     (client,) = stable(Client(context, session_ms=LONG_SESSION_MS))
     commit(context, client, "foo")
@@ -106,7 +106,7 @@ def test_a_rebalancing_group_expires_nothing() -> None:
 
 
 def test_pending_offsets_hold_back_what_they_would_replace() -> None:
-    """B.3.1, B.3.2: the partition and the group stay until the marker has come."""
+    """The partition and the group stay until the marker has come (groups B.3.1, B.3.2)."""
     context = Context(dict(SHORT))
     context.commit("foo", {0: 5, 1: 6})
     transaction = TransactionalAppend(7, 0, "t")

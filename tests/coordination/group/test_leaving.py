@@ -2,13 +2,13 @@
 
 import pytest
 
-from broker.coordination.group.states import State
+from broker.coordination.group.classic.states import State
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone, OffsetCommitTombstone
 from protocol.messages.delete_groups import DeletableGroupResult
 from protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity, MemberResponse
-from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
 
 
 def test_CLS_29_each_member_that_leaves_is_answered() -> None:

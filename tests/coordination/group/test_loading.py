@@ -2,12 +2,12 @@
 
 import random
 
-from broker.coordination.group.classic import ClassicGroup
-from broker.coordination.group.states import State
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.states import State
 from broker.coordination.outcome import TransactionalAppend
 from protocol.errors import ErrorCode
 from protocol.log_records.group import GroupMember, GroupMetadata, GroupMetadataTombstone, OffsetCommit
-from tests.coordination.group.context import START_MS, Client, Context, G, Logged, Marker, assembled, stable
+from tests.coordination.group.harness import START_MS, Client, Context, G, Logged, Marker, assembled, stable
 from tests.coordination.group.subscriptions import subscription
 
 

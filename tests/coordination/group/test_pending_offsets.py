@@ -1,4 +1,4 @@
-"""Offsets in transactions: TxnOffsetCommit, markers, RequireStable (transactions C.4.2, E)."""
+"""Offsets in transactions: TxnOffsetCommit, markers, RequireStable (transactions C.4.2, E.1, E.2)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
 
 PID, EPOCH = 1000, 2
 OK, UNSTABLE = ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -135,7 +135,7 @@ def test_GRP_09_no_member_data_is_no_fence() -> None:
 
 
 def test_a_rebalance_does_not_stop_a_transaction() -> None:
-    """C.4.2.5: no 27."""
+    """No 27 (transactions C.4.2.5)."""
     context = Context()
     (client,) = assembled(Client(context))
     assert commit(context, {0: 5}, client.generation, client.member_id) == {0: OK}

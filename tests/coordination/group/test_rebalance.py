@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.group.states import ENTERED_FROM, State
+from broker.coordination.group.classic.states import ENTERED_FROM, State
 from protocol.errors import ErrorCode
 from protocol.log_records.group import GroupMember, GroupMetadata
+from protocol.messages.leave_group import MemberIdentity
 from protocol.messages.sync_group import SyncGroupResponse
-from tests.coordination.group.context import START_MS, Client, Context, G, assembled, stable
+from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
 
 DELAY = {"group.initial.rebalance.delay.ms": 3000}
 
@@ -98,7 +99,7 @@ def test_CLS_16_another_generation_or_member_is_refused() -> None:
 
 
 def test_nobody_is_a_member_of_no_group() -> None:
-    """A.3: SyncGroup and Heartbeat of an absent or an Empty group: 25."""
+    """SyncGroup and Heartbeat of an absent or an Empty group: 25 (groups A.3)."""
     context = Context()
     client = Client(context, member_id="m", generation=1)
     assert client.sync().code is client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
@@ -129,7 +130,7 @@ def test_CLS_18_a_newcomer_rebalances() -> None:
 
 
 def test_a_heartbeat_during_a_rebalance_keeps_the_session() -> None:
-    """A.8: 27, and the timer is armed again."""
+    """27, and the timer is armed again (groups A.8)."""
     context = Context()
     first, second = stable(Client(context), Client(context))
     first.start()
@@ -175,7 +176,7 @@ def test_CLS_24_who_does_not_sync_is_out() -> None:
 
 
 def test_a_group_in_which_nobody_syncs_becomes_empty() -> None:
-    """R8: the last ones out leave an Empty group behind, one generation on."""
+    """The last ones out leave an Empty group behind, one generation on (groups A.5 R8)."""
     context = Context()
     (client,) = assembled(Client(context, rebalance_ms=1000))
     context.advance(1000)
@@ -203,7 +204,7 @@ def test_a_heartbeat_keeps_the_session() -> None:
 
 
 def test_a_leader_that_falls_silent_is_followed_by_the_first_member() -> None:
-    """R9: the leader's place goes to the first in the order of Java's table."""
+    """The leader's place goes to the first in the order of Java's table (groups A.5 R9)."""
     context = Context()
     leader, *others = stable(Client(context, session_ms=6000), *(Client(context, session_ms=30_000) for _ in range(3)))
     context.advance(6000)
@@ -224,7 +225,7 @@ def test_CLS_26_who_waits_for_a_join_is_not_expired() -> None:
 
 
 def test_who_waits_for_its_assignment_is_not_expired() -> None:
-    """R9: nor is a parked SyncGroup; the answer begins a new session."""
+    """Nor is a parked SyncGroup; the answer begins a new session (groups A.5 R9)."""
     context = Context()
     leader, follower = assembled(Client(context, session_ms=30_000), Client(context, session_ms=6000))
     waiting = follower.sync()
@@ -247,7 +248,7 @@ def test_CLS_27_an_id_that_does_not_come_back_stops_nobody() -> None:
 
 
 def test_a_new_member_that_waits_too_long_is_told_to_begin_again() -> None:
-    """R9: after 300 s its parked join hears 25 without an id."""
+    """After 300 s its parked join hears 25 without an id (groups A.5 R9)."""
     context = Context()
     first, second = stable(
         Client(context, session_ms=1_000_000, rebalance_ms=1_000_000),
@@ -263,7 +264,7 @@ def test_a_new_member_that_waits_too_long_is_told_to_begin_again() -> None:
 
 
 def test_the_last_member_that_expires_ends_the_initial_delay() -> None:
-    """R9: quirk: the join phase completes early, without members."""
+    """Quirk: the join phase completes early, without members (groups A.5 R9)."""
     context = Context({"group.initial.rebalance.delay.ms": 400_000})
     Client(context, version=3, rebalance_ms=500_000).start()
     context.advance(300_000)
@@ -285,7 +286,7 @@ def test_CLS_38_a_static_member_may_miss_a_rebalance() -> None:
 
 
 def test_a_rebalance_in_which_nobody_joins_waits_on() -> None:
-    """R7.2: with static members alone and none of them there, the join timer is armed again."""
+    """With static members alone and none of them there, the join timer is armed again (groups A.5 R7.2)."""
     context = Context()
     first, second = stable(
         Client(context, instance_id="i1", session_ms=6000, rebalance_ms=1000),
@@ -302,7 +303,7 @@ def test_a_rebalance_in_which_nobody_joins_waits_on() -> None:
 
 
 def test_assignments_that_cannot_be_remembered_are_taken_back() -> None:
-    """A.7.6: all parked SyncGroups hear the error, and the group rebalances."""
+    """All parked SyncGroups hear the error, and the group rebalances (groups A.7.6)."""
     context = Context()
     leader, follower = assembled(Client(context), Client(context))
     waiting = follower.sync()
@@ -313,6 +314,39 @@ def test_assignments_that_cannot_be_remembered_are_taken_back() -> None:
     follower.start()
     assert leader.join().generation_id == follower.joined().generation_id == 3
     assert leader.sync({}).message.assignment == b""
+
+
+def test_each_change_of_state_has_its_reason() -> None:
+    """Why, from where to where; several in one outcome where a request ends a join phase."""
+    context = Context()
+    client = Client(context).start()
+    begun = context.last.changes
+    context.advance(0)
+    joined = context.last.changes
+    client.joined()
+    client.sync({client.member_id: b"x"})
+    assigned = context.last.changes
+    context.leave(MemberIdentity(client.member_id))
+    assert [[change.reason.kind for change in each] for each in (begun, joined, assigned, context.last.changes)] == [
+        ["a rebalance begins"],
+        ["everybody has joined"],
+        ["assigned"],
+        ["a rebalance begins", "everybody has left"],
+    ]
+    last = context.last.changes[-1]
+    assert last == ("g", last.reason, "PreparingRebalance", "Empty", 1, 2)
+    assert (last.reason.rule, last.reason.source) == ("groups A.5 R7", "ClassicGroup")
+
+
+def test_a_refused_assignment_is_no_change() -> None:
+    """The group is not Stable, and nothing is reported but the rebalance that follows."""
+    context = Context()
+    client = Client(context).start()
+    context.advance(0)
+    client.joined()
+    context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
+    client.sync({client.member_id: b"x"})
+    assert [change.reason.kind for change in context.applied.changes] == ["a rebalance begins"]
 
 
 def test_a_state_is_entered_from_where_the_table_says() -> None:

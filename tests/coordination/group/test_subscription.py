@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.coordination.group.java_hash import HashMap, string_hash, utf16_length
-from broker.coordination.group.subscription import subscribed_topics
+from protocol.consumer_protocol import subscribed_topics
+from protocol.java import HashMap, string_hash, utf16_length
 from tests.coordination.group.subscriptions import subscription
 
 

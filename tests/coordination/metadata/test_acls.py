@@ -8,16 +8,14 @@ from protocol.acls import AclOperation, PatternType, PermissionType, ResourceTyp
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from protocol.types import ZERO_UUID
-from tests.coordination.metadata.bench import TOKEN, Bench, answer
+from tests.coordination.metadata.harness import TOKEN, Bench, answer
 
 ANY = AclFilter(ResourceType.ANY, None, PatternType.ANY, None, None, AclOperation.ANY, PermissionType.ANY)
 
 
 def acl(name: str = "t", operation: int = AclOperation.READ) -> Acl:
     """An ACL of a topic that has no id yet."""
-    return Acl(
-        ZERO_UUID, ResourceType.TOPIC, name, PatternType.LITERAL, "User:a", "*", operation, PermissionType.ALLOW
-    )
+    return Acl(ZERO_UUID, ResourceType.TOPIC, name, PatternType.LITERAL, "User:a", "*", operation, PermissionType.ALLOW)
 
 
 def test_each_is_written_once_with_an_id_of_its_own() -> None:

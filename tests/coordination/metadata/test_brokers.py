@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 
 from broker.coordination.metadata.brokers import Registration
+from broker.coordination.metadata.effects import BrokerChanged
 from broker.coordination.metadata.features import SUPPORTED
 from broker.coordination.metadata.image import BrokerListener
 from protocol.errors import ErrorCode, KafkaError
@@ -16,7 +17,7 @@ from protocol.log_records.metadata import (
     SupportedFeature,
     UnregisterBrokerRecord,
 )
-from tests.coordination.metadata.bench import TOKEN, Bench, answer, directory, told
+from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes, directory
 
 NO_ELR = {"eligible.leader.replicas.version": 0}
 T = UUID(int=1000)
@@ -41,7 +42,7 @@ def test_a_registration_is_fenced_and_its_epoch_is_its_offset() -> None:
             log_dirs=(directory(7),),
         ),
     )
-    assert (answer(outcome), told(outcome)) == (end, [("broker-changed", 7)])
+    assert (answer(outcome), changes(outcome)) == (end, [BrokerChanged(7)])
     bench.do(outcome)
     broker = bench.image.brokers[7]
     assert (broker.listeners, broker.rack, broker.directory_id, broker.epoch) == (listeners, "rack", directory(7), end)

@@ -1,4 +1,4 @@
-"""Core B.7.6: where replicas of new partitions go."""
+"""Where replicas of new partitions go (core B.7.6)."""
 
 import random
 from uuid import UUID

@@ -1,10 +1,10 @@
 """Quotas in the metadata log: what is written, what a snapshot holds, who hears of it."""
 
+from broker.coordination.metadata.effects import QuotasChanged
 from broker.coordination.metadata.quotas import Alteration
 from broker.coordination.metadata.snapshot import records_of
-from broker.coordination.outcome import Notify
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
-from tests.coordination.metadata.bench import TOKEN, Bench, answer
+from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes
 
 BOTH = (("client-id", "c"), ("user", None))
 
@@ -49,9 +49,9 @@ def test_the_brokers_hear_of_it_once() -> None:
     wanted = [alteration(producer_byte_rate=5.0, consumer_byte_rate=6.0)]
     tried = bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool, validate_only=True)
     assert (tried.records, answer(tried)) == ((), [(BOTH, None)])
-    assert not [effect for effect in tried.effects if isinstance(effect, Notify)]
+    assert changes(tried) == []
     done = bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool)
-    assert [effect.what for effect in done.effects if isinstance(effect, Notify)] == ["quotas-changed"]
+    assert changes(done) == [QuotasChanged()]
 
 
 def test_an_address_has_to_be_one() -> None:

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.clients.targets import oracle_release
 from tests.serving import start
 from tests.storage.kafka_tools import RealBroker, dump_log, java, need_kafka
 from understudy.launcher import ServerProcess
@@ -62,7 +63,7 @@ def check_handed_over(bootstrap: str, values: list[bytes]) -> None:
 def test_a_directory_goes_from_us_to_kafka_and_back(real: RealBroker) -> None:
     """Made by us, with nothing formatted before; Kafka starts on it without a complaint about the quorum."""
     shutil.rmtree(real.data)
-    process = start(data_dir=real.data, settings=SETTINGS, topics=["t:2:retention.ms=-1"])
+    process = start(data_dir=real.data, settings=SETTINGS, topics=["t:2:retention.ms=-1"], as_version=oracle_release())
     (bootstrap,) = process.ready.bootstrap_servers
     committed(bootstrap, b"ours")
     process.stop()

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from broker.coordination.metadata.effects import PartitionChanged
 from broker.coordination.metadata.elections import Election
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import PartitionChangeRecord
-from tests.coordination.metadata.bench import TOKEN, Bench, answer, directory, told
+from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes, directory
 
 NOT_NEEDED = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
 UNKNOWN, ASSIGNMENT = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REPLICA_ASSIGNMENT
@@ -147,7 +148,7 @@ def test_REA_01_a_move_to_where_it_is_changes_nothing() -> None:
 def test_REA_01_impossible_moves(
     topic: str, index: int, target: list[int] | None, result: tuple[ErrorCode, str | None]
 ) -> None:
-    """B.11, in Kafka's words."""
+    """In Kafka's words (core B.11)."""
     bench = Bench(2)
     bench.create("t", [1, 2])
     assert moved(bench, target, index, topic) == result
@@ -163,7 +164,7 @@ def test_a_move_is_under_way_until_the_new_replicas_are_in_sync() -> None:
     assert (state.leader, state.leader_epoch, state.isr, state.reassigning) == (1, 0, (1, 2), True)
     assert state.directories == (directory(3), directory(1), directory(2))
     outcome = bench.machine.change_isr("t", 0, [1, 2, 3])
-    assert told(outcome) == [("partition-changed", ("t", 0))]
+    assert changes(outcome) == [PartitionChanged("t", 0)]
     bench.do(outcome)
     state = bench.partition("t")
     assert (state.replicas, state.isr, state.reassigning) == ((3, 1), (1, 3), False)

@@ -25,7 +25,7 @@ from protocol.log_records.metadata_security import (
     QuotaEntity,
     UserScramCredentialRecord,
 )
-from tests.coordination.metadata.bench import Bench
+from tests.coordination.metadata.harness import Bench
 
 
 def eventful() -> Bench:

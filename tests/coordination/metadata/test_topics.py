@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.coordination.metadata.effects import ConfigChanged, PartitionChanged, TopicDeleted
 from broker.coordination.metadata.topics import CreatedTopic, MorePartitions, NewTopic
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import (
@@ -14,7 +15,7 @@ from protocol.log_records.metadata import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from tests.coordination.metadata.bench import TOKEN, Bench, answer, directory, told
+from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes, directory
 
 EXISTS, INVALID_TOPIC = ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.INVALID_TOPIC_EXCEPTION
 FACTOR, PARTITIONS = ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_PARTITIONS
@@ -56,11 +57,10 @@ def test_T20_a_topic_is_its_records() -> None:
         partition(1000, 0, 1, 2),
         partition(1000, 1, 2, 3),
     )
-    assert told(outcome) == [
-        ("topic-created", "t"),
-        ("config-changed", (2, "t")),
-        ("partition-changed", ("t", 0)),
-        ("partition-changed", ("t", 1)),
+    assert changes(outcome) == [
+        ConfigChanged(2, "t"),
+        PartitionChanged("t", 0),
+        PartitionChanged("t", 1),
     ]
     assert answer(outcome) == [CreatedTopic("t", None, UUID(int=1000), 2, 2, {"retention.ms": "1"})]
     bench.do(outcome)
@@ -189,9 +189,9 @@ def test_one_refused_topic_leaves_the_others_alone() -> None:
 
 
 def test_validate_only_answers_in_full_and_writes_nothing() -> None:
-    """B.7.2: counts, settings and an id that belongs to nobody."""
+    """Counts, settings and an id that belongs to nobody (core B.7.2)."""
     outcome = Bench().machine.create_topics([NewTopic("t", 3, 1)], TOKEN, validate_only=True)
-    assert (outcome.records, told(outcome)) == ((), [])
+    assert (outcome.records, changes(outcome)) == ((), [])
     assert answer(outcome) == [CreatedTopic("t", None, UUID(int=1000), 3, 1)]
 
 
@@ -205,7 +205,7 @@ def test_PAR_01_partitions_are_added_behind_the_others() -> None:
     outcome = bench.machine.create_partitions([MorePartitions("t", 3)], TOKEN)
     assert outcome.records == (partition(1000, 1, 1, 2), partition(1000, 2, 2, 1))
     assert answer(outcome) == [("t", None)]
-    assert told(outcome) == [("partition-changed", ("t", 1)), ("partition-changed", ("t", 2))]
+    assert changes(outcome) == [PartitionChanged("t", 1), PartitionChanged("t", 2)]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_PAR_01_partitions_are_added_behind_the_others() -> None:
     ],
 )
 def test_PAR_01_PAR_02_impossible_counts(wanted: MorePartitions, code: ErrorCode, message: str | None) -> None:
-    """B.8, on a topic with two partitions of one replica."""
+    """On a topic with two partitions of one replica (core B.8)."""
     bench = Bench(2)
     bench.create("t", [1], [2])
     outcome = bench.machine.create_partitions([wanted], TOKEN)
@@ -251,12 +251,12 @@ def test_partitions_that_are_only_validated_are_not_there() -> None:
 
 
 def test_D10_a_deleted_topic_takes_its_settings_along() -> None:
-    """Whoever follows gets the topic as it was; a second topic of the name is another one."""
+    """Its effect has the topic as it was; a second topic of the name is another one."""
     bench = Bench()
     old = bench.create("t", [1], configs={"retention.ms": "1"})
     outcome = bench.machine.delete_topics([old.id, UUID(int=7), old.id], TOKEN)
     assert outcome.records == (RemoveTopicRecord(old.id),)
-    assert told(outcome) == [("topic-deleted", old)]
+    assert changes(outcome) == [TopicDeleted("t", old.id, (0,))]
     bench.do(outcome)
     assert (bench.image.topics, bench.image.topics_by_id, bench.image.config(2, "t")) == ({}, {}, {})
     assert list(old.partitions) == [0]

@@ -1,16 +1,16 @@
-"""When the log refuses a transition: transactions B.4, A.3 note 5, A.5."""
+"""When the log refuses a transition: transactions B.4, A.3.5, A.5."""
 
 import pytest
 
 from protocol.errors import ErrorCode
-from tests.coordination.transaction.bench import FOO, Bench
+from tests.coordination.transaction.harness import FOO, Bench
 
 MAPPED = {3: 15, 19: 15, 20: 15, 7: 15, 6: 16, 56: 16, 10: -1, 18: -1, 2: 2}
 
 
 @pytest.mark.parametrize(("refused", "heard"), MAPPED.items())
 def test_the_client_hears_the_logs_error_in_the_coordinators_words(refused: int, heard: int) -> None:
-    """B.4, for each request that writes; afterwards everything is as it was, and a retry works."""
+    """For each request that writes; afterwards everything is as it was, and a retry works (transactions B.4)."""
     bench = Bench()
     bench.init()
     for operation in (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.coordination.transaction.bench import Bench, S
+from tests.coordination.transaction.harness import Bench, S
 
 NEW = "new"
 
@@ -39,7 +39,7 @@ def test_an_idle_id_is_given_its_epoch_by_the_table(
     answer: tuple[str | int, int] | int,
     last_epoch: int,
 ) -> None:
-    """A.3, row by row, in each state without an open transaction."""
+    """Row by row, in each state without an open transaction (transactions A.3)."""
     bench = Bench()
     epoch, last, previous = stored
     bench.plant(state, epoch, previous=previous, last=last)
@@ -57,7 +57,7 @@ def test_an_idle_id_is_given_its_epoch_by_the_table(
 
 
 def test_a_new_id_starts_at_epoch_0_whatever_the_producer_believes() -> None:
-    """A12 with E5: the server's producer id counts, not the request's (IPI-23)."""
+    """The server's producer id counts, not the request's (transactions A.1 A12, A.3 E5, IPI-23)."""
     bench = Bench()
     assert bench.init(expected=(4711, 4)) == (1000, 0)
 

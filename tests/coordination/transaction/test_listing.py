@@ -4,7 +4,7 @@ import pytest
 
 from broker.coordination.transaction.listing import TransactionFilter, compile_pattern, describe
 from protocol.errors import ErrorCode, KafkaError
-from tests.coordination.transaction.bench import BAR, FOO, START_MS, Bench, S
+from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_DESC_01_an_id_is_described_with_its_partitions(bench: Bench) -> None:
 
 
 def test_LIST_filters_are_joined_by_and(bench: Bench) -> None:
-    """LIST-01, LIST-02, LIST-05: states and producer ids; no known state asks for nothing."""
+    """States and producer ids; no known state asks for nothing (transactions LIST-01, LIST-02, LIST-05)."""
     assert names(bench) == {"empty", "open", "done"}
     assert names(bench, states=frozenset({S.ONGOING, S.EMPTY})) == {"empty", "open"}
     assert names(bench, states=frozenset()) == set()

@@ -6,7 +6,7 @@ from broker.coordination.outcome import WriteMarkers
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.listing import describe
 from protocol.errors import ErrorCode
-from tests.coordination.transaction.bench import BAR, FOO, Bench
+from tests.coordination.transaction.harness import BAR, FOO, Bench
 
 P1 = ProducerIdAndEpoch(1000, 1)
 DONE = [ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT]
@@ -93,6 +93,20 @@ def test_after_a_fence_no_marker_goes_out_any_more() -> None:
     bench.advance(1_000)
     tell(bench, {FOO: ErrorCode.NONE, BAR: ErrorCode.NONE})
     assert bench.effects == []
+    assert bench.state()[0] == "PrepareCommit"
+
+
+@pytest.mark.parametrize("fenced_first", [True, False])
+def test_a_fenced_transaction_lists_only_the_partitions_without_a_marker(fenced_first: bool) -> None:
+    """Markers that were written count whatever the others met (TransactionMarkerRequestCompletionHandler)."""
+    bench = prepared(FOO, BAR)
+    results = {BAR: ErrorCode.INVALID_PRODUCER_EPOCH, FOO: ErrorCode.NONE}
+    tell(bench, results if fenced_first else dict(reversed(results.items())))
+    assert describe(bench.machine, "tx")[1] == {BAR}
+    bench = prepared(FOO, BAR)
+    tell(bench, {BAR: ErrorCode.INVALID_PRODUCER_EPOCH})
+    tell(bench, {FOO: ErrorCode.NONE})
+    assert describe(bench.machine, "tx")[1] == {BAR}
     assert bench.state()[0] == "PrepareCommit"
 
 

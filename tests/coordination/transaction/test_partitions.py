@@ -2,9 +2,8 @@
 
 import pytest
 
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from protocol.errors import ErrorCode
-from tests.coordination.transaction.bench import BAR, FOO, START_MS, Bench, S
+from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
 
 
 def test_ADD_01_02_03_partitions_join_once_and_the_start_stays() -> None:
@@ -46,7 +45,7 @@ def test_the_next_transaction_starts_with_its_own_partitions() -> None:
 
 @pytest.mark.parametrize(("producer", "code"), [((1001, 1), 49), ((1000, 0), 90), ((1000, 2), 90), ((1001, 0), 49)])
 def test_ADD_08_strangers_and_zombies_are_refused(producer: tuple[int, int], code: int) -> None:
-    """P9 before P10; a higher epoch is refused as a lower one is."""
+    """Producer id before epoch; a higher epoch is refused as a lower one is (transactions C.1.1 P9, P10)."""
     bench = Bench()
     bench.plant(S.EMPTY, 1)
     assert bench.code(lambda: bench.add(producer, FOO)) == code
@@ -54,13 +53,13 @@ def test_ADD_08_strangers_and_zombies_are_refused(producer: tuple[int, int], cod
 
 
 def test_ADD_07_an_unknown_id_is_no_mapping() -> None:
-    """P7."""
+    """49 where there is no entry (transactions C.1.1 P7)."""
     bench = Bench()
     assert bench.code(lambda: bench.add((1000, 0), FOO)) == 49
 
 
 def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
-    """P8 before P9: even a stranger hears CONCURRENT_TRANSACTIONS; afterwards each is told apart again."""
+    """Even a stranger gets CONCURRENT_TRANSACTIONS; afterwards each is told apart (transactions C.1.1 P8, P9)."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
@@ -78,7 +77,7 @@ def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
 
 @pytest.mark.parametrize(("producer", "code"), [((1001, 0), 49), ((1000, 1), 90), ((1000, 0), 51)])
 def test_ADD_10_before_4_0_a_stranger_is_told_first(producer: tuple[int, int], code: int) -> None:
-    """P9 and P10 before P11, as 3.9 answers (tests/releases: a stranger while markers wait)."""
+    """As 3.9 answers (tests/releases: a stranger while markers wait; transactions C.1.1 P9, P10, P11)."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
@@ -89,26 +88,24 @@ def test_ADD_10_before_4_0_a_stranger_is_told_first(producer: tuple[int, int], c
 
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
 def test_a_stuck_transaction_keeps_everybody_waiting(state: S) -> None:
-    """P12, V6, I3: prepared, though nobody writes markers any more."""
+    """Prepared, though nobody writes markers any more (transactions C.1.1 P12, C.1.3 V6, A.2 I3)."""
     bench = Bench()
     bench.plant(state, 1)
     bench.machine.completions.clear()
     assert bench.code(lambda: bench.add((1000, 1), FOO)) == 51
     assert bench.code(bench.init) == 51
-    assert bench.code(lambda: bench.machine.verify_partitions("tx", ProducerIdAndEpoch(1000, 1), [FOO])) == 51
+    assert bench.code(lambda: bench.verify((1000, 1), FOO)) == 51
 
 
 def verified(bench: Bench, producer: tuple[int, int], name: str = "tx") -> dict[tuple[str, int], int] | int:
     """Codes per partition, or the one code for all."""
     found: dict[tuple[str, int], int] = {}
-    code = bench.code(
-        lambda: found.update(bench.machine.verify_partitions(name, ProducerIdAndEpoch(*producer), [FOO, BAR]))
-    )
+    code = bench.code(lambda: found.update(bench.verify(producer, FOO, BAR, name=name)))
     return code or found
 
 
 def test_ADD_11_verification_writes_nothing() -> None:
-    """V3 to V8 in order, and the log stays as it is."""
+    """The checks in order, and the log stays as it is (transactions C.1.3 V3 to V8)."""
     bench = Bench()
     assert verified(bench, (1000, 0)) == 49
     bench.init()

@@ -3,7 +3,7 @@
 from broker.coordination.outcome import Reply, WriteMarkers
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord
-from tests.coordination.transaction.bench import BAR, FOO, START_MS, Bench, S
+from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
 
 
 def record(state: S, epoch: int, **more: object) -> TransactionRecord:
@@ -59,7 +59,7 @@ def test_an_older_clients_transaction_keeps_its_epoch() -> None:
 
 
 def test_a_newer_clients_transaction_ends_one_epoch_on() -> None:
-    """E2-01: the Prepare record, the markers and the reply all have the next epoch."""
+    """The Prepare record, the markers and the reply all have the next epoch (transactions E2-01)."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO, client=2)
@@ -109,7 +109,7 @@ def test_E2_09_an_exhausted_epoch_rotates_the_producer_id_at_the_end() -> None:
 
 
 def test_IPI_14_a_newer_cluster_fences_by_one_epoch_and_remembers_the_last() -> None:
-    """A.5 with transaction.version 2."""
+    """A cluster with transaction.version 2 aborts an open transaction (transactions A.5)."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO, client=2)
@@ -123,7 +123,7 @@ def test_IPI_14_a_newer_cluster_fences_by_one_epoch_and_remembers_the_last() -> 
 
 
 def test_IPI_12_13_an_older_cluster_fences_and_forgets() -> None:
-    """A.5 with transaction.version 1: a plain call goes on, the old producer is shut out."""
+    """With transaction.version 1 a plain call goes on, the old producer is shut out (transactions A.5)."""
     for expected, code in (((-1, -1), 0), ((1000, 0), 90)):
         bench = Bench(version=1)
         bench.init()
@@ -137,7 +137,7 @@ def test_IPI_12_13_an_older_cluster_fences_and_forgets() -> None:
 
 
 def test_IPI_15_a_stale_epoch_aborts_a_live_transaction() -> None:
-    """Quirk I5: the epoch is not compared while a transaction is open."""
+    """Quirk: the epoch is not compared while a transaction is open (transactions A.2 I5)."""
     bench = Bench()
     bench.plant(S.ONGOING, 5)
     assert bench.code(lambda: bench.init(expected=(1000, 2))) == 51

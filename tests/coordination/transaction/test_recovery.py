@@ -6,7 +6,7 @@ import pytest
 
 from broker.coordination.outcome import WriteMarkers
 from broker.coordination.transaction.states import COMPLETED_BY, IDLE
-from tests.coordination.transaction.bench import BAR, FOO, Bench, S
+from tests.coordination.transaction.harness import BAR, FOO, Bench, S
 
 
 def a_long_log() -> Bench:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.coordination.outcome import Outcome, WriteMarkers
+from broker.coordination.outcome import TransactionOutcome, WriteMarkers
 from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
 from protocol.log_records.transaction import TransactionTombstone
-from tests.coordination.transaction.bench import BAR, FOO, Bench, S
+from tests.coordination.transaction.harness import BAR, FOO, Bench, S
 
 SCAN_MS = 10_000
 WEEK_MS = 604_800_000
@@ -86,7 +86,7 @@ def test_each_transaction_is_aborted_in_an_operation_of_its_own() -> None:
     batches: list[int] = []
     do = bench.do
 
-    def watched(outcome: Outcome) -> None:
+    def watched(outcome: TransactionOutcome) -> None:
         batches.append(len(outcome.records))
         do(outcome)
 
@@ -135,7 +135,7 @@ def test_a_shorter_timeout_brings_the_scan_forward() -> None:
 
 
 def test_the_timeout_goes_on_after_a_load() -> None:
-    """B.9.5: it counts from the start in the record."""
+    """It counts from the start in the record (transactions B.9.5)."""
     bench = Bench()
     bench.init(timeout_ms=30_000)
     bench.add((1000, 0), FOO)
@@ -148,7 +148,7 @@ def test_the_timeout_goes_on_after_a_load() -> None:
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
 def test_EXP_01_an_unused_id_is_forgotten(state: S) -> None:
-    """After a week, by the hourly scan; its producer is then a stranger with a way back (IPI-23)."""
+    """After a week, by the hourly scan; its producer is then a stranger with a way back (transactions IPI-23)."""
     bench = Bench()
     bench.plant(state, 3)
     bench.do(bench.machine.loaded(bench.now_ms))

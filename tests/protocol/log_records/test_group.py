@@ -106,5 +106,5 @@ def test_an_old_groups_missing_fields_are_minus_one() -> None:
     ],
 )
 def test_what_is_not_known_is_skipped(key: bytes | None, value: bytes) -> None:
-    """Other kinds, other versions and broken bytes do not stop a load (groups A.12, DSK-05)."""
+    """Other kinds, other versions and broken bytes do not stop a load (groups A.12; transactions DSK-05)."""
     assert decode(key, value) is None

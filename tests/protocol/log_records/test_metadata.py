@@ -134,7 +134,7 @@ def test_a_registration_change_is_written_in_the_lowest_version_that_can_say_it(
 
 
 def test_tags_of_a_later_kafka_are_read_over() -> None:
-    """DSK-06: an unknown tag, before or after known ones, changes nothing."""
+    """An unknown tag, before or after known ones, changes nothing (transactions DSK-06)."""
     plain = bytes.fromhex("01110000000001000000000000000b010001ff")
     tagged = plain[:-4] + bytes((2,)) + plain[-3:] + bytes((99, 2, 7, 7))
     assert m.decode(None, tagged) == m.decode(None, plain)

@@ -47,7 +47,7 @@ def test_snappy_is_written_in_blocks_behind_a_header() -> None:
 
 
 def test_a_bare_snappy_block_is_read() -> None:
-    """Librdkafka writes it without a header (PRD-09)."""
+    """Librdkafka writes it without a header (core PRD-09)."""
     assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(b"records"))) == b"records"
 
 

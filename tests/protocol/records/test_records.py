@@ -32,7 +32,7 @@ def record_lists(draw: st.DrawFn) -> list[Record]:
 @settings(max_examples=60)
 @given(record_lists(), st.sampled_from(Codec))
 def test_every_record_survives_the_round_trip(records: list[Record], codec: Codec) -> None:
-    """Offsets, times, nulls, and headers in order with duplicates, in every codec (PRD-19)."""
+    """Offsets, times, nulls, and headers in order with duplicates, in every codec (core PRD-19)."""
     batch = RecordBatch(build_batch(records, codec=codec))
     assert batch.crc_ok()
     assert batch.codec == codec

@@ -23,7 +23,7 @@ from tests.scenarios.core.asked_by_right import CASES, Case, Right, pair
 from tests.scenarios.core.asking import RANDOM_ID, metadata
 from tests.scenarios.guarded import Guarded
 from tests.scenarios.on_kafka import TARGET
-from tests.scenarios.told import told_of
+from tests.scenarios.responses import told_of
 from tests.wire import Wire
 
 RECORD = Path(__file__).with_name("authorization.json")

@@ -1,4 +1,4 @@
-"""Core I.3: configurations described and altered (CFG)."""
+"""Configurations described and altered (CFG; core I.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Core I.5: reading batches: which bytes, how many, and when (FET)."""
+"""Reading batches: which bytes, how many, and when (FET; core I.5)."""
 
 import pytest
 

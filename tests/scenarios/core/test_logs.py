@@ -1,4 +1,4 @@
-"""Logs on disk (core F): segments, retention, cleaning, recovery; the files are looked at where the broker has them."""
+"""Logs on disk (core I.6): segments, retention, cleaning, recovery; files are read where the broker has them."""
 
 from collections.abc import Iterator
 

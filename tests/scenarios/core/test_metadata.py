@@ -1,4 +1,4 @@
-"""Core I.2: what the cluster tells of itself: Metadata, DescribeTopicPartitions, DescribeCluster, DescribeLogDirs."""
+"""What the cluster tells of itself: Metadata, DescribeTopicPartitions, DescribeCluster, DescribeLogDirs (core I.2)."""
 
 import pytest
 

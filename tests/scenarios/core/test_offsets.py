@@ -1,4 +1,4 @@
-"""Core I.5: offsets by time and by leader epoch, and records deleted before their time (LST, EPO, DRC)."""
+"""Offsets by time and by leader epoch, and records deleted before their time (LST, EPO, DRC; core I.5)."""
 
 from collections.abc import Sequence
 

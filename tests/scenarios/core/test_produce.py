@@ -1,4 +1,4 @@
-"""Core I.4: appending batches: what is refused, what is rewritten, what comes back (PRD)."""
+"""Appending batches: what is refused, what is rewritten, what comes back (PRD; core I.4)."""
 
 import cramjam
 import pytest

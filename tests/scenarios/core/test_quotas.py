@@ -91,9 +91,7 @@ def test_QUO_02_the_same_without_acknowledgement(broker: Server, admin: Wire, li
     assert produced(admin, NAME, sized(100)) == 1
 
 
-def test_QUO_03_a_fetch_above_the_quota_is_answered_without_data(
-    broker: Server, admin: Wire, limited: Wire
-) -> None:
+def test_QUO_03_a_fetch_above_the_quota_is_answered_without_data(broker: Server, admin: Wire, limited: Wire) -> None:
     """And with how long to wait; when the windows are over there are data again."""
     create(admin, KEPT)
     for _ in range(4):
@@ -315,6 +313,4 @@ def test_QUO_04_topics_that_make_themselves_cost_too(admin: Wire, limited: Wire)
     assert limited.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
     assert limited.call(ApiKey.METADATA, 9, asked).topics[0].error_code == 3
     assert not exists(admin, "auto")
-    assert until(
-        lambda: not admin.call(ApiKey.METADATA, 9, asked).topics[0].error_code, "who has no quota makes it"
-    )
+    assert until(lambda: not admin.call(ApiKey.METADATA, 9, asked).topics[0].error_code, "who has no quota makes it")

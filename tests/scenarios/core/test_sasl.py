@@ -1,4 +1,4 @@
-"""Core I, SAS and SCR: who is there, before anything else may be asked."""
+"""Who is there, before anything else may be asked (SAS, SCR; core I.7)."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_SAS_03_in_the_middle_it_is_refused(guarded: Guarded) -> None:
 
 
 def test_a_request_that_is_too_large_for_a_stranger_is_not_read(guarded: Guarded) -> None:
-    """S6: `sasl.server.max.receive.size`; who is known may send more."""
+    """`sasl.server.max.receive.size`; who is known may send more (core G.2 S6)."""
     wire = guarded.stranger()
     wire.send_bytes((524_289).to_bytes(4, "big"))
     wire.check_closed()
@@ -339,3 +339,14 @@ def test_names_and_mechanisms_that_cannot_be(wire: Wire) -> None:
     found = altered(wire, upsertion(""), upsertion("scr4", 3))
     assert found[""] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     assert found["scr4"] == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+
+
+@pytest.mark.parametrize("mechanism", [1, 2])
+def test_an_empty_salted_password_is_not_stored(wire: Wire, mechanism: int) -> None:
+    """-1 for that user alone, after the other checks: Java's SecretKeySpec takes no empty key (ScramFormatter)."""
+    empty = upsertion("scr5", mechanism).changed(salted_password=b"")
+    found = altered(wire, empty, upsertion("scr6"), empty.changed(name="scr7", iterations=1))
+    assert found["scr5"] == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    assert found["scr6"] == (ErrorCode.NONE, None)
+    assert found["scr7"] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    assert described(wire, "scr5")["scr5"][0] is ErrorCode.RESOURCE_NOT_FOUND

@@ -1,4 +1,4 @@
-"""Core I.5: fetch sessions: what a broker remembers between the fetches of a client (SES)."""
+"""Fetch sessions: what a broker remembers between the fetches of a client (SES; core I.5)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Core I, TOK: delegation tokens, for those who have said who they are."""
+"""Delegation tokens, for those who have said who they are (TOK; core I.7)."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Core I.2: topics made, changed and deleted, leaders elected, replicas moved (TOP, PAR, DEL, ELE, REA)."""
+"""Topics made, changed and deleted, leaders elected, replicas moved (TOP, PAR, DEL, ELE, REA; core I.2)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Groups G.2, the row about who may ask; all of core G.8 stands in tests/scenarios/core."""
+"""The row about who may ask; all of core G.8 stands in tests/scenarios/core (groups G.2)."""
 
 from protocol.acls import AclOperation as Op
 from protocol.acls import ResourceType as Kind

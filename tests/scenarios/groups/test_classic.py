@@ -1,4 +1,4 @@
-"""Groups G.1: classic groups, the rows in which connections, restarts and time matter (CLS-*).
+"""Classic groups, the rows in which connections, restarts and time matter (CLS-*; groups G.1).
 
 All rows stand at the coordinator's machine too, in tests/coordination/group.
 """

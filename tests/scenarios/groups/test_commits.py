@@ -1,4 +1,4 @@
-"""Groups G.2: what is committed, by whom, and what is told of it (OFF-02 to OFF-23)."""
+"""What is committed, by whom, and what is told of it (groups OFF-02 to OFF-23, G.2)."""
 
 from typing import Any
 from uuid import UUID
@@ -110,9 +110,7 @@ def test_OFF_20_offsets_of_a_topic_that_is_gone_are_not_told(server: Server) -> 
         assert commit(wire, topic, 5) == 0
     request = DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=10_000)
     assert wire.call(ApiKey.DELETE_TOPICS, 6, request).responses[0].error_code == 0
-    (group,) = wire.call(
-        ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[OffsetFetchRequestGroup(G, None)])
-    ).groups
+    (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[OffsetFetchRequestGroup(G, None)])).groups
     assert [topic.name for topic in group.topics] == ["bar"]
 
 

@@ -1,4 +1,4 @@
-"""Groups G.3: groups that change their kind, restarts, and brokers without consumer groups (KIP848-38 to KIP848-46)."""
+"""Groups that change their kind, restarts, and brokers without consumer groups (groups KIP848-38 to KIP848-46)."""
 
 import pytest
 

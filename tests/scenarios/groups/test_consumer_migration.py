@@ -1,4 +1,4 @@
-"""Groups G.3: members of both protocols in one group (KIP848-39 to KIP848-44)."""
+"""Members of both protocols in one group (groups KIP848-39 to KIP848-44, G.3)."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Groups G.2: offsets of consumer groups, fenced by the member's epoch (OFF-12 to OFF-17)."""
+"""Offsets of consumer groups, fenced by the member's epoch (groups OFF-12 to OFF-17, G.2)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Groups G.3: what consumer groups read, by name and by regular expression (KIP848-27 to KIP848-36)."""
+"""What consumer groups read, by name and by regular expression (groups KIP848-27 to KIP848-36, G.3)."""
 
 import pytest
 

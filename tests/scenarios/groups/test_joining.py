@@ -1,4 +1,4 @@
-"""Groups G.1: who gets into a classic group, and how (CLS-01 to CLS-28)."""
+"""Who gets into a classic group, and how (groups CLS-01 to CLS-28, G.1)."""
 
 import pytest
 
@@ -98,9 +98,7 @@ def test_CLS_09_the_most_wanted_protocol(server: Server) -> None:
     """Each votes for its first."""
     members = [Member(coordinated(server), protocols=order) for order in (("a", "b"), ("b", "a"), ("b", "a"))]
     assembled(server, members[0])
-    members[0].wire.call(
-        ApiKey.SYNC_GROUP, 5, SyncGroupRequest(G, 1, members[0].member_id, (), None, "consumer", "a")
-    )
+    members[0].wire.call(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(G, 1, members[0].member_id, (), None, "consumer", "a"))
     assembled(server, *members)
     assert {member.last.protocol_name for member in members} == {"b"}
 
@@ -236,7 +234,7 @@ def test_CLS_28_a_group_that_is_full(broker_with: BrokerWith) -> None:
 
 
 def test_a_first_join_that_failed_leaves_a_group(server: Server) -> None:
-    """A.4 J5: without a protocol the answer is 23, and yet the group is Empty."""
+    """Without a protocol the answer is 23, and yet the group is Empty (groups A.4 J5)."""
     wire = coordinated(server)
     request = JoinGroupRequest(G, 10_000, "", "", [JoinGroupRequestProtocol("range", b"")], 60_000)
     assert wire.call(ApiKey.JOIN_GROUP, 9, request).error_code == 23

@@ -1,5 +1,4 @@
-"""Groups G.1: who leaves a classic group, and what is left (CLS-29 to CLS-42)."""
-
+"""Who leaves a classic group, and what is left (groups CLS-29 to CLS-42, G.1)."""
 
 from protocol.apis import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest

@@ -1,4 +1,4 @@
-"""Groups G.2: committed offsets, the rows in which topics, members and time matter (OFF-*).
+"""Committed offsets, the rows in which topics, members and time matter (OFF-*; groups G.2).
 
 All rows stand at the coordinator's machine too, in tests/coordination/group.
 """

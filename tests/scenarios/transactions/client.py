@@ -23,9 +23,9 @@ from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.records.records import Record, build_batch, read_records
 from tests.scenarios.on_kafka import TARGET
-from tests.scenarios.transactions import kafka_stage
+from tests.scenarios.transactions import kafka_harness
+from tests.scenarios.transactions.harness import Stage, running
 from tests.scenarios.transactions.partitions import BAR, FOO, LOG, Partitions, logged_in
-from tests.scenarios.transactions.stage import Stage, running
 
 APART = {"brokers": 2, "settings": {"broker.session.timeout.ms": 60_000}}
 """Two brokers, of which one may be paused for a while without being given up."""
@@ -42,7 +42,7 @@ Parts = Mapping[str, Sequence[int]]
 def on_target(**options: Any) -> AbstractAsyncContextManager[Stage]:
     """A stage with these options of ``running``; with ``TARGET=kafka`` over a real one, which has the same calls."""
     if TARGET == "kafka":
-        return cast("AbstractAsyncContextManager[Stage]", kafka_stage.running(**options))
+        return cast("AbstractAsyncContextManager[Stage]", kafka_harness.running(**options))
     return running(**options)
 
 

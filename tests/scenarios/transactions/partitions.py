@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker.cluster import Cluster
+from broker.cluster.cluster import Cluster
 from broker.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.alter_partition_reassignments import (
@@ -32,7 +32,7 @@ from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMa
 from protocol.records.batch import RecordBatch, batches
 from protocol.records.control import parse_marker
 from protocol.records.records import Record, build_batch, read_records
-from tests.scenarios.transactions.stage import SETTINGS, AsyncWire, Stage
+from tests.scenarios.transactions.harness import SETTINGS, AsyncWire, Stage
 
 FOO, BAR, OFFSETS, LOG = "foo", "bar", "__consumer_offsets", "__transaction_state"
 COMMITTED, UNCOMMITTED = 1, 0

@@ -1,4 +1,4 @@
-"""Transactions H.2: partitions and offsets join."""
+"""Partitions and offsets join (transactions H.2)."""
 
 import pytest
 

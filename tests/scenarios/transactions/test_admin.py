@@ -1,4 +1,4 @@
-"""Transactions H.4: markers by hand, descriptions, lists, and the way to the coordinator."""
+"""Markers by hand, descriptions, lists, and the way to the coordinator (transactions H.4)."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Transactions H.1 to H.4, the rows about who may do what; all of core G.8 stands in tests/scenarios/core."""
+"""The rows about who may do what; all of core G.8 stands in tests/scenarios/core (transactions H.1 to H.4)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Transactions H.9: what stands in the files, and what is believed of them. DSK-01 is tests/protocol/log_records."""
+"""What stands in the files, and what is believed of them (transactions H.9). Its first row is in tests/protocol."""
 
 import struct
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from crc32c import crc32c
 
-from broker.node import java_hash, partition_for
+from broker.node import partition_for
+from protocol.java import string_hash
 from protocol.log_records.transaction import TransactionRecord, TransactionState, encode
 from protocol.records.records import read_records
 from tests.scenarios.transactions.client import Client, on_cluster, on_target
@@ -16,7 +17,7 @@ S = TransactionState
 
 
 def snapshot(path: Path) -> dict[int, tuple[int, ...]]:
-    """The entries of a producer snapshot by producer id, once its checksum is right (F.6)."""
+    """The entries of a producer snapshot by producer id, once its checksum is right (transactions F.6)."""
     data = path.read_bytes()
     version, checksum, count = struct.unpack_from(">hIi", data)
     assert (version, checksum, len(data)) == (1, crc32c(data[6:]), 10 + 46 * count)
@@ -122,7 +123,9 @@ HASHES = {
 
 def test_DSK_07_the_hash_of_an_id() -> None:
     """Java's, over UTF-16."""
-    assert {name: (java_hash(name), partition_for(name, 50)) for name in HASHES} == HASHES
+    assert {name: (string_hash(name) % 2**32, partition_for(name, 50)) for name in HASHES} == {
+        name: (signed % 2**32, partition) for name, (signed, partition) in HASHES.items()
+    }
     assert [partition_for(group, 50) for group in ("g1", "my-group", "test-group")] == [42, 12, 12]
 
 

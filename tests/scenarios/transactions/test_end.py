@@ -1,4 +1,4 @@
-"""Transactions H.3: commit and abort, before and since KIP-890."""
+"""Commit and abort, before and since KIP-890 (transactions H.3)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Transactions H.5: sequences, duplicates, and how long producers are remembered."""
+"""Sequences, duplicates, and how long producers are remembered (transactions H.5)."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecor
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.records import Record, build_batch
 from tests.scenarios.transactions.client import Client, on_cluster
+from tests.scenarios.transactions.harness import Hung
 from tests.scenarios.transactions.partitions import FOO, code
-from tests.scenarios.transactions.stage import Hung
 
 MAX = 2**31 - 1
 THREE = [b"a", b"b", b"c"]

@@ -1,4 +1,4 @@
-"""Transactions H.1: who gets which producer id and epoch."""
+"""Who gets which producer id and epoch (transactions H.1)."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from protocol.apis import ApiKey
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, on_cluster
-from tests.scenarios.transactions.partitions import BAR, FOO, LOG
+from tests.scenarios.transactions.partitions import BAR, FOO, LOG, logged_in
 
 NOBODY = (-1, -1)
 
@@ -118,7 +118,7 @@ async def test_IPI_14_a_newer_cluster_lets_it_come_back(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_15_a_zombie_aborts_the_live_transaction(c: Client) -> None:
-    """Quirk I5; afterwards it is told."""
+    """Quirk transactions A.2 I5; afterwards it is told."""
     producer_id, _ = await c.at_epoch(5)
     await c.sent(producer=(producer_id, 5), sequence=0, name="tx")
     assert await c.init(producer=(producer_id, 2)) == (51, *NOBODY)
@@ -161,8 +161,8 @@ async def test_IPI_20_a_coordinator_that_loads(c: Client) -> None:
     """14, and after the load as if nothing had been."""
     producer_id, _ = await c.new()
     old = await c.coordinator("tx")
-    c.cluster.hosting.loading_ms = 5_000
     await c.move("tx", 3 - old)
+    c.cluster.metadata_publisher.reload_coordinator(c.cluster.partitions[LOG, logged_in("tx")], 5_000)
     assert await c.init(broker=3 - old) == (14, *NOBODY)
     assert (await c.describe(broker=3 - old)).error_code == 14
     await c.stage.pass_time(5_000)

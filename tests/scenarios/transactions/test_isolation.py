@@ -1,4 +1,4 @@
-"""Transactions H.7: what read_committed and read_uncommitted see."""
+"""What read_committed and read_uncommitted see (transactions H.7)."""
 
 import asyncio
 
@@ -112,7 +112,7 @@ async def test_FET_06_a_long_poll_waits_for_the_marker(c: Client) -> None:
 @pytest.mark.parametrize("version", [12, 13])
 @on_cluster()
 async def test_an_isolation_level_that_nobody_knows(c: Client, version: int) -> None:
-    """D.11: the whole request fails."""
+    """The whole request fails (transactions D.11)."""
     topic_id = c.stage.topic_id(FOO)
     wanted = FetchTopic(FOO, [FetchPartition(0, 0, 1)], topic_id)
     answer = await c.ask(1, ApiKey.FETCH, version, FetchRequest(-1, 0, 0, 1, 2, [wanted]))

@@ -24,9 +24,9 @@ from hypothesis.stateful import (
 
 from tests.scenarios.transactions.client import Client
 from tests.scenarios.transactions.groups import pending, stored
+from tests.scenarios.transactions.harness import running
 from tests.scenarios.transactions.model import GROUP, Model
 from tests.scenarios.transactions.partitions import COMMITTED, FOO
-from tests.scenarios.transactions.stage import running
 
 TIMEOUT_MS = 60_000
 SCAN_MS = 10_000

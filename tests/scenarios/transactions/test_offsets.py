@@ -1,4 +1,4 @@
-"""Transactions H.8: offsets that are committed with a transaction."""
+"""Offsets that are committed with a transaction (transactions H.8)."""
 
 from typing import Any
 
@@ -228,9 +228,7 @@ async def test_GRP_18_a_members_epoch(c: Client) -> None:
         answer = await c.ask(await c.coordinator(G, 0), ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, beat)
     assert answer.member_epoch == 2
     producer = await c.new()
-    codes = [
-        (await pending(c, producer, {0: 10}, generation_id=epoch, member_id="m1"))[0] for epoch in (1, 2, 3)
-    ]
+    codes = [(await pending(c, producer, {0: 10}, generation_id=epoch, member_id="m1"))[0] for epoch in (1, 2, 3)]
     assert codes == [22, 0, 22]
     assert await pending(c, producer, {0: 10}, generation_id=2, member_id="m2") == {0: 25}
     assert await pending(c, producer, {0: 11}) == {0: 0}

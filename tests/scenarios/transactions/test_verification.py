@@ -1,4 +1,4 @@
-"""Transactions H.6: no record enters a partition that the coordinator does not know of."""
+"""No record enters a partition that the coordinator does not know of (transactions H.6)."""
 
 import asyncio
 
@@ -194,7 +194,7 @@ async def test_VER_15_each_transaction_counts_from_0(c: Client) -> None:
 
 @on_cluster()
 async def test_a_duplicate_before_its_transaction_is_open_spoils_the_next_sequence(c: Client) -> None:
-    """D.4: its verification remembers the old sequence as the lowest one."""
+    """Its verification remembers the old sequence as the lowest one (transactions D.4)."""
     producer = await c.new()
     await c.add(producer, {FOO: [0]})
     await c.sent(producer=producer, sequence=0, name="tx", v=11)

@@ -1,1 +1,1 @@
-"""Groups of the new protocol, which the coordinator itself assigns (KIP-848, groups C), after Kafka's ``modern``."""
+"""Groups of the new protocol, assigned by the coordinator (KIP-848, groups C.1 to C.13), after Kafka's ``modern``."""

@@ -1,22 +1,23 @@
-"""A consumer group: what its records say, and what follows from that at once (groups C.1), after ``ConsumerGroup``."""
+"""A consumer group: the state of its records, and what is derived from it (groups C.1), after ``ConsumerGroup``."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from uuid import UUID
 
-from broker.coordination.group.consumer.members import (
+from broker.coordination.group.consumer.member import (
     LEAVING_STATIC,
     Assigned,
     Member,
-    MemberState,
     Partitions,
     target_of,
 )
-from broker.coordination.group.consumer.topics import Topics
-from broker.coordination.group.java_hash import HashMap
-from broker.coordination.group.model import Committer, GroupType, PartitionCheck
-from protocol.errors import ErrorCode, KafkaError
+from broker.coordination.group.consumer.states import State, state_of
+from broker.coordination.group.group import Committer, GroupType, PartitionCheck
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH, Rule
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+from protocol.java import HashMap
 from protocol.log_records.consumer_group import (
     ConsumerKind,
     ConsumerRecord,
@@ -33,21 +34,11 @@ FIRST_EPOCH = 1
 """Of a group that nothing has happened to (before 4.3 it was 0)."""
 
 
-class State(StrEnum):
-    """A consumer group's state under its name on the wire (Kafka's ``ConsumerGroupState``)."""
-
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
-
 class ConsumerGroup:
     """One consumer group. It changes by :meth:`replay` alone.
 
-    ``targets`` are what members shall have, by member id; ``regexes`` the topics that regular expressions matched when
-    they were looked at last; ``static_members`` instance id -> member id.
+    ``targets`` are the target assignments by member id; ``regexes`` the topics that regular expressions matched at the
+    last check; ``static_members`` instance id -> member id.
     """
 
     __slots__ = (
@@ -69,7 +60,7 @@ class ConsumerGroup:
         self._names: Counter[str] = Counter()
         self._patterns: Counter[str] = Counter()
 
-    # --- as every group (broker.coordination.group.model.Group) ------------------------------------------------------
+    # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
 
     @property
     def type(self) -> GroupType:
@@ -84,15 +75,7 @@ class ConsumerGroup:
     @property
     def state(self) -> State:
         """Where it is on the way to its target (groups C.1)."""
-        if self.is_empty:
-            return State.EMPTY
-        if self.epoch > self.assignment_epoch:
-            return State.ASSIGNING
-        settled = all(
-            member.state is MemberState.STABLE and member.epoch == self.assignment_epoch
-            for member in self.members.values()
-        )
-        return State.STABLE if settled else State.RECONCILING
+        return state_of(self.epoch, self.assignment_epoch, self.members.values())
 
     @property
     def state_name(self) -> str:
@@ -101,7 +84,7 @@ class ConsumerGroup:
 
     @property
     def listed_protocol_type(self) -> str:
-        """What ListGroups says of its protocol type."""
+        """The protocol type in ListGroups."""
         return "consumer"
 
     def in_states(self, names: Iterable[str]) -> bool:
@@ -120,10 +103,12 @@ class ConsumerGroup:
             return None
         member = self.members.get(committer.member_id)
         if member is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {committer.member_id} is not a member.")
+            message = f"Member {committer.member_id} is not a member."
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *COMMIT.row(" OC3.2"), message)
         if member.classic is None and not committer.transactional and not committer.knows_stale_epochs:
-            raise KafkaError(
+            raise Refusal(
                 ErrorCode.UNSUPPORTED_VERSION,
+                *COMMIT.row(" OC3.3"),
                 "OffsetCommit version 9 or above must be used by members using the modern group protocol",
             )
         named = committer.knows_stale_epochs and member.classic is None
@@ -131,14 +116,14 @@ class ConsumerGroup:
         if epoch == member.epoch:
             return None
         if epoch > member.epoch:
-            raise KafkaError(stale)
+            raise Refusal(stale, *COMMIT.row(" OC3.5"))
 
         def check(topic: str, topic_id: UUID | None, partition: int) -> None:
             known = self._topics.named(topic) if topic_id is None else None
             found = topic_id if known is None else known.id
             since = None if found is None else _since(member, found, partition)
             if since is None or epoch < since:
-                raise KafkaError(stale)
+                raise Refusal(stale, *COMMIT.row(" OC3.6"))
 
         return check
 
@@ -146,12 +131,16 @@ class ConsumerGroup:
         """Fence a fetch that names a member (groups B.2): 22, 25 or 113."""
         if member_id is None and member_epoch < 0:
             return
+        if member_id is None:
+            # ConsumerGroup.validateOffsetFetch looks up null.
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *OFFSET_FETCH)
         member = self.members.get(member_id or "")
         if member is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *OFFSET_FETCH)
         if member_epoch != member.epoch:
             classic = member.classic is not None
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH)
+            code = ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
+            raise Refusal(code, *OFFSET_FETCH)
 
     def check_offset_delete(self) -> None:
         """It may have members (transactions E.4)."""
@@ -181,38 +170,38 @@ class ConsumerGroup:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def owner_epoch(self, topic_id: UUID, partition: int) -> int | None:
-        """The epoch of whoever has that partition, be it still giving it up; ``None`` for nobody."""
+        """The epoch of the partition's owner, also while it is giving it up; ``None`` without an owner."""
         return self._owners.get((topic_id, partition))
 
     def subscribers_of(self, regex: str) -> int:
         """How many members subscribe by that regular expression."""
         return self._patterns[regex]
 
-    def member(self, member_id: str) -> Member:
-        """A member.
+    def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
+        """A member; ``rule`` is that of the request.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID.
         """
         found = self.members.get(member_id)
         if found is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, message)
         return found
 
-    def static_member(self, instance_id: str, member_id: str | None = None) -> Member:
-        """The member that has an instance id.
+    def static_member(self, instance_id: str, member_id: str | None = None, rule: Rule = MEMBER_LOOKUP) -> Member:
+        """The member that has an instance id; ``rule`` is that of the request.
 
         Raises:
-            KafkaError: UNKNOWN_MEMBER_ID for nobody, FENCED_INSTANCE_ID for another one than ``member_id``.
+            KafkaError: UNKNOWN_MEMBER_ID for none, FENCED_INSTANCE_ID for another one than ``member_id``.
         """
         found = self.static_members.get(instance_id)
         if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, f"Instance id {instance_id} is unknown.")
         if member_id is not None and found != member_id:
-            raise KafkaError(
+            raise Refusal(
                 ErrorCode.FENCED_INSTANCE_ID,
+                *rule,
                 f"Static member {member_id} with instance id {instance_id} was fenced by member {found}.",
             )
         return self.members[found]
@@ -235,7 +224,7 @@ class ConsumerGroup:
             case GroupEpoch():
                 self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
             case MemberMetadata():
-                self._put((self.members.get(name) or Member(name)).says(value))
+                self._put((self.members.get(name) or Member(name)).with_metadata(value))
             case TargetEpoch():
                 self.assignment_epoch = value.assignment_epoch
                 self.assignment_timestamp_ms = value.assignment_timestamp_ms
@@ -299,7 +288,7 @@ def _take(counts: Counter[str], names: Iterable[str]) -> None:
 
 
 def _since(member: Member, topic_id: UUID, partition: int) -> int | None:
-    """The epoch since which a member has a partition, be it giving it up; ``None`` if it has it not."""
+    """The epoch since which a member has a partition, also while giving it up; ``None`` if it does not have it."""
     found: Mapping[int, int] = member.assigned.get(topic_id, {})
     if partition not in found:
         found = member.revoking.get(topic_id, {})

@@ -1,26 +1,45 @@
-"""The consumer groups of one shard: the door to their rules. See ``broker.coordination.group.machine``."""
+"""The consumer groups of one coordinator (KIP-848), after Kafka's ``ConsumerGroup`` and ``GroupMetadataManager``.
+
+States: Empty, Assigning, Reconciling, Stable; they follow from the group's epoch, its target's epoch and its members.
+
+1. Groups and members change in :meth:`ConsumerGroups.replay` alone; nothing is parked.
+2. A heartbeat joins, reports and gets its assignment in one step (``heartbeat``, ``reconciliation``); a new epoch of
+   the group leads to a new target (``modern.target_assignment``).
+3. A member is removed when it leaves, or when one of its timers fires (``member_removal``, ``timers``).
+4. Members of the classic protocol are served in place (``classic_protocol``); with the last member of the other
+   protocol the group changes its kind (``migration``).
+
+What does not fit:
+
+* :meth:`Migration.upgrade` replays the records of the new group at once, before they are in the log: the heartbeat that
+  led to it goes on with that group, which is in the table only when the records are.
+* Soft state: the sessions, and which members were called back to join again.
+"""
 
 from collections.abc import Callable, Hashable
 from uuid import UUID
 
-from broker.coordination.group.classic import ClassicGroup
-from broker.coordination.group.consumer import gate
-from broker.coordination.group.consumer.classic_members import ClassicMembers
-from broker.coordination.group.consumer.describing import described
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.rebalance import Rebalances
+from broker.coordination.group.consumer import validation
+from broker.coordination.group.consumer.classic_protocol import ClassicMembers
+from broker.coordination.group.consumer.context import ConsumerContext, Settings
+from broker.coordination.group.consumer.description import described
 from broker.coordination.group.consumer.group import ConsumerGroup
-from broker.coordination.group.consumer.heartbeats import Beat, Heartbeats
-from broker.coordination.group.consumer.members import JOINING, MemberState
-from broker.coordination.group.consumer.migrating import Migrating
-from broker.coordination.group.consumer.patterns import Patterns
-from broker.coordination.group.consumer.removing import Removing
-from broker.coordination.group.consumer.rules import Settings, Shard
-from broker.coordination.group.consumer.targets import effective_assignor
-from broker.coordination.group.consumer.topics import Topics
-from broker.coordination.group.draft import Draft
-from broker.coordination.group.model import Group
-from broker.coordination.group.rebalance import Rebalances
-from broker.coordination.outcome import Outcome
-from protocol.errors import ErrorCode, KafkaError
+from broker.coordination.group.consumer.heartbeat import Beat, Heartbeats
+from broker.coordination.group.consumer.member import Member, MemberState
+from broker.coordination.group.consumer.member_removal import MemberRemoval
+from broker.coordination.group.consumer.migration import Migration
+from broker.coordination.group.consumer.regular_expressions import Patterns
+from broker.coordination.group.consumer.timers import MemberTimers
+from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.kind import ClassicRequests
+from broker.coordination.group.modern.epochs import JOINING
+from broker.coordination.group.modern.target_assignment import effective_assignor
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
+from broker.coordination.group.rules import DESCRIBE
+from broker.releases import Behaviour, newest_behaves
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
 from protocol.messages.consumer_group_describe import DescribedGroup
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -30,23 +49,33 @@ _MAKERS = frozenset({ConsumerKind.GROUP_METADATA, ConsumerKind.MEMBER_METADATA, 
 
 
 class ConsumerGroups:
-    """Consumer groups among all groups of the shard; ``own(group_id, name)`` is a group's numeric setting."""
+    """Consumer groups among all groups of the shard; ``group_setting(group_id, name)`` is a group's numeric setting."""
+
+    type = GroupType.CONSUMER
+    record_classes = (ConsumerRecord,)
+    makes_way = True
 
     def __init__(
         self,
         groups: dict[str, Group],
         settings: Settings,
         topics: Topics,
-        own: Callable[[str, str], int],
+        group_setting: Callable[[str, str], int],
         new_uuid: Callable[[], UUID],
         rebalances: Rebalances,
+        behaves: Callable[[Behaviour], bool] = newest_behaves,
     ) -> None:
         self._groups = groups
-        self._shard = Shard(groups, settings, topics, own, new_uuid)
-        self._removing = Removing(self._shard)
-        Migrating(self._shard, rebalances)
-        self._heartbeats = Heartbeats(self._shard, Patterns(self._shard))
-        self.classic_members = ClassicMembers(self._shard, self._heartbeats)
+        self._context = context = ConsumerContext(groups, settings, topics, group_setting, new_uuid, behaves)
+        self._timers = timers = MemberTimers(context, self._expire)
+        migration = Migration(context, timers, rebalances)
+        self._removal = MemberRemoval(context, timers, migration)
+        self._heartbeats = Heartbeats(context, timers, migration, Patterns(context))
+        self.classic_requests: ClassicRequests = ClassicMembers(context, timers, self._heartbeats, self._removal)
+
+    def _expire(self, builder: OutcomeBuilder, group: ConsumerGroup, member: Member) -> None:
+        # The one circle among the rules: timers remove members, and removal cancels timers.
+        self._removal.remove(builder, group, [member])
 
     def heartbeat(
         self,
@@ -56,7 +85,7 @@ class ConsumerGroups:
         reply_to: Hashable,
         *,
         makes_own_id: bool = True,
-    ) -> Outcome:
+    ) -> GroupOutcome:
         """ConsumerGroupHeartbeat (groups C.2 to C.4): answers a ConsumerGroupHeartbeatResponse.
 
         ``makes_own_id``: whether members of the request's version make their ids themselves (v1).
@@ -64,13 +93,13 @@ class ConsumerGroups:
         Raises:
             KafkaError: refused; nothing has changed.
         """
-        gate.check(request, self._shard.settings.list("group.consumer.assignors"), makes_own_id=makes_own_id)
-        draft = Draft(now_ms)
+        validation.check(request, self._context.settings.list("group.consumer.assignors"), makes_own_id=makes_own_id)
+        builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
-            self._removing.leave(draft, request, reply_to)
+            self._removal.leave(builder, request, reply_to)
         else:
-            self._heartbeats.beat(draft, request, beat, reply_to)
-        return draft.outcome()
+            self._heartbeats.beat(builder, request, beat, reply_to)
+        return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
         """A group with its members.
@@ -78,37 +107,30 @@ class ConsumerGroups:
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
-        group = self._shard.find(group_id)
+        group = self._context.find(group_id)
         if group is None:
-            there = self._groups.get(group_id)
-            what = "not found" if there is None else "not a consumer group"
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is {what}.")
-        return described(group, self._shard.topics, self._shard.settings.list("group.consumer.assignors"))
+            raise self._context.missing(group_id, DESCRIBE)
+        return described(group, self._context.topics, self._context.settings.list("group.consumer.assignors"))
 
     def assignor_of(self, group: ConsumerGroup) -> str:
         """The assignor that a group's next target comes from."""
-        return effective_assignor(group.members.values(), self._shard.settings.list("group.consumer.assignors"))
+        return effective_assignor(
+            (member.assignor for member in group.members.values()),
+            self._context.settings.list("group.consumer.assignors"),
+        )
 
-    def rebalance(self, group_id: str, now_ms: int) -> Outcome:
-        """Let a group have a new epoch, and with it a new target; nothing happens in an Empty one."""
-        group, draft = self._shard.find(group_id), Draft(now_ms)
-        if group is not None and not group.is_empty:
-            self._shard.bumped(draft, group, group.members.values())
-        return draft.outcome()
+    # --- steering ----------------------------------------------------------------------------------------------------
 
-    def evict(self, group_id: str, member_id: str, now_ms: int) -> Outcome:
-        """Take a member out, as if its session had ended.
+    def rebalance(self, builder: OutcomeBuilder, group: ConsumerGroup) -> None:
+        """Begin a new epoch, and with it a new target; nothing happens in an Empty group."""
+        if not group.is_empty:
+            self._context.bump_epoch(builder, group, group.members.values())
 
-        Raises:
-            KafkaError: GROUP_ID_NOT_FOUND or UNKNOWN_MEMBER_ID.
-        """
-        group, draft = self._shard.find(group_id), Draft(now_ms)
-        if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        self._removing.remove(draft, group, [group.member(member_id)])
-        return draft.outcome()
+    def evict(self, builder: OutcomeBuilder, group: ConsumerGroup, member_id: str) -> None:
+        """Remove a member as if its session had ended. Raises UNKNOWN_MEMBER_ID."""
+        self._removal.remove(builder, group, [group.member(member_id)])
 
-    # --- what is remembered ------------------------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ConsumerRecord) -> None:
         """Apply a record; the first one makes the group, also in place of one that offsets have made."""
@@ -118,18 +140,21 @@ class ConsumerGroups:
                 return
             if isinstance(found, ClassicGroup) and not found.is_empty:
                 return
-            found = self._groups[record.group_id] = ConsumerGroup(record.group_id, self._shard.topics)
+            found = self._groups[record.group_id] = ConsumerGroup(record.group_id, self._context.topics)
         if record.value is None and record.kind is ConsumerKind.GROUP_METADATA:
             del self._groups[record.group_id]
         else:
             found.replay(record)
 
-    def loaded(self, draft: Draft) -> None:
-        """C.11: members get a fresh session each, of the consumer protocol's length whatever they speak."""
+    def unloaded(self, builder: OutcomeBuilder) -> None:
+        """Do nothing: no request to a consumer group is parked."""
+
+    def loaded(self, builder: OutcomeBuilder) -> None:
+        """Start a session for each member, of the consumer protocol's length under either protocol (groups C.11)."""
         for group in self._groups.values():
             if not isinstance(group, ConsumerGroup):
                 continue
             for member in group.members.values():
-                self._shard.arm_session(draft, group.group_id, member.member_id)
+                self._timers.arm_session(builder, group.group_id, member.member_id)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
-                    self._shard.follow(draft, group.group_id, member)
+                    self._timers.update_rebalance(builder, group.group_id, member)

@@ -21,7 +21,7 @@ import org.testcontainers.junit.jupiter.Testcontainers;
 /** JUnit 5 with Testcontainers and the image that {@code docker build -t understudy .} makes. */
 @Testcontainers(disabledWithoutDocker = true)
 class OrdersInContainerTest {
-    /** Clients must find the broker under the address that it tells them, so its port is chosen before it starts. */
+    /** Clients must reach the broker at the address that it advertises, so its port is chosen before it starts. */
     private static final int PORT = freePort();
 
     @Container

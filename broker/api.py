@@ -1,0 +1,158 @@
+"""The API type: versions, handler, errors; and the chain that requests pass on their way to the handler."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.types import Message
+from protocol.writers import Parts
+
+if TYPE_CHECKING:
+    from broker.context import Exchange, RequestContext
+
+Request = TypeVar("Request", bound=Message)
+Response_co = TypeVar("Response_co", bound=Message | None, covariant=True)
+
+Handler = Callable[[Request, "RequestContext"], Awaitable[Response_co]]
+"""From a request and its context to a response; ``None``: nothing is sent (acks=0)."""
+
+AnyHandler = Handler[Any, Message | None]
+"""A handler as middleware sees it: of any API."""
+
+
+class Middleware(Protocol):
+    """Like a handler, with the next one to call, or not to call."""
+
+    def __call__(self, request: Any, ctx: "RequestContext", handle: AnyHandler) -> Awaitable[Message | None]:
+        """The response, from the handler or instead of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """An answer that is not simply written: pieces with a pause between them, and perhaps the connection's end."""
+
+    pieces: tuple[bytes, ...]
+    every_ms: int = 0
+    closes: bool = False
+
+
+Answer = Parts | Sending | None
+"""The bytes that go out; ``None``: nothing is sent."""
+
+FrameHandler = Callable[["Exchange"], Awaitable[Answer]]
+"""From a request's frame to the bytes of its answer."""
+
+
+class ResponseStage(Protocol):
+    """Gets a request with its response, and returns the response that goes out."""
+
+    def __call__(self, request: Message, ctx: "RequestContext", response: Message | None) -> Message | None:
+        """Must not wait."""
+        ...
+
+
+class FrameStage(Protocol):
+    """Like a frame handler, with the next one to call."""
+
+    def __call__(self, exchange: "Exchange", handle: FrameHandler) -> Awaitable[Answer]:
+        """The bytes that go out."""
+        ...
+
+
+class Disconnect(Exception):
+    """Close the connection without an answer, as Kafka does where a reply makes no sense.
+
+    ``reason`` goes into one log line; ``reset`` asks for a TCP reset instead of an orderly close.
+    """
+
+    def __init__(self, reason: str, *, reset: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.reset = reason, reset
+
+
+class NeverAnswer(Exception):
+    """Answer nothing, and nothing more on this connection, which stays open: a fault that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api(Generic[Request, Response_co]):
+    """One API: its key, the versions served, the handler, and how this API reports an error.
+
+    ``refuse(request, error, version)`` builds the response that carries the error where the API carries errors: at the
+    top, or on every item of the request (core 0.3.1). It serves unexpected failures, gates and injected faults.
+    """
+
+    key: ApiKey
+    versions: tuple[int, int]
+    handle: Handler[Request, Response_co]
+    refuse: Callable[[Request, KafkaError, int], Response_co]
+    listed: bool = True
+    """Whether ApiVersions lists it (telemetry is served unlisted, core A.7)."""
+    unstable: int | None = None
+    """A version still in development, served and listed where ``unstable.api.versions.enable`` is true."""
+    removed: int | None = None
+    """The lowest version that releases before 4.0 served (KIP-896), where it is below that of ``versions``."""
+
+    @property
+    def oldest(self) -> int:
+        """The lowest version that any release served and that is answered here."""
+        return self.versions[0] if self.removed is None else self.removed
+
+    def range(self, *, unstable: bool) -> tuple[int, int]:
+        """The versions that are answered."""
+        low, high = self.versions
+        return low, self.unstable if unstable and self.unstable is not None else high
+
+
+AnyApi = Api[Any, Message | None]
+"""An API as the dispatcher sees it: of any request and response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The middleware that every request passes, outermost first.
+
+    ``frames`` wrap the bytes of a request and its answer, ``messages`` the decoded messages, within ``frames``. A
+    mapping among ``messages`` holds middleware for single APIs. ``responses`` get each response that the messages'
+    middleware lets out, and return it or another one: they have nothing to wait for.
+    """
+
+    frames: tuple[FrameStage, ...] = ()
+    messages: tuple[Middleware | Mapping[ApiKey, Middleware], ...] = ()
+    responses: tuple[ResponseStage, ...] = ()
+
+    def around_frames(self, last: FrameHandler) -> FrameHandler:
+        """One handler of frames out of many."""
+        handler = last
+        for stage in reversed(self.frames):
+            handler = _frame_stage(stage, handler)
+        return handler
+
+    def around(self, api: AnyApi) -> AnyHandler:
+        """An API's handler with all the middleware that its requests pass."""
+        handler = api.handle
+        for each in reversed(self.messages):
+            middleware = each.get(api.key) if isinstance(each, Mapping) else each
+            if middleware is not None:
+                handler = _message_stage(middleware, handler)
+        return handler
+
+
+# Closures, since calling a partial() with a keyword copies a dictionary each time.
+
+
+def _frame_stage(stage: FrameStage, handle: FrameHandler) -> FrameHandler:
+    def call(exchange: "Exchange") -> Awaitable[Answer]:
+        return stage(exchange, handle)
+
+    return call
+
+
+def _message_stage(middleware: Middleware, handle: AnyHandler) -> AnyHandler:
+    def call(request: Any, ctx: "RequestContext") -> Awaitable[Any]:
+        return middleware(request, ctx, handle)
+
+    return call

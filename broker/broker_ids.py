@@ -1,0 +1,85 @@
+"""The ids of the brokers: as given, as a server.properties has them, or as an existing data directory has them.
+
+Any number from 0 on is an id, as Kafka's `node.id` is. By default the brokers are 1 to N.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from storage.checkpoints import META_PROPERTIES, decode_properties
+
+MOST_ID = 2**31 - 1
+MOST_BROKERS = 1000
+_DIRECTORY = re.compile(r"broker-(0|[1-9]\d*)")
+
+
+class BrokerIdError(ValueError):
+    """Ids that no cluster can have; the message is one sentence for the user."""
+
+
+def number(text: str, option: str, most: int = MOST_ID) -> int:
+    """One id. Raises BrokerIdError."""
+    if not text.isascii() or not text.isdigit() or int(text) > most:
+        raise BrokerIdError(f"{option} needs an id from 0 to {most}, not {text!r}")
+    return int(text)
+
+
+def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> tuple[tuple[int, ...], bool]:
+    """The ids of all brokers, and whether they were given rather than left to the default.
+
+    Args:
+        brokers: how many (`3`), or a list of their ids (`0,1,2`; `7,` for one).
+        first: the id of the first one, from which the others count up; None: not given.
+        settings: `node.id`, or `broker.id`, is used in its place.
+
+    Raises:
+        BrokerIdError: an id is not a number from 0 on, or is given twice, or both a list and a first one are given.
+    """
+    option = "--broker-id"
+    for name in ("node.id", "broker.id"):
+        if first is None and name in settings and settings[name] != "-1":
+            first, option = settings[name], name
+    if "," in brokers:
+        if first is not None:
+            raise BrokerIdError(f"--brokers {brokers} lists the ids; {option} {first} is one too many")
+        ids = tuple(number(part.strip(), "--brokers") for part in brokers.removesuffix(",").split(","))
+        if len(set(ids)) != len(ids):
+            raise BrokerIdError(f"--brokers {brokers} names an id twice")
+        return ids, True
+    if not brokers.isascii() or not brokers.isdigit() or not 1 <= int(brokers) <= MOST_BROKERS:
+        raise BrokerIdError(
+            f"--brokers needs a number from 1 to {MOST_BROKERS}, or a list of ids such as 0,1,2, not {brokers!r}"
+        )
+    start = 1 if first is None else number(first, option, MOST_ID - MOST_BROKERS)
+    return tuple(range(start, start + int(brokers))), first is not None
+
+
+def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
+    """The ids of brokers whose ids were not given: those that the data directory has, as far as it has any."""
+    if len(ids) == 1:
+        owner = _owner(data_dir)
+        return tuple(ids) if owner is None else (owner,)
+    found = sorted(directories(data_dir))[: len(ids)]
+    following = max([0, *found]) + 1
+    return (*found, *range(following, following + len(ids) - len(found)))
+
+
+def directories(data_dir: Path) -> set[int]:
+    """The ids of the brokers that have a formatted `broker-ID` in the folder of several."""
+    matches = (_DIRECTORY.fullmatch(path.parent.name) for path in data_dir.glob(f"broker-*/{META_PROPERTIES}"))
+    return {int(match[1]) for match in matches if match}
+
+
+def is_directory_name(name: str) -> bool:
+    """Whether a name is that of a broker's directory among several, such as broker-2."""
+    return _DIRECTORY.fullmatch(name) is not None
+
+
+def _owner(data_dir: Path) -> int | None:
+    try:
+        properties = decode_properties((data_dir / META_PROPERTIES).read_bytes())
+    except (OSError, ValueError):
+        return None
+    owner = properties.get("node.id", properties.get("broker.id", ""))
+    return int(owner) if owner.isascii() and owner.isdigit() else None

@@ -1,0 +1,99 @@
+"""How a coordinator of each kind is made for a partition that a broker has come to lead."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.cluster.group_topics import GroupTopics, own_rack_tags, own_setting
+from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator, TransactionCoordinator
+from broker.coordination.group.machine import GroupMachine
+from broker.coordination.group.outcome_builder import InitializeShareState
+from broker.coordination.runtime import Runtime
+from broker.coordination.share.machine import PruneLog, ShareMachine
+from broker.coordination.transaction.machine import TransactionMachine
+from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC, Node
+from broker.replication.coordinator_log import CoordinatorLog
+from broker.replication.partition import ReplicatedPartition
+from broker.requests.share_state import initialize_state
+from broker.transactions.markers import perform as write_markers
+from protocol.log_records import group as group_codec
+from protocol.log_records import share_state as share_codec
+from protocol.log_records import transaction as transaction_codec
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+    from broker.cluster.metadata_publisher import Loader
+
+
+def group_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> GroupCoordinator:
+    """The groups of one partition of ``__consumer_offsets``."""
+    machine = GroupMachine(
+        node.settings,
+        cluster.new_uuid,
+        topics=GroupTopics(lambda: cluster.image),
+        group_setting=own_setting(lambda: cluster.image, node.settings),
+        behaves=cluster.behaves,
+        rack_tags=own_rack_tags(lambda: cluster.image, node.settings),
+    )
+
+    def perform(runtime: GroupCoordinator, effect: InitializeShareState) -> None:
+        cluster.start_task(partial(initialize_state, cluster.persister, runtime, effect))
+
+    return Runtime(
+        machine,
+        group_codec,
+        CoordinatorLog(partition, node.id),
+        cluster.clock,
+        perform,
+        partition=partition.index,
+        epoch=partition.state.leader_epoch,
+        observer=cluster.group_timelines,
+    )
+
+
+def transaction_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> TransactionCoordinator:
+    """The transactional ids of one partition of ``__transaction_state``."""
+    machine = TransactionMachine(
+        node.settings,
+        lambda: node.producer_ids.next(cluster.allocate_producer_ids),
+        lambda: cluster.image.features.get("transaction.version", 0),
+    )
+    return Runtime(
+        machine,
+        transaction_codec,
+        CoordinatorLog(partition, node.id),
+        cluster.clock,
+        lambda runtime, effect: write_markers(cluster, runtime, effect),
+        partition=partition.index,
+        epoch=partition.state.leader_epoch,
+        observer=cluster.transaction_timelines,
+    )
+
+
+def share_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> ShareCoordinator:
+    """The state of share partitions in one partition of ``__share_group_state``."""
+
+    def partition_count(topic_id: UUID) -> int:
+        topic = cluster.image.topics_by_id.get(topic_id)
+        return 0 if topic is None else len(topic.partitions)
+
+    def prune(_runtime: ShareCoordinator, effect: PruneLog) -> None:
+        partition.delete_records_before(node.id, effect.offset)
+
+    return Runtime(
+        ShareMachine(node.settings, partition_count, cluster.behaves),
+        share_codec,
+        CoordinatorLog(partition, node.id),
+        cluster.clock,
+        prune,
+        partition=partition.index,
+        epoch=partition.state.leader_epoch,
+    )
+
+
+LOADERS: "dict[str, Loader]" = {
+    GROUP_TOPIC: group_coordinator,
+    TRANSACTION_TOPIC: transaction_coordinator,
+    SHARE_TOPIC: share_coordinator,
+}
+"""Internal topic -> what coordinates there."""

@@ -1,0 +1,203 @@
+"""The brokers' data directories: which may be opened, which may be reset.
+
+A directory is opened only if it is empty or has a `meta.properties` and nothing foreign in it. It is reset only if
+Understudy formatted it and no other broker has served it since, or if `--allow-reset` is given. Files that neither
+Kafka nor Understudy writes are never removed (storage.ownership).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from broker.broker_ids import directories, found_ids, is_directory_name
+from broker.node import Node
+from broker.options import ServeOptions
+from storage.checkpoints import META_PROPERTIES
+from storage.files import DiskFiles, Files, MemoryFiles
+from storage.files.descriptors import Descriptors
+from storage.files.overlay import OverlayFiles
+from storage.log.context import Cut
+from storage.log_dir import WrongDirectoryError
+from storage.ownership import (
+    LOADING,
+    SYSTEM_ENTRIES,
+    foreign_entries,
+    is_unused,
+    last_incarnation,
+    named,
+    remove_contents,
+    write_owner,
+)
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+
+
+class ResetRefused(Exception):
+    """A reset would remove what this program did not make; the message is for the user."""
+
+
+def with_found_ids(options: ServeOptions) -> ServeOptions:
+    """The options with the ids that the data directory has, where the user gave none."""
+    if options.data_dir is None or options.ids_given:
+        return options
+    return replace(options, broker_ids=found_ids(options.data_dir, options.broker_ids))
+
+
+def data_root(options: ServeOptions, broker_id: int) -> Path:
+    """A broker's directory: that of the command line, or one in it where there are several (contract 2)."""
+    assert options.data_dir is not None
+    return options.data_dir if options.brokers == 1 else options.data_dir / f"broker-{broker_id}"
+
+
+def check_data_directories(options: ServeOptions) -> None:
+    """Look at all directories before anything is written into one of them.
+
+    Raises:
+        WrongDirectoryError: one is no data directory, or holds foreign entries; nothing was changed.
+    """
+    if options.data_dir is None:
+        return
+    _check_layout(options.data_dir, options.brokers)
+    for broker_id in options.broker_ids:
+        _check_entries(data_root(options, broker_id), read_only=options.read_only)
+
+
+def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) -> Files:
+    """The tree that a broker works on: in memory, on the disk, or over a directory that must not change.
+
+    ``descriptors`` are shared by all brokers of the process.
+
+    Raises:
+        WrongDirectoryError: the directory is no data directory, or holds foreign entries.
+    """
+    if options.data_dir is None:
+        return MemoryFiles()
+    root = data_root(options, broker_id)
+    _check_entries(root, read_only=options.read_only)
+    if options.read_only:
+        return OverlayFiles(DiskFiles(root, read_only=True, descriptors=descriptors))
+    root.mkdir(parents=True, exist_ok=True)
+    return DiskFiles(root, descriptors=descriptors)
+
+
+def note_owner(cluster: "Cluster", node: Node) -> None:
+    """Note which incarnation of a broker serves its directory, if Understudy formatted it and served it last.
+
+    Called when the broker has drawn its incarnation id and the metadata still names the previous one.
+    """
+    files, logs = node.files, node.logs
+    if not isinstance(files, DiskFiles) or logs is None or logs.directory_id is None or node.incarnation_id is None:
+        return
+    if node.owns_directory is None:
+        known = cluster.image.brokers.get(node.id)
+        last = last_incarnation(files, logs.directory_id)
+        node.owns_directory = logs.formatted or (known is not None and known.incarnation_id == last)
+    if node.owns_directory:
+        write_owner(files, logs.directory_id, node.incarnation_id)
+
+
+def check_resettable(cluster: "Cluster") -> None:
+    """See that a reset removes nothing but what Understudy made.
+
+    Raises:
+        ResetRefused: it would, and `--allow-reset` was not given.
+    """
+    if cluster.options.allow_reset:
+        return
+    for node in cluster.nodes.values():
+        if isinstance(node.files, DiskFiles) and node.owns_directory is False:
+            raise ResetRefused(
+                f"{node.files.root} was not made by Understudy alone, and a reset would remove what is in it; serve it "
+                "with --read-only to have resets go back to it, or with --allow-reset to permit its removal"
+            )
+
+
+def clear_directory(node: Node) -> None:
+    """Remove everything from a broker's directory that Kafka and Understudy write; one that is only read stays."""
+    if isinstance(node.files, MemoryFiles):
+        node.files.discard()
+    if not isinstance(node.files, DiskFiles):
+        node.files = None  # what is below an overlay is what the cluster was started on
+        return
+    if left := remove_contents(node.files):
+        report_left(node, left)
+    node.owns_directory = None
+
+
+def report_left(node: Node, left: list[str]) -> None:
+    """Log which files stayed because Kafka does not write such files."""
+    assert isinstance(node.files, DiskFiles)
+    _log.warning("foreign files were left in the data directory", directory=str(node.files.root), left=named(left))
+
+
+def report_cut(node: Node, cut: Cut) -> None:
+    """Log what recovery took off a damaged log (Kafka: LogLoader, "Corruption found in segment")."""
+    _log.warning(
+        "a damaged log was cut",
+        broker=node.id,
+        partition=f"{cut.topic}-{cut.partition}",
+        offset=cut.offset,
+        bytes=cut.size_bytes,
+        segments=cut.segments,
+    )
+
+
+def _check_layout(directory: Path, brokers: int) -> None:
+    """The directory of one broker is not opened as that of several, and the other way round: it would look empty."""
+    of_one, of_many = (directory / META_PROPERTIES).exists(), bool(directories(directory))
+    if of_one and brokers > 1:
+        raise WrongDirectoryError(f"{directory} is the data directory of one broker, not of {brokers}")
+    if of_many and not of_one and brokers == 1:
+        raise WrongDirectoryError(
+            f"{directory} is the data directory of several brokers; pass the same --brokers as before"
+        )
+    if brokers > 1 and directory.exists():
+        _check_is_directory(directory)
+        foreign = [name for name in _names(directory) if not is_directory_name(name)]
+        if foreign:
+            raise WrongDirectoryError(
+                f"{directory} holds entries that are no brokers' data directories ({named(foreign)}); choose an empty "
+                "directory, or one that does not exist yet"
+            )
+
+
+def _check_entries(root: Path, *, read_only: bool) -> None:
+    if (root / LOADING).exists():
+        raise WrongDirectoryError(
+            f"{root} was being loaded, and the load was interrupted: its logs are not complete; run the same "
+            "`understudy load` again, which goes on where it was"
+        )
+    if read_only:
+        if not (root / META_PROPERTIES).exists():
+            raise WrongDirectoryError(f"{root} is no data directory to be read: it has no {META_PROPERTIES}")
+        return
+    if not root.exists():
+        return
+    _check_is_directory(root)
+    files = DiskFiles(root)
+    if not files.exists(META_PROPERTIES):
+        if not is_unused(files):
+            raise WrongDirectoryError(
+                f"{root} is not empty and is no data directory: it has no {META_PROPERTIES}, but "
+                f"{named(_names(root))}; choose an empty directory, or one that does not exist yet"
+            )
+    elif foreign := foreign_entries(files):
+        raise WrongDirectoryError(
+            f"{root} holds entries that are neither partitions nor Kafka's own files ({named(foreign)}); move them "
+            "elsewhere, or serve with --read-only, which changes nothing"
+        )
+
+
+def _check_is_directory(path: Path) -> None:
+    if not path.is_dir():
+        raise WrongDirectoryError(f"--data-dir needs a directory, and {path} is a file")
+
+
+def _names(directory: Path) -> Iterator[str]:
+    return (path.name for path in sorted(directory.iterdir()) if path.name not in SYSTEM_ENTRIES)

@@ -1,0 +1,122 @@
+"""The emulated release: the API versions that new connections may use, and the features that go with it.
+
+A connection keeps the release that was emulated when it was opened (`broker.context.Connection`); what the cluster does
+by itself follows the current release.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from broker.api import AnyApi
+from broker.context import AS_EVER, Versions
+from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION, SUPPORTED
+from broker.handlers import APIS
+from broker.node import Node
+from broker.releases import Behaviour, Release
+from broker.settings import BrokerSettings, ConfigResourceType
+from broker.settings.tables import SINCE
+from broker.transactions.verification import verifies
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.log_records.metadata import FeatureLevelRecord
+from storage.producers.rules import REMEMBERED_BATCHES, ProducerRules
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+
+UNADVERTISED_METADATA_VERSION = 30
+"""The level of the metadata log where the release had none (before 3.3): a level for ourselves."""
+
+
+def versions_of(release: Release) -> Versions:
+    """The versions that a release serves of the APIs that are served here; ``None`` for those that it did not have.
+
+    What a recent release serves as the newest does is left out: then unlisted APIs and versions in development are
+    served too.
+    """
+    if release.newest:
+        return AS_EVER
+    advertised: dict[int, tuple[int, int] | None] = {}
+    for api in APIS:
+        low, high = release.apis.get(api.key.title, (1, 0))
+        least, most = max(low, api.oldest), min(high, api.versions[1])
+        unchanged = not api.listed or (least, most) == listed_range(api)
+        if release.unstable_versions and unchanged:
+            continue
+        advertised[api.key] = (least, most) if least <= most else None
+    return advertised
+
+
+def listed_range(api: AnyApi) -> tuple[int, int]:
+    """The versions that ApiVersions lists of an API while nothing changes them (Produce from 0: core A.5.4)."""
+    return 0 if api.key is ApiKey.PRODUCE else api.versions[0], api.versions[1]
+
+
+def feature_levels(release: Release, overrides: Mapping[str, int]) -> dict[str, int]:
+    """The features of a new cluster of that release, 0 for none; ``overrides`` win.
+
+    A release without metadata.version (before 3.3) uses ours without advertising it: our metadata log is KRaft's.
+    """
+    if release.newest:
+        return {**FRESH_LEVELS, **overrides}
+    levels = {name: release.levels.get(name, 0) for name in FRESH_LEVELS}
+    levels[METADATA_VERSION] = release.levels.get(METADATA_VERSION, UNADVERTISED_METADATA_VERSION)
+    return {**levels, **overrides}
+
+
+def supported_features(release: Release) -> Mapping[str, tuple[int, int]]:
+    """The feature levels that brokers of that release register; ours where it had no features."""
+    return release.supported or SUPPORTED
+
+
+def producer_rules_of(release: Release, settings: BrokerSettings) -> ProducerRules:
+    """What a broker of that release with these settings decides about producers."""
+    welcome, named = release.has(Behaviour.UNKNOWN_PRODUCERS_WELCOME), release.has(Behaviour.UNKNOWN_PRODUCER_ID)
+    refused = ErrorCode.UNKNOWN_PRODUCER_ID if named else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    return ProducerRules(
+        verification=verifies(release, settings),
+        begins_at_zero=release.has(Behaviour.SEQUENCE_BEGINS_AT_ZERO),
+        unknown=None if welcome else refused,
+        remembered=REMEMBERED_BATCHES if release.has(Behaviour.FIVE_BATCHES_REMEMBERED) else 1,
+        outlive_records=release.has(Behaviour.PRODUCERS_OUTLIVE_RECORDS),
+    )
+
+
+def apply_producer_rules(cluster: "Cluster", node: Node) -> None:
+    """Apply the producer rules of the current release and settings to a broker's logs, also to open ones."""
+    if node.logs is not None:
+        rules = producer_rules_of(cluster.release, node.settings)
+        for each in fields(rules):
+            setattr(node.logs.context.producer_rules, each.name, getattr(rules, each.name))
+
+
+def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:
+    """Let a broker's settings be what they were in the release."""
+    settings.emulate(
+        release.defaults,
+        retired=not release.has(Behaviour.NO_OLD_MESSAGES),
+        small_segments=not release.has(Behaviour.SEGMENTS_OF_A_MEBIBYTE),
+        missing=frozenset(name for name, since in SINCE.items() if not release.at_least(since)),
+        bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES),
+    )
+
+
+def emulate(cluster: "Cluster", release: Release) -> None:
+    """From now on the cluster behaves like that release, towards new connections and by itself."""
+    if release.name == cluster.release.name:
+        return
+    cluster.release, cluster.versions = release, versions_of(release)
+    for node in cluster.nodes.values():
+        apply_release_defaults(release, node.settings)
+        apply_producer_rules(cluster, node)
+    cluster.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
+    machine, levels = cluster.metadata.machine, cluster.image.features
+    changed = [
+        FeatureLevelRecord(name, level)
+        for name, level in feature_levels(release, cluster.options.features).items()
+        if levels.get(name, 0) != level
+    ]
+    if changed:
+        cluster.metadata.submit(lambda _now_ms: machine.remember(changed))

@@ -1,0 +1,221 @@
+"""Brokers that die, stop, hang and come back while the cluster goes on.
+
+A killed broker's connections are reset and its memory is gone; its log is recovered when it starts again. The cluster
+notices after ``broker.session.timeout.ms``: leaders and coordinators move to other replicas, or leave. A stopped broker
+hands over first. A paused one reads nothing more, as a process under SIGSTOP.
+"""
+
+from collections.abc import Container, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from broker.clock import Timer
+from broker.cluster.startup import load_logs, new_node, open_node, register
+from broker.coordination.metadata.image import METADATA_TOPIC
+from broker.node import Node
+from broker.settings.model import ConfigResourceType
+from protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+
+
+class WrongState(Exception):
+    """A broker cannot do that in the state it is in; the message is for the user."""
+
+
+class Lifecycle:
+    """The comings and goings of one cluster's brokers."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._fencing_timers: dict[int, Timer] = {}
+
+    def kill(self, node: Node) -> None:
+        """As SIGKILL does. Raises WrongState if it is down."""
+        self._check_up(node)
+        node.server.close(reset=True)
+        self._close(node, clean=False)
+        self._fence_later(node)
+
+    def stop(self, node: Node) -> None:
+        """Controlled shutdown: leaders move first, then everything is written. Raises WrongState if it is down."""
+        self._check_up(node)
+        machine = self._cluster.metadata.machine
+        self._cluster.metadata.submit(lambda _now_ms: machine.broker_stopped(node.id))
+        node.server.close()
+        self._close(node, clean=True)
+
+    async def start(self, node: Node) -> None:
+        """Come back on the same ports. Raises WrongState if it is up, PortTaken if a port is in use."""
+        if node.up:
+            raise WrongState(f"broker {node.id} is running")
+        cluster = self._cluster
+        await cluster.bind(node)
+        self._cancel_fencing(node)
+        open_node(cluster, node.id)
+        if node.id == cluster.controller_id:
+            node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
+        load_logs(cluster, node)
+        for topic, index, state in list(cluster.image.all_partitions()):
+            if node.id in state.replicas:
+                cluster.metadata_publisher.sync_partition(topic.name, index)
+        register(cluster, node)
+        await node.server.accept()
+
+    async def add(self, broker_id: int | None = None, *, rack: str | None = None, port: int | None = None) -> Node:
+        """One more broker; one that was removed comes back with its ports and its logs.
+
+        By default its id follows the highest one. ``port`` is that of its first listener; by default fixed ports count
+        up with the ids, as those of the first brokers do. As in Kafka, no partition moves to it by itself.
+
+        Raises:
+            WrongState: the id is taken, or there is no place for its data. EndpointError: there are no such ports.
+            PortTaken: one of the ports is in use.
+        """
+        cluster = self._cluster
+        if broker_id is None:
+            broker_id = max(cluster.nodes) + 1
+        if broker_id in cluster.nodes:
+            raise WrongState(f"there is a broker {broker_id} already")
+        if cluster.options.read_only:
+            raise WrongState("a data directory that is only read has no place for another broker")
+        if cluster.options.data_dir is not None and cluster.options.brokers == 1:
+            raise WrongState("the data directory is laid out for one broker; start with --brokers 2, or without it")
+        node = cluster.removed.get(broker_id) or new_node(cluster, broker_id, rack)
+        if rack is not None:
+            node.rack = rack
+        if port is not None:
+            main, *others = node.endpoints
+            node.endpoints = (replace(main, port=port, advertised_port=None), *others)
+            node.bound.pop(main.name, None)
+        self._insert(node)
+        try:
+            await self.start(node)
+        except OSError:
+            self._take_out(node)
+            raise
+        cluster.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
+        return node
+
+    def remove(self, node: Node) -> None:
+        """Out of the cluster: controlled shutdown, if it is up, then unregistered (core B.13).
+
+        Its replicas stay listed, as in Kafka. Raises WrongState for the one that holds the cluster's metadata.
+        """
+        if node.id == self._cluster.controller_id:
+            raise WrongState(f"broker {node.id} holds the cluster's metadata and cannot be removed; stop it or kill it")
+        self._cancel_fencing(node)
+        if node.up:
+            self.stop(node)
+        machine = self._cluster.metadata.machine
+        with suppress(KafkaError):  # a client has unregistered it already
+            self._cluster.metadata.submit(lambda _now_ms: machine.unregister_broker(node.id))
+        self._take_out(node)
+
+    async def add_missing(self, broker_ids: Iterable[int]) -> None:
+        """Have these brokers, for a cluster that is about to be put back: those that are not here come, not up yet.
+
+        Raises:
+            PortTaken: one that was never here finds no port.
+        """
+        for broker_id in broker_ids:
+            if broker_id not in self._cluster.nodes:
+                node = self._cluster.removed.get(broker_id) or new_node(self._cluster, broker_id)
+                self._insert(node)
+                if not node.bound:
+                    await self._cluster.bind(node)
+
+    def retain_only(self, broker_ids: Container[int]) -> None:
+        """Have no others than these: of a cluster that is put down, and is put back without them."""
+        for node in [node for node in self._cluster.nodes.values() if node.id not in broker_ids]:
+            self._take_out(node)
+
+    def _insert(self, node: Node) -> None:
+        nodes = self._cluster.nodes
+        self._cluster.removed.pop(node.id, None)
+        ordered = sorted([*nodes.items(), (node.id, node)])
+        nodes.clear()
+        nodes.update(ordered)
+
+    def _take_out(self, node: Node) -> None:
+        node.server.close()
+        self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
+
+    def pause(self, node: Node) -> None:
+        """Stop reading from all connections. Raises WrongState if it is down."""
+        self._check_up(node)
+        node.server.pause()
+        self._fence_later(node)
+
+    def resume(self, node: Node) -> None:
+        """Read again; a broker that was given up meanwhile is taken back. Raises WrongState if it is down."""
+        self._check_up(node)
+        self._cancel_fencing(node)
+        if not self._cluster.image.alive(node.id):
+            machine = self._cluster.metadata.machine
+            self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
+        node.server.resume()
+
+    def directory_failed(self, node: Node) -> None:
+        """Handle a log directory that went offline: the broker answers KAFKA_STORAGE_ERROR, others take over.
+
+        Leaders move in a later turn of the event loop, since the caller is in the middle of an operation. Kafka itself
+        halts a broker whose only directory failed. Nothing moves if the metadata log is in the same directory.
+        """
+        clock = self._cluster.clock
+        clock.call_at(clock.now_ms(), partial(self._move_leaders, node))
+
+    def _move_leaders(self, node: Node) -> None:
+        if not node.up or node.logs is None or node.logs.context.offline is None:
+            return
+        _log.error("log directory is offline", broker=node.id, error=str(node.logs.context.offline))
+        machine = self._cluster.metadata.machine
+        try:
+            self._cluster.metadata.submit(lambda _now_ms: machine.directory_failed(node.id))
+        except KafkaError as error:
+            _log.error("leaders cannot move", broker=node.id, error=str(error))
+
+    def clear(self) -> None:
+        """Cancel all fencing timers (reset, stop)."""
+        for timer in self._fencing_timers.values():
+            timer.cancel()
+        self._fencing_timers.clear()
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _check_up(node: Node) -> None:
+        if not node.up:
+            raise WrongState(f"broker {node.id} is not running")
+
+    def _close(self, node: Node, *, clean: bool) -> None:
+        """The process ends: coordinators, sessions and open logs are gone."""
+        node.resign()
+        for partition in self._cluster.partitions.values():
+            if partition.logs.pop(node.id, None) is not None:
+                partition.replicate()
+        node.open_logs.logs.pop((METADATA_TOPIC, 0), None)  # the controller is not this broker's process
+        node.power_off(clean=clean)
+
+    def _fence_later(self, node: Node) -> None:
+        if node.id in self._fencing_timers:  # it hangs already, or was killed while it did: silent since then
+            return
+        clock, timeout_ms = self._cluster.clock, node.settings.int("broker.session.timeout.ms")
+        self._fencing_timers[node.id] = clock.call_at(clock.now_ms() + timeout_ms, lambda: self._fence(node))
+
+    def _fence(self, node: Node) -> None:
+        self._fencing_timers.pop(node.id, None)
+        if self._cluster.image.alive(node.id):
+            machine = self._cluster.metadata.machine
+            self._cluster.metadata.submit(lambda _now_ms: machine.fence_broker(node.id))
+
+    def _cancel_fencing(self, node: Node) -> None:
+        if timer := self._fencing_timers.pop(node.id, None):
+            timer.cancel()

@@ -1,0 +1,195 @@
+"""What a broker does by the clock without being asked: retention, compaction, checkpoints, expiry.
+
+Each round is a timer on the cluster's clock that re-arms itself, so pushing the clock runs them in their order, and
+``run`` methods serve the control plane, which asks for a round now.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import structlog
+
+from broker.clock import Slices, Timer
+from broker.coordination.metadata import tokens
+from broker.node import Node
+from protocol.errors import KafkaError
+from storage.cleaner.cleaner import LogCleaner
+from storage.log.partition_log import PartitionLog
+from storage.log_dir import LogDir
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+_CLEANED_AT_ONCE = 256 * 1024
+"""Bytes that the cleaner reads before clients have their turn: some hundredths of a second."""
+_CLEANER_RESTS_MS = 10
+
+
+@dataclass(slots=True)
+class _Round:
+    """A round of the cleaner over all brokers: what is left of it, and how many logs are done."""
+
+    steps: Iterator[PartitionLog | None]
+    cleaned: int = 0
+
+
+class Maintenance:
+    """The periodic work of all brokers."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._timers: dict[str, Timer] = {}
+        self._cleaner_of: dict[int, tuple[LogDir, LogCleaner]] = {}
+        self._cleaning: _Round | None = None
+
+    def start(self) -> None:
+        """Arm every timer."""
+        settings = self._cluster.settings
+        # Kafka's first round comes after log.initial.task.delay.ms, 30 s; a shorter interval, if configured, does not
+        # wait for that here.
+        interval_ms = settings.long("log.retention.check.interval.ms")
+        first_ms = min(settings.int("log.initial.task.delay.ms"), interval_ms)
+        self._every("retention", interval_ms, self.run_retention, first_ms)
+        if settings.boolean("log.cleaner.enable"):
+            self._every("cleaner", settings.long("log.cleaner.backoff.ms"), self._begin_cleaning)
+        self._every("producers", settings.int("producer.id.expiration.check.interval.ms"), self.expire_producers)
+        self._every("tokens", settings.long("delegation.token.expiry.check.interval.ms"), self.expire_tokens)
+        if self._cluster.options.data_dir is not None and not self._cluster.options.read_only:
+            self._every("checkpoints", settings.long("replica.high.watermark.checkpoint.interval.ms"), self.checkpoint)
+
+    def stop(self) -> None:
+        """Fire nothing any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._cleaning = None
+
+    def _every(self, name: str, interval_ms: int, run: Callable[[], object], first_ms: int | None = None) -> None:
+        clock = self._cluster.clock
+
+        def fire() -> None:
+            try:
+                run()
+            except (KafkaError, OSError) as error:
+                _log.error("upkeep failed", what=name, error=str(error))
+            self._timers[name] = clock.call_at(clock.now_ms() + max(interval_ms, 1), fire)
+
+        self._timers[name] = clock.call_at(clock.now_ms() + (interval_ms if first_ms is None else first_ms), fire)
+
+    # --- the rounds --------------------------------------------------------------------------------------------------
+
+    def flush_at(self, at_ms: int) -> None:
+        """Sync at that time what has waited for `flush.ms`."""
+        planned = self._timers.get("flush")
+        if planned is None or planned.call is None or at_ms < planned.at_ms:
+            if planned is not None:
+                planned.cancel()
+            self._timers["flush"] = self._cluster.clock.call_at(at_ms, self._flush)
+
+    def _flush(self) -> None:
+        now_ms = self._cluster.clock.now_ms()
+        for node in self._cluster.nodes.values():
+            if node.logs is not None:
+                with suppress(KafkaError):  # the directory went offline, and the cluster has heard of it
+                    due_ms = node.logs.flush_due(now_ms)
+                    if due_ms is not None:
+                        self.flush_at(due_ms)
+
+    def expire_tokens(self) -> None:
+        """Forget delegation tokens whose time is up (core G.12.6)."""
+        records = tokens.expired(self._cluster.image, self._cluster.clock.now_ms())
+        if records and not self._cluster.options.read_only:
+            machine = self._cluster.metadata.machine
+            self._cluster.metadata.submit(lambda _now_ms: machine.remember(records))
+
+    def run_retention(self) -> int:
+        """Delete what time, size and log start allow (core F.4); how many segments went."""
+        now_ms, gone = self._cluster.clock.now_ms(), 0
+        for node in self._cluster.nodes.values():
+            if node.logs is not None:
+                gone += node.logs.run_retention(now_ms)
+                node.logs.remove_due(now_ms)
+        return gone
+
+    async def run_cleaner(self, *, force: bool = False) -> int:
+        """Compact the logs that are due (core F.6), in pieces between which clients are served; how many were cleaned.
+
+        Of two rounds under way each would take the other's files away, so what is under way is finished first.
+        """
+        slices = Slices()
+        while (others := self._cleaning) is not None:
+            self._piece(others, at_once=1)
+            await slices.pause()
+        mine = self._cleaning = self._round(force=force)
+        while self._cleaning is mine:
+            self._piece(mine, at_once=1)
+            await slices.pause()
+        return mine.cleaned
+
+    def forget(self, node: Node, topic: str, index: int) -> None:
+        """A log is gone: one that comes under its name is not cleaned yet."""
+        if node.logs is not None:
+            self._cleaner(node, node.logs).forget(topic, index)
+
+    def _begin_cleaning(self) -> None:
+        """The cleaner's round by the clock: in pieces, so that clients are served in between."""
+        if self._cleaning is None:
+            self._cleaning = self._round(force=False)
+            self._clean_on(self._cleaning)
+
+    def _clean_on(self, work: "_Round") -> None:
+        """The next piece; those after it, a little later each."""
+        self._piece(work)
+        if self._cleaning is work:
+            clock = self._cluster.clock
+            self._timers["cleaning"] = clock.call_at(clock.now_ms() + _CLEANER_RESTS_MS, partial(self._clean_on, work))
+
+    def _round(self, *, force: bool) -> "_Round":
+        now_ms = self._cluster.clock.now_ms()
+        return _Round(chain.from_iterable(cleaner.steps(now_ms, force=force) for cleaner in self._cleaners()))
+
+    def _piece(self, work: "_Round", at_once: int = _CLEANED_AT_ONCE) -> None:
+        """The next piece of a round, if it is still the one under way: so many bytes, or a little more."""
+        if self._cleaning is not work:
+            return
+        cleaners = self._cleaners()
+        enough = sum(cleaner.worked_bytes for cleaner in cleaners) + at_once
+        for log in work.steps:
+            work.cleaned += log is not None
+            if sum(cleaner.worked_bytes for cleaner in cleaners) >= enough:
+                return
+        self._cleaning = None
+
+    def _cleaners(self) -> list[LogCleaner]:
+        """One per broker that is up; it remembers how far each log is clean."""
+        return [self._cleaner(node, node.logs) for node in self._cluster.nodes.values() if node.logs is not None]
+
+    def _cleaner(self, node: Node, logs: LogDir) -> LogCleaner:
+        known = self._cleaner_of.get(node.id)
+        if known is None or known[0] is not logs:
+            known = self._cleaner_of[node.id] = (logs, LogCleaner(logs))
+        return known[1]
+
+    def expire_producers(self) -> None:
+        """Forget producers that were silent for ``producer.id.expiration.ms`` (transactions D.7)."""
+        now_ms = self._cluster.clock.now_ms()
+        for partition in self._cluster.partitions.values():
+            for broker_id, log in partition.logs.items():
+                gone = log.producer_log.expire(now_ms)
+                if gone and broker_id == partition.state.leader:
+                    self._cluster.producer_timelines.expired(gone, partition)
+
+    def checkpoint(self) -> None:
+        """Write recovery points, log starts and high watermarks (core F.7)."""
+        now_ms = self._cluster.clock.now_ms()
+        for node in self._cluster.nodes.values():
+            if node.logs is not None:
+                node.logs.checkpoint_recovery_points()
+                node.logs.checkpoint_log_starts()
+                node.logs.checkpoint_high_watermarks()
+                node.logs.remove_due(now_ms)

@@ -1,0 +1,230 @@
+"""Brokers follow the metadata: logs appear and go, leaders change, coordinators load and unload.
+
+The effects of the metadata machine become logs on disk and runtimes in memory here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, assert_never
+
+import structlog
+
+from broker.cluster import isr
+from broker.coordination.metadata.effects import (
+    BrokerChanged,
+    ConfigChanged,
+    KraftVersionChanged,
+    MetadataChange,
+    PartitionChanged,
+    QuotasChanged,
+    TopicDeleted,
+)
+from broker.coordination.metadata.image import NO_LEADER
+from broker.coordination.runtime import Runtime
+from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC, Node
+from broker.replication.partition import ReplicatedPartition
+from broker.settings import topics
+from broker.settings.model import ConfigResourceType
+from broker.settings.values import shown
+from protocol.errors import KafkaError
+from storage.log.config import LogConfig
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+Loader = Callable[["Cluster", Node, ReplicatedPartition], Runtime[Any, Any]]
+
+
+class MetadataPublisher:
+    """What the cluster's brokers hold, kept in step with the image.
+
+    ``loaders`` make the coordinator of a partition: internal topic -> function.
+    """
+
+    def __init__(self, cluster: "Cluster", loaders: dict[str, Loader]) -> None:
+        self._cluster, self._loaders = cluster, loaders
+        self._configs: dict[str, LogConfig] = {}
+        self._plain: LogConfig | None = None
+
+    def apply(self, change: MetadataChange) -> None:
+        """Bring the brokers in step with a change of the metadata."""
+        match change:
+            case PartitionChanged():
+                self.sync_partition(change.topic, change.index, loading_ms=change.loading_ms)
+                isr.expand(self._cluster, change.topic, change.index)
+            case BrokerChanged():
+                isr.expand_all(self._cluster, change.broker_id)
+            case TopicDeleted():
+                self.remove_topic(change)
+            case ConfigChanged():
+                self.reconfigure(change.resource_type, change.name)
+            case QuotasChanged():
+                for node in self._cluster.nodes.values():
+                    self.update_quotas(node)
+            case KraftVersionChanged():
+                self._cluster.quorum.version = change.level
+                self._cluster.controller_log.record_voters(self._cluster.clock.now_ms())
+            case _:
+                assert_never(change)
+
+    # --- partitions --------------------------------------------------------------------------------------------------
+
+    def sync_partition(self, topic: str, index: int, *, loading_ms: int = 0) -> None:
+        """Bring one partition in step with its registration. ``loading_ms``: see :meth:`load_coordinator`."""
+        cluster = self._cluster
+        found = cluster.image.topic(topic)
+        state = None if found is None else found.partitions.get(index)
+        if found is None or state is None:
+            return
+        partition = cluster.partitions.get((topic, index))
+        if partition is None:
+            partition = ReplicatedPartition(topic, index, found.id, state, cluster.clock)
+            cluster.partitions[topic, index] = partition
+            cluster.journal.add_topic(found.id, topic)
+        config = self.config_of(topic)
+        partition.min_isr = config.min_insync_replicas
+        for broker_id in state.replicas:
+            if broker_id not in partition.logs:
+                self._open(partition, cluster.nodes.get(broker_id), config)
+        for broker_id in [each for each in partition.logs if each not in state.replicas]:
+            self._drop(partition, broker_id)
+        partition.apply(state)
+        if topic in self._loaders:
+            self.load_coordinator(partition, loading_ms)
+
+    def _open(self, partition: ReplicatedPartition, node: Node | None, config: LogConfig) -> None:
+        if node is None or not node.up or node.logs is None:
+            return
+        try:
+            log = node.logs.create_log(
+                partition.topic,
+                partition.index,
+                topic_id=partition.topic_id,
+                config=config,
+                now_ms=self._cluster.clock.now_ms(),
+            )
+        except KafkaError as error:
+            _log.error("log cannot be made", broker=node.id, partition=partition.name, error=str(error))
+            return
+        partition.host(node.id, log)
+
+    def _drop(self, partition: ReplicatedPartition, broker_id: int) -> None:
+        partition.logs.pop(broker_id)
+        node = self._cluster.nodes[broker_id]
+        if node.logs is not None:
+            delay_ms = node.settings.int("log.segment.delete.delay.ms")
+            now_ms = self._cluster.clock.now_ms()
+            node.logs.delete_log(partition.topic, partition.index, now_ms=now_ms, delay_ms=delay_ms)
+            self._cluster.maintenance.forget(node, partition.topic, partition.index)
+
+    def remove_topic(self, topic: TopicDeleted) -> None:
+        """Delete a topic's logs, answer the fetches that wait on it, and let groups forget its offsets."""
+        self._configs.pop(topic.name, None)
+        for index in topic.partitions:
+            partition = self._cluster.partitions.pop((topic.name, index), None)
+            if partition is None:
+                continue
+            for broker_id in list(partition.logs):
+                self._drop(partition, broker_id)
+            if topic.name in self._loaders:
+                self._resign(topic.name, index, keep=NO_LEADER)
+            partition.wake()
+        for node in self._cluster.nodes.values():
+            for shard in node.group_shards.values():
+                shard.submit(lambda now_ms, m=shard.machine: m.topic_deleted(topic.name, topic.topic_id, now_ms))  # type: ignore[misc]
+            for share in node.share_shards.values():
+                share.submit(lambda now_ms, m=share.machine: m.topics_deleted([topic.topic_id], now_ms))  # type: ignore[misc]
+
+    # --- settings ----------------------------------------------------------------------------------------------------
+
+    def config_of(self, topic: str) -> LogConfig:
+        """A topic's effective settings; the cluster's defaults below its own (core C.4.6)."""
+        config = self._configs.get(topic)
+        if config is None:
+            overrides = self._cluster.image.config(ConfigResourceType.TOPIC, topic)
+            config = self._configs[topic] = self._effective(overrides) if overrides else self._of_plain_topics()
+        return config
+
+    def _of_plain_topics(self) -> LogConfig:
+        """Shared by all topics without settings of their own."""
+        if self._plain is None:
+            self._plain = self._effective({})
+        return self._plain
+
+    def _effective(self, overrides: Mapping[str, str]) -> LogConfig:
+        effective = topics.effective(overrides, self._cluster.settings)
+        return LogConfig.from_settings({key: shown(value) for key, value in effective.items()})
+
+    def reconfigure(self, resource_type: int, name: str) -> None:
+        """Settings of a resource changed: logs and brokers take them over at once (core C.4.5)."""
+        image = self._cluster.image
+        if resource_type == ConfigResourceType.TOPIC:
+            names = [name] if name in image.topics else []
+        elif resource_type == ConfigResourceType.BROKER:
+            shared = image.config(ConfigResourceType.BROKER, "")
+            for node in self._cluster.nodes.values():
+                node.settings.set_dynamic(shared, image.config(ConfigResourceType.BROKER, str(node.id)))
+                node.server.reload_tls()
+            self._plain = None
+            names = list(image.topics)
+        else:
+            return
+        for topic in names:
+            self._configs.pop(topic, None)
+            config = self.config_of(topic)
+            for index in image.topics[topic].partitions:
+                partition = self._cluster.partitions.get((topic, index))
+                if partition is not None:
+                    partition.min_isr = config.min_insync_replicas
+                    for log in partition.logs.values():
+                        log.config = config
+                    partition.replicate()
+
+    def update_quotas(self, node: Node) -> None:
+        """Apply the quotas of clients at a broker, as the metadata has them now."""
+        quotas = self._cluster.image.quotas
+        node.meters.follow(quotas)
+        node.quotas = node.meters if quotas else None
+
+    # --- coordinators ------------------------------------------------------------------------------------------------
+
+    def load_coordinator(self, partition: ReplicatedPartition, loading_ms: int = 0) -> None:
+        """Load the partition's coordinator at its leader, unload it at every other broker (groups F.4).
+
+        ``loading_ms`` is steering: for so long the new coordinator answers that it is loading.
+        """
+        leader, epoch = partition.state.leader, partition.state.leader_epoch
+        self._resign(partition.topic, partition.index, keep=leader)
+        node = self._cluster.nodes.get(leader)
+        if node is None or not node.up or leader not in partition.logs:
+            return
+        shards = self._shards(node, partition.topic)
+        running = shards.get(partition.index)
+        if running is not None:
+            running.epoch = max(running.epoch, epoch)  # the same leader goes on
+            return
+        shards[partition.index] = runtime = self._loaders[partition.topic](self._cluster, node, partition)
+        if loading_ms:
+            self._cluster.clock.call_at(self._cluster.clock.now_ms() + loading_ms, runtime.load)
+        else:
+            runtime.load()
+
+    def reload_coordinator(self, partition: ReplicatedPartition, loading_ms: int) -> None:
+        """Steering: unload the coordinator of a partition, and load it again from its log."""
+        self._resign(partition.topic, partition.index, keep=NO_LEADER)
+        self.load_coordinator(partition, loading_ms)
+
+    def _resign(self, topic: str, index: int, *, keep: int) -> None:
+        for node in self._cluster.nodes.values():
+            if node.id != keep and (runtime := self._shards(node, topic).pop(index, None)):
+                runtime.close()
+
+    @staticmethod
+    def _shards(node: Node, topic: str) -> dict[int, Runtime[Any, Any]]:
+        shards: dict[str, Any] = {
+            GROUP_TOPIC: node.group_shards,
+            TRANSACTION_TOPIC: node.transaction_shards,
+            SHARE_TOPIC: node.share_shards,
+        }
+        found: dict[int, Runtime[Any, Any]] = shards[topic]
+        return found

@@ -1,0 +1,224 @@
+"""States of the whole cluster to go back to: copies of its brokers' directories, with its chance and its time.
+
+In memory a copy shares its bytes with the running cluster. On disk it is a copy beside the data directory, made and put
+back while no request is served; it is removed when the server stops.
+"""
+
+import errno
+import os
+import shutil
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from broker.cluster.data_directories import data_root, report_left
+from broker.cluster.reset import close_all, resume_serving
+from broker.node import Node
+from storage.files.disk import DiskFiles
+from storage.files.memory import MemoryFiles
+from storage.ownership import RESTORING, SYSTEM_ENTRIES, foreign_entries, remove_contents
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_LOCK = ".lock"  # a process that opens and closes it loses its lock (POSIX), so it is not copied
+_MARKER = "understudy-snapshots"
+"""A file that marks the folder of snapshots as ours."""
+_PIECE_BYTES = 1024 * 1024
+
+
+class CannotKeep(Exception):
+    """The cluster is in no state for that; the message is for the user."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster as it was: what its brokers' directories held, its chance and its time."""
+
+    files: dict[int, MemoryFiles | Path]
+    chance: Any
+    ahead_ms: int
+    frozen_at_ms: int | None
+    taken_at_ms: int
+
+
+class Snapshots:
+    """The states to go back to, by id. They outlive a reset."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self._numbers = count(1)
+        self.kept: dict[str, Snapshot] = {}
+
+    def take(self) -> str:
+        """Keep the state as it is; its id.
+
+        Raises:
+            CannotKeep: a broker is down, the data directory is read-only, or there is no space beside it.
+        """
+        cluster, clock = self._cluster, self._cluster.clock
+        for node in cluster.nodes.values():
+            if not node.up:
+                raise CannotKeep(f"broker {node.id} is down; start it first")
+        if cluster.options.read_only:
+            raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
+        snapshot_id = str(next(self._numbers))
+        try:
+            if not self.kept:
+                self._make_place()
+            files = {node.id: self._copy(node, snapshot_id) for node in cluster.nodes.values()}
+        except OSError as error:
+            assert self._place is not None
+            if (self._place / _MARKER).exists():
+                shutil.rmtree(self._place / snapshot_id, ignore_errors=True)
+            raise CannotKeep(f"the data directory cannot be copied to {self._place}: {error.strerror}") from error
+        frozen_at_ms = clock.now_ms() if clock.frozen else None
+        at_ms = clock.now_ms()
+        self.kept[snapshot_id] = Snapshot(files, cluster.random.getstate(), clock.pushed_ms, frozen_at_ms, at_ms)
+        return snapshot_id
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Back to it, as after a restart of all brokers; faults, journal and versions are as they are now.
+
+        Raises:
+            PortTaken: the port of a broker that was down is in use.
+            CannotKeep: there is no space in the data directory; nothing has changed.
+        """
+        cluster = self._cluster
+        await cluster.lifecycle.add_missing(snapshot.files)
+        self._bring(snapshot)
+        cluster.journal.era += 1
+        waiting = close_all(cluster)
+        cluster.lifecycle.retain_only(snapshot.files)
+        cluster.transaction_timelines.clear()
+        cluster.group_timelines.clear()
+        cluster.producer_timelines.clear()
+        for node in cluster.nodes.values():
+            kept = snapshot.files[node.id]
+            if isinstance(kept, MemoryFiles):
+                if isinstance(node.files, MemoryFiles):
+                    node.files.discard()
+                node.files = kept.snapshot()
+            else:
+                _put_in_place(node)
+        cluster.clock.put(snapshot.ahead_ms, snapshot.frozen_at_ms)
+        cluster.open_state()
+        cluster.random.setstate(snapshot.chance)
+        cluster.begin(restored=True)
+        for partition in waiting:
+            partition.wake()
+        await resume_serving(cluster)
+
+    def discard(self) -> None:
+        """Forget them all, and what they take on disk."""
+        if self.kept and self._place is not None:
+            _remove_place(self._place)
+        self.kept.clear()
+
+    # --- on disk -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> Path | None:
+        """Where copies of a data directory lie: beside it, since what lies in it is taken for logs."""
+        directory = self._cluster.options.data_dir
+        if directory is None:
+            return None
+        return directory.absolute().parent / f".{directory.absolute().name}.understudy-snapshots"
+
+    def _make_place(self) -> None:
+        """Make the folder of snapshots; what a server that was killed left in it goes.
+
+        Raises:
+            CannotKeep: a folder of that name is there, and this program did not make it.
+        """
+        place = self._place
+        if place is None:
+            return
+        if place.exists():
+            if not (place / _MARKER).exists():
+                raise CannotKeep(f"snapshots are kept in {place}, which is there already and not ours; move it away")
+            _remove_place(place)
+        place.mkdir()
+        (place / _MARKER).touch()
+
+    def _root(self, node: Node) -> Path:
+        return data_root(self._cluster.options, node.id)
+
+    def _copy(self, node: Node, snapshot_id: str) -> MemoryFiles | Path:
+        if isinstance(node.files, MemoryFiles):
+            return node.files.snapshot()
+        assert isinstance(node.files, DiskFiles)
+        assert self._place is not None
+        return _copied(node.files.root, self._place / snapshot_id / str(node.id))
+
+    def _bring(self, snapshot: Snapshot) -> None:
+        """Have the copies in the brokers' own directories, under another name, before anything is thrown away."""
+        brought: list[Path] = []
+        try:
+            for broker_id, kept in snapshot.files.items():
+                if isinstance(kept, Path):
+                    brought.append(self._root(self._cluster.nodes[broker_id]) / RESTORING)
+                    shutil.rmtree(brought[-1], ignore_errors=True)
+                    _copied(kept, brought[-1])
+        except OSError as error:
+            for path in brought:
+                shutil.rmtree(path, ignore_errors=True)
+            raise CannotKeep(f"the snapshot cannot be copied to {brought[-1].parent}: {error.strerror}") from error
+
+
+def _copied(source: Path, target: Path) -> Path:
+    """Copy a data directory without its lock and without foreign files: those stay where they are at a restore."""
+    left_out = {_LOCK, RESTORING, *SYSTEM_ENTRIES, *foreign_entries(DiskFiles(source))}
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if (Path(folder) / name).relative_to(source).as_posix() in left_out}
+
+    shutil.copytree(source, target, ignore=ignored, copy_function=_copy_file)
+    return target
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy what is written in a file, and leave out its holes: indexes are reserved at their full size."""
+    if not hasattr(os, "SEEK_DATA"):
+        shutil.copy2(source, target)
+        return
+    with Path(source).open("rb", buffering=0) as begin, Path(target).open("wb", buffering=0) as end:
+        size = os.fstat(begin.fileno()).st_size
+        end.truncate(size)
+        at = 0
+        while at < size:
+            try:
+                data = os.lseek(begin.fileno(), at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    break  # nothing but a hole is left
+                raise
+            at = os.lseek(begin.fileno(), data, os.SEEK_HOLE)
+            while data < at:
+                data += os.pwrite(end.fileno(), os.pread(begin.fileno(), min(at - data, _PIECE_BYTES), data), data)
+    shutil.copystat(source, target)
+
+
+def _put_in_place(node: Node) -> None:
+    """Replace all that Kafka and Understudy wrote by the restored files. Renames only: they need no space."""
+    assert isinstance(node.files, DiskFiles)
+    root = node.files.root
+    if left := remove_contents(node.files):
+        report_left(node, left)
+    for path in (root / RESTORING).iterdir():
+        if (root / path.name).is_dir():  # a foreign file keeps the partition's directory
+            for each in path.iterdir():
+                each.rename(root / path.name / each.name)
+        else:
+            path.rename(root / path.name)
+    shutil.rmtree(root / RESTORING)
+
+
+def _remove_place(place: Path) -> None:
+    """Remove the folder of snapshots; anything else in it stays, and so does the folder then."""
+    for path in place.iterdir():
+        if path.name.isdecimal():
+            shutil.rmtree(path, ignore_errors=True)
+    if [path.name for path in place.iterdir()] == [_MARKER]:
+        shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,161 @@
+"""A request's body as JSON: an object that every later step can read, compare, keep and write again.
+
+Python's parser takes more than JSON allows, and more than Kafka has a place for: NaN, integers of thousands of digits,
+halves of surrogate pairs, nesting without end. All of these are the sender's mistakes, reported with their place.
+"""
+
+import json
+import math
+import re
+from collections.abc import Generator, Iterator
+
+from broker.control.problems import unprocessable
+from understudy.control_api.reading import Unfit
+
+MOST_BYTES = 8 * 1024 * 1024
+_LONG_BYTES = 64 * 1024
+"""A longer body is parsed in steps."""
+_STEP = 64
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DEEPEST = 64
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_Place = tuple[str, ...]
+
+
+def parse(raw: bytes) -> Generator[None, None, dict[str, object]]:
+    """Parse a body in steps; the result is its object, empty where nothing was sent.
+
+    Raises:
+        Problem: 422, it is no JSON, or no object. Unfit: a value in it is none that can be used.
+    """
+    if not raw.strip():
+        return {}
+    try:
+        parsed = (yield from _parse_long(raw)) if len(raw) > _LONG_BYTES else _parse_short(raw)
+    except RecursionError:
+        raise unprocessable("the body is nested too deeply") from None
+    except ValueError as error:
+        raise unprocessable(f"the body is no JSON: {error}") from error
+    if not isinstance(parsed, dict):
+        raise unprocessable("the body must be a JSON object")
+    yield from _check(parsed)
+    return parsed
+
+
+def _parse_short(raw: bytes) -> object:
+    return json.loads(raw, parse_constant=_refuse_constant)
+
+
+def _parse_long(raw: bytes) -> Generator[None, None, object]:
+    """Parse an object whose lists may be long, some elements at a time. Raises ValueError as `json.loads` does."""
+    text = raw.decode(json.detect_encoding(raw), "surrogatepass")
+    parsed: dict[str, object] = {}
+    try:
+        at = _after(text, 0, "{")
+        while True:
+            name, at = _DECODE(text, _skip(text, at))
+            at = _skip(text, _after(text, at, ":"))
+            if not isinstance(name, str):
+                raise _Unexpected
+            if text[at : at + 1] == "[":
+                parsed[name], at = yield from _parse_list(text, at)
+            else:
+                parsed[name], at = _DECODE(text, at)
+            at = _skip(text, at)
+            if text[at : at + 1] == "}":
+                break
+            at = _after(text, at, ",")
+        if _skip(text, at + 1) != len(text):
+            raise _Unexpected
+    except (_Unexpected, ValueError):
+        return _parse_short(raw)  # which describes the mistake; or the body is an unusual one, such as {}
+    return parsed
+
+
+def _parse_list(text: str, at: int) -> Generator[None, None, tuple[list[object], int]]:
+    """Parse the list at a position; the result is the list with the position behind it."""
+    found: list[object] = []
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "]":
+        return found, at + 1
+    while True:
+        element, at = _DECODE(text, _skip(text, at))
+        found.append(element)
+        at = _skip(text, at)
+        if text[at : at + 1] == "]":
+            return found, at + 1
+        at = _after(text, at, ",")
+        if not len(found) % _STEP:
+            yield
+
+
+class _Unexpected(Exception):
+    """Another character than this one was expected."""
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _after(text: str, at: int, character: str) -> int:
+    at = _skip(text, at)
+    if text[at : at + 1] != character:
+        raise _Unexpected
+    return at + 1
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+_DECODE = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
+
+
+def _check(document: dict[str, object]) -> Generator[None, None, None]:
+    """Look at every value once, without recursion."""
+    checked = 0
+    pending = [_parts(document, ())]
+    while pending:
+        found = next(pending[-1], None)
+        if found is None:
+            pending.pop()
+            continue
+        value, place = found
+        if isinstance(value, dict | list):
+            if len(place) >= _DEEPEST:
+                raise unprocessable(f"the body is nested too deeply, in {place[0]!r}", place[0])
+            pending.append(_parts(value, place))
+        elif isinstance(value, str):
+            _check_text(value, place)
+        elif isinstance(value, int | float):
+            _check_number(value, place)
+        checked += 1
+        if not checked % _STEP:
+            yield
+
+
+def _parts(value: dict[str, object] | list[object], place: _Place) -> Iterator[tuple[object, _Place]]:
+    """The values in an object or a list, each with its place."""
+    if isinstance(value, list):
+        yield from ((part, (*place, str(index))) for index, part in enumerate(value))
+        return
+    for name, part in value.items():
+        _check_text(name, place)
+        yield part, (*place, name)
+
+
+def _check_number(value: float, place: _Place) -> None:
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise Unfit("a number must be finite", ".".join(place))
+    elif not _LEAST <= value <= _MOST:
+        raise Unfit("a whole number must fit into 64 bits", ".".join(place))
+
+
+def _check_text(text: str, place: _Place) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Unfit("a text must not hold half of a surrogate pair", ".".join(place)) from None

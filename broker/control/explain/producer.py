@@ -1,0 +1,176 @@
+"""Explanation of a producer's last refusal: the batch, what the partition had, and the client that had written it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from broker.control.event_text import citation, nothing_refused, refused, span
+from broker.control.explain import transaction as transactional
+from broker.control.producers import known
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.specification import cite
+from broker.timelines.producer_events import (
+    FORGOTTEN,
+    REFUSED,
+    ProducerEvent,
+    loss,
+    mover_past,
+    writer_of,
+)
+from protocol.errors import ErrorCode
+from storage.producers.rules import REMEMBERED_BATCHES, S1
+from understudy.control_api.answers.common import Refusal
+from understudy.control_api.times import local_time
+
+E = ErrorCode
+_OF_SEQUENCES = frozenset({E.OUT_OF_ORDER_SEQUENCE_NUMBER.name, E.UNKNOWN_PRODUCER_ID.name})
+
+
+@answers("producers why")
+async def why(asked: Asked) -> Refusal:
+    """Explain the last refusal of a producer."""
+    producer_id, history, _ = known(asked)
+    events, forgotten = ([], 0) if history is None else (history.events, history.forgotten)
+    last = next((at for at in reversed(range(len(events))) if events[at].error), None)
+    it = None if last is None else events[last]
+    name = None if history is None else history.transactional_id
+    if name is not None and (it is None or it.error not in _OF_SEQUENCES):
+        by_id = transactional.last_refusal(asked, name, producer_id, since_ms=0 if it is None else it.until_ms)
+        if by_id is not None:
+            return by_id
+    if it is None or last is None:
+        return transactional.explanation(nothing_refused(f"the producer id {producer_id}", forgotten), forgotten)
+    text = Refused(asked, events[:last], it).explain()
+    return transactional.explanation(text, forgotten, error=it.error, at_ms=it.until_ms, rule=it.rule, source=it.source)
+
+
+class Refused:
+    """A refusal, and the events before it."""
+
+    def __init__(self, asked: Asked, before: Sequence[ProducerEvent], it: ProducerEvent) -> None:
+        self._asked, self._it = asked, it
+        self._here = [event for event in reversed(before) if event.place == it.place]  # the newest first
+
+    def explain(self) -> str:
+        """Return the cause first, then the refused request."""
+        it = self._it
+        batch = f"{_request(it)} to {it.partition}, {_sequences(it)} at epoch {it.producer_epoch},"
+        last = refused(batch, it.until_ms, it.error, cite(it.rule, it.source), it.count)
+        if it.fault is not None:
+            written = "" if it.event == REFUSED else "; the batch was written all the same"
+            return f"a fault: {transactional.faults(self._asked, it.fault)}; nothing else decided that{written}. {last}"
+        return f"{_EXPLAIN.get(ErrorCode[it.error or 'NONE'], Refused.plainly)(self)} {last}"
+
+    # --- causes ------------------------------------------------------------------------------------------------------
+
+    def fenced(self) -> str:
+        """INVALID_PRODUCER_EPOCH."""
+        it = self._it
+        mover = mover_past(it.producer_epoch, self._here)
+        if mover is None:
+            here = f"{it.partition} knows this producer at epoch {it.epoch_after}"
+            return f"fenced: {here}, the request has {it.producer_epoch}; the log no longer has the cause."
+        by = f" by {mover.api} v{mover.version}" if mover.api is not None else ""
+        who = f"{span(mover.at_ms, mover.until_ms)} {_client(mover)} wrote to {it.partition}{by}"
+        at = "unknown here" if mover.epoch_before < 0 else f"at epoch {mover.epoch_before}"
+        became = f"while this producer was {at}; the epoch became {mover.epoch_after}"
+        return f"fenced: {who}, {_sequences(mover)}, {became}{citation(mover.rule, mover.source)}."
+
+    def sequence(self) -> str:
+        """OUT_OF_ORDER_SEQUENCE_NUMBER."""
+        it = self._it
+        if it.epoch_after not in (-1, it.producer_epoch):
+            moved = f"{it.partition} knows it at epoch {it.epoch_after}, the request begins epoch {it.producer_epoch}"
+            return f"the sequence: {moved}, and a new epoch begins with sequence 0, not {it.first_sequence}."
+        if it.known_sequence < 0:
+            return f"the sequence: {it.detail or f'{it.partition} expected another one'}.{self._lost()}"
+        had = f"{it.partition} has its sequences up to {it.known_sequence}{self._written_by()}"
+        if it.first_sequence > it.known_sequence + 1:
+            missing = f"{_from_to(it.known_sequence + 1, it.first_sequence - 1)} did not come before{self._missed()}"
+            return f"the sequence: {had}; the request begins with {it.first_sequence}, {missing}."
+        old = f"only an exact resend of one of the last {REMEMBERED_BATCHES} batches is recognised"
+        rule = citation(S1.rule, S1.source)
+        return f"the sequence: {had}; the request begins with {it.first_sequence} again, and {old}{rule}."
+
+    def _written_by(self) -> str:
+        """The client that wrote the last one that the partition has."""
+        run = writer_of(self._it.known_sequence, self._here)
+        return "" if run is None else f", written by {_client(run)} at {local_time(run.until_ms)}"
+
+    def _missed(self) -> str:
+        """The refusal of the batch that had to come first, if it was refused."""
+        it = self._it
+        first = next((each for each in self._here if each.error is not None
+                      and each.first_sequence == it.known_sequence + 1), None)  # fmt: skip
+        if first is None:
+            return ""
+        return f": they were refused at {local_time(first.at_ms)} with {first.error}"
+
+    def _lost(self) -> str:
+        """When the partition forgot the producer."""
+        lost = loss(self._here)
+        if lost is None:
+            return ""
+        how = "by the control plane" if lost.event == FORGOTTEN else "after producer.id.expiration.ms"
+        return f" It was forgotten there at {local_time(lost.at_ms)} {how}."
+
+    def unknown(self) -> str:
+        """UNKNOWN_PRODUCER_ID."""
+        it = self._it
+        reasons = "its records were deleted, or it was silent for producer.id.expiration.ms, or it never wrote there"
+        lost = self._lost() or f" {reasons[0].upper()}{reasons[1:]}."
+        return f"unknown: {it.partition} has no state of this producer, and the batch does not begin with 0.{lost}"
+
+    def transaction(self) -> str:
+        """INVALID_TXN_STATE."""
+        return f"the wrong state: {self._it.detail or 'the batch is not part of an open transaction'}."
+
+    def elsewhere(self) -> str:
+        """NOT_LEADER_OR_FOLLOWER."""
+        found = self._asked.cluster.partitions.get(self._it.place or ("", -1))
+        leader = "no broker leads" if found is None or found.state.leader < 0 else f"broker {found.state.leader} leads"
+        return f"the leader: broker {self._it.broker} was asked, {leader} {self._it.partition} now."
+
+    def replicas(self) -> str:
+        """NOT_ENOUGH_REPLICAS and what comes after the append."""
+        found = self._asked.cluster.partitions.get(self._it.place or ("", -1))
+        written = "the batch was not written" if self._it.event == REFUSED else "the batch was written all the same"
+        if found is None:
+            return f"the replicas: too few are in sync; {written}."
+        isr = ", ".join(map(str, found.state.isr))
+        return f"the replicas: in sync are {isr} now, min.insync.replicas is {found.min_isr}; {written}."
+
+    def plainly(self) -> str:
+        """Everything else."""
+        return f"refused: {self._it.detail or self._it.error}."
+
+
+def _client(event: ProducerEvent) -> str:
+    if event.client_id is None:
+        return "several clients"
+    on = "several connections" if event.connection is None else f"connection {event.connection}"
+    return f"client `{event.client_id}` ({on})"
+
+
+def _request(event: ProducerEvent) -> str:
+    return f"{event.api} v{event.version} from {_client(event)}"
+
+
+def _sequences(event: ProducerEvent) -> str:
+    return _from_to(event.first_sequence, event.last_sequence)
+
+
+def _from_to(first: int, last: int) -> str:
+    return f"sequence {first}" if first == last else f"sequences {first} to {last}"
+
+
+_EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {
+    E.INVALID_PRODUCER_EPOCH: Refused.fenced,
+    E.PRODUCER_FENCED: Refused.fenced,
+    E.OUT_OF_ORDER_SEQUENCE_NUMBER: Refused.sequence,
+    E.UNKNOWN_PRODUCER_ID: Refused.unknown,
+    E.INVALID_TXN_STATE: Refused.transaction,
+    E.NOT_LEADER_OR_FOLLOWER: Refused.elsewhere,
+    E.NOT_ENOUGH_REPLICAS: Refused.replicas,
+    E.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Refused.replicas,
+    E.REQUEST_TIMED_OUT: Refused.replicas,
+}

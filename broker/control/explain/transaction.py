@@ -1,0 +1,212 @@
+"""Explanation of a transactional id's last refusal: what fenced the producer, when, by which request and rule."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from broker.control.coordinators import transaction_coordinator, transaction_coordinators
+from broker.control.event_text import (
+    actor,
+    citation,
+    move,
+    nothing_refused,
+    place,
+    refused,
+    request,
+)
+from broker.control.problems import Problem, not_found
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.coordination.runtime import State
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.specification import cite
+from broker.timelines.transaction_events import Event, History, mover_past
+from protocol.errors import ErrorCode
+from understudy.control_api.answers.common import Refusal
+from understudy.control_api.answers.transactions import TimelineEvent
+from understudy.control_api.encoding import copied
+from understudy.control_api.spelling import suggestion
+from understudy.control_api.times import local_time
+
+E = ErrorCode
+
+
+def timeline_of(history: History) -> tuple[TimelineEvent, ...]:
+    """The events of a transactional id, the oldest first."""
+    return tuple(copied(TimelineEvent, event, citation=cite(event.rule, event.source)) for event in history.events)
+
+
+def explanation(
+    text: str, forgotten: int, *, error: str | None = None, at_ms: int | None = None, rule: str = "", source: str = ""
+) -> Refusal:
+    """What the `why` verbs answer."""
+    return Refusal(why=text, error=error, at_ms=at_ms, rule=rule, citation=cite(rule, source), forgotten=forgotten)
+
+
+@answers("transactions why")
+async def why(asked: Asked) -> Refusal:
+    """Explain the last refusal."""
+    name = asked.names["transactional_id"]
+    history = asked.cluster.transaction_timelines.of(name)
+    last = next((at for at in reversed(range(len(history.events))) if history.events[at].error), None)
+    if last is None:
+        found = transaction_coordinator(asked.cluster, name)
+        if not history.events and (found is None or name not in found[1].machine.transactions):
+            raise unused(asked, name)
+        return explanation(nothing_refused(repr(name), history.forgotten), history.forgotten)
+    return _refusal(asked, name, history, last)
+
+
+def unused(asked: Asked, name: str) -> Problem:
+    """404 for an unknown transactional id; it names a similar one."""
+    found = transaction_coordinators(asked.cluster)
+    known = [str(each) for _, runtime in found for each in runtime.machine.transactions]
+    return not_found(f"no client has used the transactional id {name!r}{suggestion(name, known)}")
+
+
+def last_refusal(asked: Asked, name: str, producer_id: int, *, since_ms: int) -> Refusal | None:
+    """The last refusal of a transactional id, if it was of this producer and not before that time."""
+    history = asked.cluster.transaction_timelines.of(name)
+    events = history.events
+    last = next((at for at in reversed(range(len(events))) if events[at].error), None)
+    if last is None or events[last].at_ms < since_ms or events[last].request_producer.producer_id != producer_id:
+        return None
+    return _refusal(asked, name, history, last)
+
+
+def _refusal(asked: Asked, name: str, history: History, at: int) -> Refusal:
+    it = history.events[at]
+    text = Refused(asked, name, history.events[:at], it).explain()
+    return explanation(text, history.forgotten, error=it.error, at_ms=it.until_ms, rule=it.rule, source=it.source)
+
+
+def faults(asked: Asked, ids: str) -> str:
+    """The faults of these ids, joined by commas."""
+    known = asked.cluster.faults.faults
+    return " and ".join(
+        f"fault {each}, {known[each].description['do']}" if each in known else f"fault {each}, removed since"
+        for each in ids.split(",")
+    )
+
+
+class Refused:
+    """A refusal, and the events before it."""
+
+    def __init__(self, asked: Asked, name: str, before: Sequence[Event], it: Event) -> None:
+        self._asked, self._name, self._before, self._it = asked, name, before, it
+        self._moves = [event for event in before if event.error is None and event.state_after]
+
+    def explain(self) -> str:
+        """Return the cause first, then the refused request."""
+        it = self._it
+        last = refused(request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)
+        if it.fault is not None:
+            return f"a fault: {faults(self._asked, it.fault)}; the coordinator did not decide that. {last}"
+        explain = _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)
+        return f"{explain(self)} {last}"
+
+    # --- causes ------------------------------------------------------------------------------------------------------
+
+    def fenced(self) -> str:
+        """PRODUCER_FENCED and its older name."""
+        sent, now = self._it.request_producer, self._it.after
+        mover = self._fencing_event(sent)
+        if mover is not None:
+            return f"fenced: {move(mover)}."
+        if sent.producer_epoch > now.producer_epoch >= 0 and sent.producer_id == now.producer_id:
+            return f"an epoch that was never assigned: the producer is at {place(now)}, the request has {place(sent)}."
+        if self._it.detail:
+            return f"fenced: {self._it.detail}."
+        return f"fenced: the request has {place(sent)}, the id is at {place(now)}; the log no longer has the cause."
+
+    def _fencing_event(self, producer: ProducerIdAndEpoch) -> Event | None:
+        """The event that fenced a producer."""
+        return mover_past(producer, self._moves[::-1])
+
+    def mapping(self) -> str:
+        """INVALID_PRODUCER_ID_MAPPING."""
+        expired = next((event for event in reversed(self._before) if event.event == "expired"), None)
+        known, name = self._it.after, self._name
+        if expired is not None and not self._known_since(expired):
+            unused = "the id had not been used for transactional.id.expiration.ms"
+            return f"expired: at {local_time(expired.at_ms)} {unused}{citation(expired.rule, expired.source)}."
+        if known.producer_id < 0:
+            return f"unknown: no client has called InitProducerId for {name!r} at this coordinator."
+        mover = next(
+            (event for event in reversed(self._moves) if event.before.producer_id not in (-1, event.producer_id)), None
+        )
+        sent = self._it.request_producer.producer_id
+        if mover is not None and mover.producer_before == sent:
+            return f"another producer id: {move(mover)}."
+        return f"another producer id: {name!r} belongs to {known.producer_id}, the request has {sent}."
+
+    def _known_since(self, expired: Event) -> bool:
+        return any(event.at_ms >= expired.at_ms and event.event == "initialised" for event in self._moves)
+
+    def busy(self) -> str:
+        """CONCURRENT_TRANSACTIONS."""
+        prepared = (e for e in reversed(self._moves) if e.count == 1 and e.state_after.startswith("Prepare"))
+        decided = next(prepared, None)
+        since = "" if decided is None else f"at {local_time(decided.at_ms)} {actor(decided)} ({decided.event}), and "
+        held = self._asked.cluster.markers.holds.held(self._name)
+        if decided is not None and decided.event == "aborted for a new producer" and held is None:
+            rule = citation(decided.rule, decided.source)
+            return f"busy: {since}the open transaction had to be aborted first{rule}; a retry succeeds."
+        holding = "" if held is None else f"; the control plane holds it at {held[0].value!r}"
+        return f"busy: {since}the markers of that transaction were not all written{holding}."
+
+    def wrong_state(self) -> str:
+        """INVALID_TXN_STATE."""
+        if not self._moves:
+            return f"the wrong state: {self._it.detail or 'no transaction is open'}."
+        last = self._moves[-1]
+        since = f"since {local_time(last.at_ms)}, when {actor(last)} ({last.event})"
+        return f"the wrong state: the id is in {last.state_after} {since}."
+
+    def elsewhere(self) -> str:
+        """NOT_COORDINATOR and its like."""
+        found = transaction_coordinator(self._asked.cluster, self._name)
+        if found is None:
+            return "the coordinator: no broker coordinates this id now."
+        node, runtime = found
+        if self._it.error == E.COORDINATOR_LOAD_IN_PROGRESS.name:
+            loading = "is still loading" if runtime.state is State.LOADING else "was loading then, and has finished"
+            return f"the coordinator: broker {node.id} {loading}."
+        return f"the coordinator: broker {self._it.broker} was asked, broker {node.id} coordinates this id now."
+
+    def not_added(self) -> str:
+        """TRANSACTION_ABORTABLE."""
+        state = f"; the id is in {self._it.state_before}" if self._it.state_before else ""
+        return f"not in the transaction: {self._it.detail or 'a partition that was never added'}{state}."
+
+    def timeout(self) -> str:
+        """INVALID_TRANSACTION_TIMEOUT."""
+        most_ms = self._asked.cluster.settings.int("transaction.max.timeout.ms")
+        rule = citation("transactions A.1 A9", "KIP-98")
+        return f"the timeout: it must be between 1 and transaction.max.timeout.ms, which is {most_ms}{rule}."
+
+    def sequence(self) -> str:
+        """OUT_OF_ORDER_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID."""
+        mover = self._fencing_event(self._it.request_producer)
+        moved = "" if mover is None else f"; {move(mover)}"
+        rule = citation("transactions D.4", "ProducerAppendInfo")
+        return f"the sequence: {self._it.detail or 'the partition expected another one'}{moved}{rule}."
+
+    def plainly(self) -> str:
+        """Everything else."""
+        state = f", in {self._it.state_before} at {place(self._it.after)}" if self._it.state_before else ""
+        return f"refused: {self._it.detail or self._it.error}{state}."
+
+
+_EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {
+    E.PRODUCER_FENCED: Refused.fenced,
+    E.INVALID_PRODUCER_EPOCH: Refused.fenced,
+    E.INVALID_PRODUCER_ID_MAPPING: Refused.mapping,
+    E.CONCURRENT_TRANSACTIONS: Refused.busy,
+    E.INVALID_TXN_STATE: Refused.wrong_state,
+    E.TRANSACTION_ABORTABLE: Refused.not_added,
+    E.INVALID_TRANSACTION_TIMEOUT: Refused.timeout,
+    E.COORDINATOR_LOAD_IN_PROGRESS: Refused.elsewhere,
+    E.COORDINATOR_NOT_AVAILABLE: Refused.elsewhere,
+    E.NOT_COORDINATOR: Refused.elsewhere,
+    E.OUT_OF_ORDER_SEQUENCE_NUMBER: Refused.sequence,
+    E.UNKNOWN_PRODUCER_ID: Refused.sequence,
+}

@@ -1,0 +1,194 @@
+"""A fault as the user describes it -> conditions and an action, judged against what this cluster serves and has.
+
+Types, bounds and unknown fields were checked before (``understudy.control_api.reading``); here are the checks that need
+the cluster or the schemas of Kafka's messages. Every mistake is reported with what to write instead.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from broker.api import AnyApi
+from broker.control.names import error_code, served_api
+from broker.control.problems import unprocessable
+from broker.faults.actions import Action, Alter, ApplyThen, Delay, Drop, HangUp, Refuse, Spoil, Throttle
+from broker.faults.byte_faults import ByteFault, Corrupt, Drip, Extra, Renumber, Truncate
+from broker.faults.match import Match
+from broker.faults.response_errors import lists_errors_of
+from broker.handlers import APIS
+from protocol.apis import ApiKey
+from protocol.codec import message_class
+from protocol.errors import ErrorCode
+from protocol.items import KINDS, Wanted, request_level, response_level
+from protocol.paths import BadPath, check
+from understudy.control_api import faults
+from understudy.control_api.fields import fields_of
+from understudy.control_api.reading import must_be
+from understudy.control_api.spelling import suggestion
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+
+# --- match -----------------------------------------------------------------------------------------------------------
+
+
+def read_match(conditions: faults.FaultConditions, cluster: "Cluster") -> Match:
+    """The conditions. Raises Problem 422."""
+    api = served_api(conditions["api"], "match.api") if "api" in conditions else None
+    items = Wanted(
+        conditions.get("topic"),
+        conditions.get("partition"),
+        conditions.get("group"),
+        conditions.get("transactional_id"),
+    )
+    if api is not None:
+        _check_listed(api, items)
+    return Match(
+        None if api is None else api.key,
+        _versions(conditions, api),
+        _broker(conditions, cluster),
+        _listener(conditions, cluster),
+        conditions.get("client_id"),
+        items,
+        _fields(conditions.get("request", {}), api),
+    )
+
+
+def _listener(conditions: faults.FaultConditions, cluster: "Cluster") -> str | None:
+    name = conditions.get("listener")
+    known = dict.fromkeys(name for node in cluster.nodes.values() for name, *_ in cluster.listeners_of(node))
+    if name is not None and name not in known:
+        raise unprocessable(f"there is no listener {name!r}{suggestion(name, known)}", "match.listener")
+    return name
+
+
+def _versions(conditions: faults.FaultConditions, api: AnyApi | None) -> tuple[int, int] | None:
+    if "versions" not in conditions:
+        return None
+    first, last = conditions["versions"]
+    if first > last:
+        raise must_be(fields_of(faults.FaultConditions)["versions"], [first, last], "match.versions")
+    if api is not None:
+        low, high = api.range(unstable=True)
+        if last < low or first > high:
+            raise unprocessable(f"{api.key.title} is served in versions {low} to {high}", "match.versions")
+    return first, last
+
+
+def _broker(conditions: faults.FaultConditions, cluster: "Cluster") -> int | None:
+    broker = conditions.get("broker")
+    if broker is not None and broker not in cluster.nodes:
+        known = ", ".join(map(str, cluster.nodes))
+        raise unprocessable(f"there is no broker {broker}; there are {known}", "match.broker")
+    return broker
+
+
+def _fields(wanted: Mapping[str, object], api: AnyApi | None) -> dict[str, object]:
+    """Values of fields of the request, each of which some API has."""
+    classes = [message_class(each.key, "Request") for each in ([api] if api else APIS)]
+    for path, value in wanted.items():
+        problems = []
+        for cls in classes:
+            try:
+                check(cls, path, value)
+            except BadPath as error:
+                problems.append(str(error))
+        if len(problems) == len(classes):
+            text = problems[0] if api else f"no API has a field {path!r} with such a value"
+            raise unprocessable(text, f"match.request.{path}")
+    return dict(wanted)
+
+
+def _check_listed(api: AnyApi, items: Wanted) -> None:
+    listed = request_level(api.key).kinds | response_level(api.key).kinds
+    for kind in KINDS:
+        if kind in items.kinds and kind not in listed:
+            can = ", ".join(each for each in KINDS if each in listed) or "none of these"
+            raise unprocessable(f"{api.key.title} has no {kind}; it has {can}", f"match.{kind}")
+
+
+# --- do --------------------------------------------------------------------------------------------------------------
+
+
+def read_action(do: faults.FaultEffects, match: Match) -> Action:
+    """What is to be done. Raises Problem 422, also where it cannot be done to what is matched."""
+    if "alter" in do:
+        return Alter(_alterations(do["alter"], match))
+    if "throttle_ms" in do:
+        if match.api is not None and "throttle_time_ms" not in message_class(match.api, "Response").__slots__:
+            raise unprocessable(f"{match.api.title} has no throttle time in its response", "do.throttle_ms")
+        return Throttle(do["throttle_ms"])
+    if "bytes" in do:
+        return Spoil(_bytes(cast("faults.ByteFault", do["bytes"])))
+    action: Action
+    if "apply_then" in do:
+        then = cast("faults.InsteadOfReply", do["apply_then"])
+        action = ApplyThen(_instead(then, "do.apply_then", match, before=True))
+    else:
+        action = _instead(do, "do", match, before=do["where"] == "before")
+    if not _can_be_cut(action, match):
+        missing = ", ".join(sorted(match.items.kinds - request_level(match.api or ApiKey.PRODUCE).kinds))
+        raise unprocessable(f"requests of {match.api.title if match.api else ''} name no {missing}", f"match.{missing}")
+    return action
+
+
+def _instead(do: faults.InsteadOfReply, where: str, match: Match, *, before: bool) -> Refuse | HangUp | Drop | Delay:
+    if "error" in do:
+        return Refuse(_code(str(do["error"]), f"{where}.error", match))
+    if "disconnect" in do:
+        return HangUp(reset=do["disconnect"] == "reset")
+    if "delay_ms" in do:
+        return Delay(do["delay_ms"], before=before)
+    return Drop()
+
+
+def _code(name: str, field: str, match: Match) -> ErrorCode:
+    """The error code. Raises Problem 422 for an unknown one, and where the API's response has no error per match."""
+    code = error_code(name, field)
+    if code is ErrorCode.NONE:
+        raise unprocessable("NONE is no error; to change an answer use 'alter'", field)
+    if match.api is not None:
+        listed = match.items.kinds - set(request_level(match.api).own)
+        if listed and not lists_errors_of(response_level(match.api), listed):
+            each = " and ".join(sorted(listed))
+            raise unprocessable(f"the response of {match.api.title} has no error per {each}", "match")
+    return code
+
+
+def _can_be_cut(action: Action, match: Match) -> bool:
+    """Whether requests name what is looked for; an error can also be put where only responses do."""
+    if match.api is None or isinstance(action, Refuse) or (isinstance(action, ApplyThen) and _is_error(action)):
+        return True
+    return match.items.kinds <= request_level(match.api).kinds
+
+
+def _is_error(action: ApplyThen) -> bool:
+    return isinstance(action.then, Refuse)
+
+
+def _alterations(values: Mapping[str, object], match: Match) -> dict[str, object]:
+    if match.api is None:
+        raise unprocessable("'alter' needs 'match.api', since each API has other fields", "match.api")
+    found = {}
+    for path, value in values.items():
+        try:
+            found[path] = check(message_class(match.api, "Response"), path, value)
+        except BadPath as error:
+            raise unprocessable(f"{match.api.title}: {error}", f"do.alter.{path}") from error
+    return found
+
+
+def _bytes(spoilt: faults.ByteFault) -> ByteFault:
+    if "truncate" in spoilt:
+        return Truncate(spoilt["truncate"])
+    if "corrupt" in spoilt:
+        offset, mask = spoilt["corrupt"]
+        return Corrupt(offset, mask)
+    if "correlation_id" in spoilt:
+        return Renumber(spoilt["correlation_id"])
+    if "drip" in spoilt:
+        return Drip(spoilt["drip"]["size"], spoilt["drip"]["every_ms"])
+    try:
+        return Extra(bytes.fromhex(spoilt["extra"]))
+    except ValueError:
+        raise unprocessable(f"'extra' must be hexadecimal, not {spoilt['extra']!r}", "do.bytes.extra") from None

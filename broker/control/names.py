@@ -1,0 +1,37 @@
+"""Names of APIs and errors as users write them: ``EndTxn`` or ``END_TXN``, in any case."""
+
+from broker.api import AnyApi
+from broker.control.problems import unprocessable
+from broker.handlers import APIS
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from understudy.control_api.spelling import suggestion
+
+_SERVED = {api.key: api for api in APIS}
+
+
+def api_key(name: str, field: str) -> ApiKey:
+    """An API of Kafka's. Raises Problem 422."""
+    plain = name.replace("_", "").lower()
+    found = next((key for key in ApiKey if key.title.lower() == plain), None)
+    if found is None:
+        raise unprocessable(f"there is no API {name!r}{suggestion(name, (key.title for key in ApiKey))}", field)
+    return found
+
+
+def served_api(name: str, field: str) -> AnyApi:
+    """An API that this cluster serves. Raises Problem 422."""
+    key = api_key(name, field)
+    if key not in _SERVED:
+        raise unprocessable(f"{key.title} is not served here", field)
+    return _SERVED[key]
+
+
+def error_code(name: str, field: str) -> ErrorCode:
+    """An error code of Kafka's. Raises Problem 422."""
+    if name.upper() not in ErrorCode.__members__:
+        meant = suggestion(name, (each for each in ErrorCode.__members__ if each != ErrorCode.NONE.name))
+        raise unprocessable(
+            f"there is no error {name!r}{meant or '; use the names of Kafka, such as NOT_COORDINATOR'}", field
+        )
+    return ErrorCode[name.upper()]

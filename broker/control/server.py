@@ -1,0 +1,71 @@
+"""Opens the control plane where it is asked for; its HTTP stack is imported only then."""
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from anyio.abc import TaskGroup
+
+from broker.network.connections import PARTIAL_TIMEOUT
+from broker.network.endpoints import PortTaken
+from broker.options import ServeOptions
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+
+async def open_control(cluster: "Cluster", options: ServeOptions, tasks: TaskGroup) -> str | None:
+    """Serve the control plane beside the brokers, on their loop; its address, or ``None`` where it is off.
+
+    Raises:
+        PortTaken: its port is in use.
+    """
+    if options.control_port is None:
+        return None
+    family = socket.AF_INET6 if ":" in options.control_host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.control_host, options.control_port))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise PortTaken(options.control_port, error, options.control_host) from error
+    port = listener.getsockname()[1]
+    tasks.start_soon(_serve, cluster, options, listener)
+    host = f"[{options.control_host}]" if ":" in options.control_host else options.control_host
+    return f"http://{host}:{port}"
+
+
+async def _serve(cluster: "Cluster", options: ServeOptions, listener: socket.socket) -> None:
+    """Import and run the HTTP stack; requests that come before it is ready wait in the listener."""
+    import uvicorn
+
+    from broker.control.app import build_app
+    from broker.control.deadlines import with_deadlines
+
+    config = uvicorn.Config(
+        build_app(cluster, options.control_token),
+        http=with_deadlines(lambda: cluster.settings.long(PARTIAL_TIMEOUT)),
+        log_config=None,
+        log_level="error",  # its warnings are about the peer: a Java client offers HTTP/2 with every request
+        lifespan="off",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=cluster.shares.control,  # connections above it are refused with 503
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = _no_signals  # type: ignore[method-assign, assignment]  # ours are enough
+    try:
+        await server.serve([listener])
+    except asyncio.CancelledError:
+        server.force_exit = True
+        for each in server.servers:
+            each.close()
+        raise
+
+
+def _no_signals() -> object:
+    from contextlib import nullcontext
+
+    return nullcontext()

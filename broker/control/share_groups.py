@@ -1,0 +1,52 @@
+"""The records of share groups that are in flight, for the answers about groups: by member and time."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from broker.share.machine.states import InFlightState, RecordState
+from broker.share.partition import SharePartition
+from understudy.control_api.answers import groups as answer
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+
+def share_partitions(cluster: "Cluster", group_id: str) -> Iterator[answer.SharePartition]:
+    """A group's partitions that their leaders have in memory, by topic and partition."""
+    found = [(share, node.id) for node in cluster.nodes.values() for share in node.shares.of_group(group_id)]
+    found.sort(key=lambda each: (each[0].partition.topic, each[0].key.partition))
+    for share, leader in found:
+        yield answer.SharePartition(
+            topic=share.partition.topic,
+            partition=share.key.partition,
+            leader=leader,
+            start_offset=share.inflight.start_offset,
+            next_offset=share.inflight.next_fetch_offset(),
+            records=tuple(_records(share)),
+        )
+
+
+def _records(share: SharePartition) -> Iterator[answer.ShareRecords]:
+    """Runs of offsets in one state; neighbours that are alike are one run."""
+    start = share.inflight.start_offset
+    runs = (each for each in share.inflight.runs() if each[1] >= start)
+    for _, group in groupby(runs, key=lambda each: _alike(each[2])):
+        offsets = list(group)
+        state = offsets[0][2]
+        held = state.state is RecordState.ACQUIRED
+        yield answer.ShareRecords(
+            first_offset=max(offsets[0][0], start),
+            last_offset=offsets[-1][1],
+            state=state.state.name.lower(),
+            delivery_count=state.delivery_count,
+            member_id=state.member or None,
+            since_ms=state.since_ms if held else None,
+            lock_until_ms=state.lock_until_ms if held else None,
+        )
+
+
+def _alike(state: InFlightState) -> tuple[RecordState, int, str, int | None, int | None]:
+    held = state.state is RecordState.ACQUIRED
+    since_ms, until_ms = (state.since_ms, state.lock_until_ms) if held else (None, None)
+    return state.state, state.delivery_count, state.member, since_ms, until_ms

@@ -1,0 +1,235 @@
+"""Verbs about topics and partitions: what they are, who leads them, who is in sync."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from broker.control.problems import not_found, unprocessable
+from broker.control.request import Asked, number_in
+from broker.control.verbs import answers
+from broker.coordination.metadata import topics as metadata_topics
+from broker.coordination.metadata.image import METADATA_TOPIC, NO_LEADER, Topic
+from broker.coordination.metadata.machine import Result
+from broker.replication.partition import ReplicatedPartition
+from broker.settings.model import ConfigResourceType
+from broker.settings.topics import validate as validate_settings
+from protocol.errors import ErrorCode, KafkaError
+from protocol.types import uuid_text
+from storage.log.partition_log import PartitionLog
+from storage.producers.state import ProducerEntry
+from understudy.control_api.answers import topics as answer
+from understudy.control_api.producers import ProducerForgotten
+from understudy.control_api.spelling import suggestion
+from understudy.control_api.topics import InSync, LeaderMove, NewTopic, TopicDeleted
+
+# --- finding ---------------------------------------------------------------------------------------------------------
+
+
+def topic_of(asked: Asked) -> Topic:
+    """The topic named in the path. Raises Problem 404."""
+    name, topics = asked.names["topic"], asked.cluster.image.topics
+    found = topics.get(name)
+    if found is None:
+        raise not_found(f"there is no topic {name!r}{suggestion(name, topics)}")
+    return found
+
+
+def partition_of(asked: Asked) -> ReplicatedPartition:
+    """The partition named in the path. Raises Problem 404."""
+    topic, text = topic_of(asked), asked.names["partition"]
+    number = number_in(text)
+    found = None if number is None else asked.cluster.partitions.get((topic.name, number))
+    if found is None:
+        last = len(topic.partitions) - 1
+        raise not_found(f"topic {topic.name!r} has no partition {text}; it has 0 to {last}")
+    return found
+
+
+def log_of(partition: ReplicatedPartition) -> PartitionLog | None:
+    """The leader's log; without a leader that of any replica; ``None`` where all of them are down."""
+    return partition.logs.get(partition.state.leader) or next(iter(partition.logs.values()), None)
+
+
+# --- describing ------------------------------------------------------------------------------------------------------
+
+
+def partition_answer(partition: ReplicatedPartition, *, detail: bool = True) -> answer.Partition:
+    """A partition: who leads, and its offsets as the leader sees them; in detail also segments and producers."""
+    state, log = partition.state, log_of(partition)
+    entries = log.producer_log.entries() if detail and log is not None else ()
+    producers = tuple(map(producer_answer, entries))
+    segments = list(log.segments) if detail and log is not None else []
+    return answer.Partition(
+        partition=partition.index,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        replicas=tuple(state.replicas),
+        isr=tuple(state.isr),
+        held=tuple(sorted(partition.held)),
+        log_start_offset=-1 if log is None else log.log_start_offset,
+        high_watermark=-1 if log is None else log.high_watermark,
+        last_stable_offset=-1 if log is None else log.last_stable_offset,
+        log_end_offset=-1 if log is None else log.log_end_offset,
+        size_bytes=-1 if log is None else log.segments.size,
+        segments=tuple(answer.Segment(base_offset=each.base_offset, size_bytes=each.size) for each in segments),
+        producers=producers,
+        open_transactions=tuple(each for each in producers if each.txn_start_offset >= 0),
+        aborted_transactions=tuple(
+            answer.AbortedTransaction(
+                producer_id=each.producer_id, first_offset=each.first_offset, last_offset=each.last_offset
+            )
+            for segment in segments
+            for each in segment.txn_index.entries
+        ),
+    )
+
+
+def producer_answer(entry: ProducerEntry) -> answer.Producer:
+    """What a partition knows of a producer."""
+    start = entry.transaction_first_offset
+    return answer.Producer(
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        last_sequence=entry.last_sequence,
+        last_timestamp_ms=entry.last_timestamp_ms,
+        coordinator_epoch=entry.coordinator_epoch,
+        txn_start_offset=-1 if start is None else start,
+    )
+
+
+def _topic(asked: Asked, topic: Topic) -> answer.Topic:
+    """A topic, whose partitions are looked at while they are written: there may be many thousands."""
+    hosted = asked.cluster.partitions
+    found = (hosted.get((topic.name, index)) for index in list(topic.partitions))
+    partitions = (partition_answer(each, detail=False) for each in found if each is not None)
+    return answer.Topic(
+        name=topic.name,
+        id=uuid_text(topic.id),
+        internal=topic.internal,
+        partitions=cast("tuple[answer.Partition, ...]", partitions),
+        configs=dict(asked.cluster.image.config(ConfigResourceType.TOPIC, topic.name)),
+    )
+
+
+# --- verbs -----------------------------------------------------------------------------------------------------------
+
+
+@answers("topics list")
+async def topics(asked: Asked) -> answer.Topics:
+    """All topics with their partitions, by name."""
+    known = [each for _, each in sorted(asked.cluster.image.topics.items())]
+    return {"topics": cast("list[answer.Topic]", (_topic(asked, each) for each in known))}
+
+
+@answers("topics show")
+async def topic(asked: Asked) -> answer.Topic:
+    """One topic: its partitions, and what is configured otherwise than by default."""
+    return _topic(asked, topic_of(asked))
+
+
+@answers("topics create")
+async def create(asked: Asked, body: NewTopic) -> answer.Topic:
+    """Create a topic. Raises KafkaError where Kafka's controller would refuse it."""
+    cluster, name = asked.cluster, body["name"]
+    if name == METADATA_TOPIC:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+    if body["partitions"] > metadata_topics.MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    wanted = metadata_topics.NewTopic(
+        name, body["partitions"], body["replication_factor"], configs=dict(body.get("configs", {}))
+    )
+    created: list[metadata_topics.CreatedTopic] = await cluster.metadata.ask(
+        lambda machine, _now_ms, to: machine.create_topics(
+            [wanted], to, check_configs=lambda configs: validate_settings(configs, cluster.settings)
+        )
+    )
+    if created[0].error is not None:
+        raise created[0].error
+    return _topic(asked, cluster.image.topics[name])
+
+
+@answers("topics delete")
+async def delete(asked: Asked) -> TopicDeleted:
+    """Delete a topic, with its records and settings."""
+    topic, cluster = topic_of(asked), asked.cluster
+    if not cluster.settings.boolean("delete.topic.enable"):
+        raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
+    await cluster.metadata.ask(lambda machine, _now_ms, to: machine.delete_topics([topic.id], to))
+    return {"name": topic.name, "id": uuid_text(topic.id), "deleted": True}
+
+
+@answers("partitions show")
+async def partition(asked: Asked) -> answer.Partition:
+    """One partition: leader, epochs, offsets, segments, producers, open and aborted transactions."""
+    return partition_answer(partition_of(asked))
+
+
+@answers("leader move")
+async def move_leader(asked: Asked, body: LeaderMove) -> answer.Partition:
+    """Give a partition another leader, or none; a broker without a replica gets one instead of the old leader's."""
+    found = partition_of(asked)
+    await lead(asked, found, body["broker"])
+    return partition_answer(found)
+
+
+async def lead(asked: Asked, partition: ReplicatedPartition, broker: int | None, *, loading_ms: int = 0) -> None:
+    """Make a broker lead a partition. Raises Problem 404, or KafkaError where it may not lead.
+
+    ``loading_ms`` is how long a coordinator that moves with it takes to load.
+    """
+    cluster, place, state = asked.cluster, (partition.topic, partition.index), partition.state
+    if broker is not None and broker not in cluster.nodes:
+        raise not_found(f"there is no broker {broker}; there are {', '.join(map(str, cluster.nodes))}")
+    if broker is not None and broker not in state.replicas:
+        replaced = state.leader if state.leader != NO_LEADER else state.replicas[0]
+        target = [broker if each == replaced else each for each in state.replicas]
+        results: list[Result] = await cluster.metadata.ask(
+            lambda machine, _now_ms, to: machine.alter_partition_reassignments([(*place, target)], to)
+        )
+        ((_, error),) = results
+        if error is not None:
+            raise error
+    if partition.state.leader != broker:
+        await cluster.metadata.ask(
+            lambda machine, _now_ms, to: machine.move_leader(*place, broker, to, loading_ms=loading_ms)
+        )
+    elif loading_ms and state.leader != broker:  # the reassignment has moved it
+        cluster.metadata_publisher.reload_coordinator(partition, loading_ms)
+
+
+@answers("isr set")
+async def change_isr(asked: Asked, body: InSync) -> answer.Partition:
+    """Set the in-sync replicas; the others stop replicating until they are in sync again."""
+    found = partition_of(asked)
+    state = found.state
+    in_sync = _brokers("replicas", body["replicas"], state.replicas)
+    if state.leader != NO_LEADER and state.leader not in in_sync:
+        raise unprocessable(f"broker {state.leader} leads and is always in sync; move the leader first", "replicas")
+    out_of_sync = [broker for broker in state.replicas if broker not in in_sync]
+    held = _brokers("held", body["held"], state.replicas) if "held" in body else out_of_sync
+    if state.leader in held:
+        raise unprocessable(f"broker {state.leader} leads, it cannot be held back", "held")
+    cluster, place = asked.cluster, (found.topic, found.index)
+    found.held = frozenset(held)
+    found.replicate()
+    if tuple(in_sync) != state.isr:
+        await cluster.metadata.ask(lambda machine, _now_ms, to: machine.change_isr(*place, tuple(in_sync), to))
+    return partition_answer(found)
+
+
+def _brokers(name: str, ids: Sequence[int], replicas: tuple[int, ...]) -> list[int]:
+    """Some of a partition's replicas, in its order. Raises Problem 422."""
+    if any(each not in replicas for each in ids):
+        known = ", ".join(map(str, replicas))
+        raise unprocessable(f"{name!r} must be a list of the partition's replicas, which are {known}", name)
+    return [broker for broker in replicas if broker in ids]
+
+
+@answers("producers forget")
+async def forget_producer(asked: Asked) -> ProducerForgotten:
+    """Let a partition forget a producer, as if it had expired: what clients recover from by KIP-360."""
+    found, text = partition_of(asked), asked.names["producer_id"]
+    producer_id = number_in(text)
+    if producer_id is None or not [log for log in found.logs.values() if log.producer_log.forget(producer_id)]:
+        raise not_found(f"{found.name} knows no producer {text}")
+    asked.cluster.producer_timelines.forgotten(producer_id, found)
+    return {"producer_id": producer_id, "forgotten": True}

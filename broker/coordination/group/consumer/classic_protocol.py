@@ -1,0 +1,238 @@
+"""Members of a consumer group that speak the classic protocol (groups C.10.2 to C.10.4).
+
+They join one by one, without waiting for each other, and heartbeat responses ask them to rejoin when the group's target
+changes; their generation is their member epoch. After Kafka's ``classicGroupJoinToConsumerGroup``.
+"""
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from broker.coordination.group.consumer.context import ConsumerContext
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.heartbeat import Heartbeats, Step
+from broker.coordination.group.consumer.member import Member, MemberState, Partitions
+from broker.coordination.group.consumer.member_removal import MemberRemoval
+from broker.coordination.group.consumer.timers import MemberTimers, join_timer, sync_timer
+from broker.coordination.group.kind import Joiner
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.responses import join_refused
+from broker.coordination.group.rules import CLASSIC_HEARTBEAT, CLASSIC_JOIN, CLASSIC_SYNC, Rule
+from broker.coordination.reasons import Refusal
+from protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, Subscription, read_subscription, write_assignment
+from protocol.errors import ErrorCode
+from protocol.log_records.consumer_group import ClassicMember, ClassicProtocol
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from protocol.types import uuid_text
+
+
+class ClassicMembers:
+    """Decides what members of the classic protocol ask of consumer groups."""
+
+    def __init__(
+        self, context: ConsumerContext, timers: MemberTimers, heartbeats: Heartbeats, removal: MemberRemoval
+    ) -> None:
+        self._context, self._timers, self._heartbeats, self._removal = context, timers, heartbeats, removal
+        self._called_back: set[tuple[str, str]] = set()
+        """Soft state: members that were asked to rejoin, and whose timeout for that is running."""
+
+    # --- JoinGroup ---------------------------------------------------------------------------------------------------
+
+    def join(
+        self,
+        builder: OutcomeBuilder,
+        group: ConsumerGroup,
+        request: JoinGroupRequest,
+        joiner: Joiner,
+        reply_to: Hashable,
+    ) -> None:
+        """Answers a JoinGroupResponse at once, a refusal too (groups C.10.2)."""
+        records_before = len(builder.records)
+        try:
+            self._join(builder, group, request, joiner, reply_to)
+        except Refusal as refusal:
+            del builder.records[records_before:]
+            builder.refuse(reply_to, join_refused(refusal.code), refusal)
+
+    def _join(
+        self,
+        builder: OutcomeBuilder,
+        group: ConsumerGroup,
+        request: JoinGroupRequest,
+        joiner: Joiner,
+        reply_to: Hashable,
+    ) -> None:
+        subscription = self._subscription(group, request)
+        self._heartbeats.check_size(group, request.member_id, request.group_instance_id)
+        member_id = request.member_id or uuid_text(self._context.new_uuid())
+        if not request.member_id and request.group_instance_id is None and joiner.needs_member_id:
+            builder.reply(reply_to, join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+            return
+        step = self._step(builder, group, request, member_id)
+        step.owned = self._by_id(subscription)
+        offered = tuple(ClassicProtocol(each.name, bytes(each.metadata)) for each in request.protocols)
+        step.after = replace(
+            step.before,
+            instance_id=request.group_instance_id or step.before.instance_id,
+            rack_id=subscription.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            client_id=joiner.client_id,
+            client_host=joiner.client_host,
+            subscribed=frozenset(subscription.topics),
+            regex="",
+            assignor=None,
+            classic=ClassicMember(request.session_timeout_ms, offered),
+        )
+        self._heartbeats.advance(builder, step)
+        group_id = group.group_id
+        self._timers.arm_session(builder, group_id, member_id, request.session_timeout_ms)
+        self._timers.arm_expiry(builder, sync_timer(group_id, member_id), request.rebalance_timeout_ms)
+        self._called_back.discard((group_id, member_id))
+        builder.cancel(join_timer(group_id, member_id))
+        answer = JoinGroupResponse(
+            generation_id=step.after.epoch,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocol_name=offered[0].name,
+            member_id=member_id,
+        )
+        builder.reply(reply_to, answer)
+
+    def _subscription(self, group: ConsumerGroup, request: JoinGroupRequest) -> Subscription:
+        """The subscription of the first protocol in the list; raises INCONSISTENT_GROUP_PROTOCOL."""
+        offered = {each.name for each in request.protocols}
+        known = [
+            {protocol.name for protocol in member.classic.supported_protocols}
+            for member in group.members.values()
+            if member.classic is not None and member.member_id != request.member_id
+        ]
+        subscription = read_subscription(bytes(request.protocols[0].metadata)) if request.protocols else None
+        if (
+            self._context.settings.string("group.consumer.migration.policy").lower() == "disabled"
+            or request.protocol_type != CONSUMER_PROTOCOL_TYPE
+            or not offered.intersection(*known)
+            or subscription is None
+        ):
+            raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_JOIN)
+        return subscription
+
+    def _step(self, builder: OutcomeBuilder, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> Step:
+        instance_id = request.group_instance_id
+        if instance_id is not None and request.member_id:
+            group.static_member(instance_id, request.member_id, CLASSIC_JOIN)
+        elif instance_id is not None and instance_id in group.static_members:
+            return self._heartbeats.replace(builder, group, group.static_member(instance_id), member_id, classic=True)
+        known = group.members.get(member_id) or Member(member_id)
+        return Step(group, known, known)
+
+    def _by_id(self, subscription: Subscription) -> Partitions:
+        topics = self._context.topics
+        return {
+            topic.id: frozenset(partitions)
+            for name, partitions in subscription.owned.items()
+            if (topic := topics.named(name)) is not None
+        }
+
+    # --- SyncGroup, Heartbeat, LeaveGroup ----------------------------------------------------------------------------
+
+    def sync(
+        self, builder: OutcomeBuilder, group: ConsumerGroup, request: SyncGroupRequest, reply_to: Hashable
+    ) -> None:
+        """Answer with the coordinator's assignment; the request's assignments are ignored (groups C.10.3).
+
+        Raises:
+            KafkaError: 22, 23, 25, 27 or 82.
+        """
+        member, classic = self._member(group, request, CLASSIC_SYNC)
+        name = classic.supported_protocols[0].name
+        if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (None, name):
+            raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_SYNC)
+        if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, *CLASSIC_SYNC)
+        subscription = read_subscription(classic.supported_protocols[0].metadata)
+        topics = self._context.topics
+        partitions = {
+            topic.name: epochs
+            for topic_id, epochs in member.assigned.items()
+            if (topic := topics.of_id(topic_id)) is not None
+        }
+        builder.cancel(sync_timer(group.group_id, member.member_id))
+        self._timers.arm_session(builder, group.group_id, member.member_id, classic.session_timeout_ms)
+        version = 0 if subscription is None else subscription.version
+        answer = SyncGroupResponse(
+            assignment=write_assignment(partitions, version), protocol_type=CONSUMER_PROTOCOL_TYPE, protocol_name=name
+        )
+        builder.reply(reply_to, answer)
+
+    def heartbeat(
+        self, builder: OutcomeBuilder, group: ConsumerGroup, request: HeartbeatRequest, reply_to: Hashable
+    ) -> None:
+        """Restart the member's session, and answer whether it must rejoin (groups C.10.4).
+
+        Raises:
+            KafkaError: 22, 25 or 82.
+        """
+        member, classic = self._member(group, request, CLASSIC_HEARTBEAT)
+        self._timers.arm_session(builder, group.group_id, member.member_id, classic.session_timeout_ms)
+        code = ErrorCode.NONE
+        if self._has_to_join(group, member):
+            code = ErrorCode.REBALANCE_IN_PROGRESS
+            builder.refused(Refusal(code, *CLASSIC_HEARTBEAT))
+            place = (group.group_id, member.member_id)
+            if place not in self._called_back:
+                self._called_back.add(place)
+                self._timers.arm_expiry(builder, join_timer(*place), member.rebalance_timeout_ms)
+        builder.reply(reply_to, HeartbeatResponse(code))
+
+    @staticmethod
+    def _has_to_join(group: ConsumerGroup, member: Member) -> bool:
+        if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+            return True
+        if member.state is not MemberState.UNRELEASED_PARTITIONS:
+            return False
+        return all(
+            group.owner_epoch(topic_id, partition) is None
+            for topic_id, partitions in group.targets.get(member.member_id, {}).items()
+            for partition in partitions
+            if partition not in member.assigned.get(topic_id, {})
+        )
+
+    def leave(
+        self, builder: OutcomeBuilder, group: ConsumerGroup, request: LeaveGroupRequest, reply_to: Hashable
+    ) -> None:
+        """Members of either protocol go together, each with an answer of its own (groups C.10.4)."""
+        gone: dict[str, Member] = {}
+        answers = []
+        for identity in request.members:
+            code = ErrorCode.NONE
+            try:
+                member = _leaver(group, identity)
+                gone[member.member_id] = member
+            except Refusal as refusal:
+                builder.refused(refusal)
+                code = refusal.code
+            answers.append(MemberResponse(identity.member_id, identity.group_instance_id, code))
+        if gone:
+            self._removal.remove(builder, group, list(gone.values()))
+        builder.reply(reply_to, LeaveGroupResponse(members=tuple(answers)))
+
+    @staticmethod
+    def _member(
+        group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest, rule: Rule
+    ) -> tuple[Member, ClassicMember]:
+        if request.group_instance_id is None:
+            member = group.member(request.member_id, rule)
+        else:
+            member = group.static_member(request.group_instance_id, request.member_id, rule)
+        if member.classic is None:
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule)
+        if request.generation_id != member.epoch:
+            raise Refusal(ErrorCode.ILLEGAL_GENERATION, *rule)
+        return member, member.classic
+
+
+def _leaver(group: ConsumerGroup, identity: MemberIdentity) -> Member:
+    if identity.group_instance_id is None:
+        return group.member(identity.member_id, CLASSIC_HEARTBEAT)
+    return group.static_member(identity.group_instance_id, identity.member_id or None, CLASSIC_HEARTBEAT)

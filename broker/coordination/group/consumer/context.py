@@ -1,0 +1,82 @@
+"""The state that all rules of consumer groups share: the groups of a coordinator, settings, topics."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.member import Member
+from broker.coordination.group.consumer.states import REASONS, state_of
+from broker.coordination.group.group import Group
+from broker.coordination.group.modern.topics import Topics, metadata_hash
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.rules import Rule
+from broker.coordination.reasons import Refusal, StateChange
+from broker.releases import Behaviour, newest_behaves
+from protocol.errors import ErrorCode
+from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch
+
+
+class Settings(Protocol):
+    """The broker's settings by Kafka's own names."""
+
+    def int(self, name: str) -> int:
+        """The value of a numeric setting."""
+        ...
+
+    def string(self, name: str) -> str:
+        """The value of a text."""
+        ...
+
+    def list(self, name: str) -> tuple[str, ...]:
+        """The values of a list."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerContext:
+    """The groups of a coordinator, and what the rules read beside them.
+
+    ``group_setting(group_id, name)`` is a numeric setting of a group, held within the broker's bounds;
+    ``behaves`` whether brokers of the emulated release behave so.
+    """
+
+    groups: dict[str, Group]
+    settings: Settings
+    topics: Topics
+    group_setting: Callable[[str, str], int]
+    new_uuid: Callable[[], UUID]
+    behaves: Callable[[Behaviour], bool] = newest_behaves
+
+    def find(self, group_id: str) -> ConsumerGroup | None:
+        """The consumer group of that id."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def missing(self, group_id: str, rule: Rule) -> Refusal:
+        """The error about an id that no consumer group has (GroupMetadataManager.consumerGroup)."""
+        what = "is not a consumer group" if group_id in self.groups else "not found"
+        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, f"Group {group_id} {what}.")
+
+    def new_hash(self, group: ConsumerGroup, members: Iterable[Member]) -> int:
+        """The hash of the topics that these members subscribe to."""
+        names: set[str] = set()
+        for member in members:
+            names |= group.names_of(member)
+        return metadata_hash(names, self.topics)
+
+    def bump_epoch(self, builder: OutcomeBuilder, group: ConsumerGroup, members: Collection[Member]) -> None:
+        """Begin the group's next epoch, with these members and the topics that they subscribe to."""
+        builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(group.epoch + 1, self.new_hash(group, members))))
+        report_change(builder, group, members, group.epoch + 1, group.assignment_epoch)
+
+
+def report_change(
+    builder: OutcomeBuilder, group: ConsumerGroup, members: Collection[Member], epoch: int, assignment_epoch: int
+) -> None:
+    """Report the state that the group enters with these members and epochs, unless it stays where it is."""
+    before, after = group.state, state_of(epoch, assignment_epoch, members)
+    if (before, group.epoch) != (after, epoch):
+        change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)
+        builder.changed(change)

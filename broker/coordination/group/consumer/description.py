@@ -1,0 +1,61 @@
+"""ConsumerGroupDescribe (groups C.12)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.member import Assigned
+from broker.coordination.group.consumer.member import Member as GroupMember
+from broker.coordination.group.modern.target_assignment import effective_assignor
+from broker.coordination.group.modern.topics import Topics
+from protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+CONSUMER_TYPE, CLASSIC_TYPE = 1, 0
+
+
+def described(group: ConsumerGroup, topics: Topics, assignors: Sequence[str]) -> DescribedGroup:
+    """A group with its members; topics that are gone are left out."""
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=effective_assignor((member.assignor for member in group.members.values()), assignors),
+        members=[_member(group, member, topics) for member in group.members.values()],
+    )
+
+
+def _member(group: ConsumerGroup, member: GroupMember, topics: Topics) -> Member:
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.rack_id,
+        member.epoch,
+        member.client_id,
+        member.client_host,
+        sorted(member.subscribed),
+        member.regex,
+        _assignment(held(member), topics),
+        _assignment(group.targets.get(member.member_id, {}), topics),
+        CONSUMER_TYPE if member.classic is None else CLASSIC_TYPE,
+    )
+
+
+def held(member: GroupMember) -> Mapping[UUID, Iterable[int]]:
+    """A member's partitions, including those it is giving up."""
+    found: dict[UUID, set[int]] = {}
+    each: Assigned
+    for each in (member.assigned, member.revoking):
+        for topic_id, epochs in each.items():
+            found.setdefault(topic_id, set()).update(epochs)
+    return found
+
+
+def _assignment(partitions: Mapping[UUID, Iterable[int]], topics: Topics) -> Assignment:
+    return Assignment(
+        [
+            TopicPartitions(topic_id, topic.name, sorted(indexes))
+            for topic_id, indexes in partitions.items()
+            if (topic := topics.of_id(topic_id)) is not None
+        ]
+    )

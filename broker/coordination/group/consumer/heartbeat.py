@@ -1,0 +1,300 @@
+"""ConsumerGroupHeartbeat: joining, the session, the owned partitions and the assignment (groups C.4).
+
+After Kafka's ``consumerGroupHeartbeat``. Everything is decided before anything is recorded: the updated member is kept
+beside the unchanged group, and the records change both.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.states import State
+from broker.coordination.group.consumer.context import ConsumerContext, report_change
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.member import (
+    Assigned,
+    Member,
+    MemberState,
+    Partitions,
+    target_record,
+    tombstones,
+)
+from broker.coordination.group.consumer.migration import Migration
+from broker.coordination.group.consumer.reconciliation import TargetState, reconciled
+from broker.coordination.group.consumer.regular_expressions import Patterns, RegexChange, Visible
+from broker.coordination.group.consumer.timers import MemberTimers
+from broker.coordination.group.modern.epochs import JOINING, check_member_epoch, target_is_due
+from broker.coordination.group.modern.target_assignment import ASSIGNORS, compute_target, effective_assignor
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.rules import CONSUMER_HEARTBEAT, MEMBER_LOOKUP
+from broker.coordination.reasons import Refusal
+from broker.releases import Behaviour
+from protocol.errors import ErrorCode
+from protocol.java import HashMap
+from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch, TargetEpoch
+from protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from protocol.types import ZERO_UUID, uuid_text
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The sender of a heartbeat. ``visible``: whether the sender may see a topic."""
+
+    client_id: str
+    client_host: str
+    visible: Visible
+
+
+@dataclass(slots=True)
+class Step:
+    """One member's request on its way: as the member was, as it becomes, and what the group becomes with it.
+
+    ``replaced`` is the static member whose place it takes.
+    """
+
+    group: ConsumerGroup
+    before: Member
+    after: Member
+    replaced: Member | None = None
+    owned: Partitions | None = None
+    visible: Visible | None = None
+
+    @property
+    def subscription_changed(self) -> bool:
+        """Whether the member subscribes to something else than before."""
+        return self.before.subscribed != self.after.subscribed or self.before.regex != self.after.regex
+
+    def members(self) -> HashMap[Member]:
+        """All members with this one as it becomes."""
+        gone = None if self.replaced is None else self.replaced.member_id
+        found = HashMap(
+            (member.member_id, member) for member in self.group.members.values() if member.member_id != gone
+        )
+        found[self.after.member_id] = self.after
+        return found
+
+    def target(self) -> Partitions:
+        """The member's target before this heartbeat; a static member's replacement takes over its target."""
+        source = self.after if self.replaced is None else self.replaced
+        return self.group.targets.get(source.member_id, {})
+
+    def targets(self) -> Mapping[str, Partitions]:
+        """All members' targets before this heartbeat; a member without a target is missing."""
+        heirs = {} if self.replaced is None else {self.after.member_id: self.target()}
+        return {**self.group.targets, **heirs}
+
+
+class Heartbeats:
+    """Decides heartbeats over the groups of one context."""
+
+    def __init__(
+        self, context: ConsumerContext, timers: MemberTimers, migration: Migration, patterns: Patterns
+    ) -> None:
+        self._context, self._timers, self._migration, self._patterns = context, timers, migration, patterns
+
+    def beat(
+        self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
+    ) -> None:
+        """For a member epoch of 0 and more: answers a ConsumerGroupHeartbeatResponse (groups C.4).
+
+        Raises:
+            KafkaError: 25, 69, 81, 82, 110, 111 or 128; nothing has changed.
+        """
+        group = self._group(builder, request)
+        self.check_size(group, request.member_id, request.instance_id)
+        member_id = request.member_id or uuid_text(self._context.new_uuid())
+        step = self._step(builder, group, request, member_id)
+        step.after, step.visible = _updated(step.before, request, beat), beat.visible
+        assigned_before = step.before.assigned
+        self.advance(builder, step)
+        self._timers.arm_session(builder, group.group_id, member_id)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member_id,
+            member_epoch=step.after.epoch,
+            heartbeat_interval_ms=self._context.group_setting(group.group_id, "consumer.heartbeat.interval.ms"),
+        )
+        if request.member_epoch == JOINING or _is_full(request) or assigned_before != step.after.assigned:
+            response.assignment = _assignment(step.after.assigned)
+        builder.reply(reply_to, response)
+
+    # --- groups C.4 H1 to H5: which group, which member -----------------------------------------------------------
+
+    def _group(self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+        """Who joins makes the group, also in place of an Empty classic one (groups C.4 H1)."""
+        group_id = request.group_id
+        found = self._context.groups.get(group_id)
+        if isinstance(found, ConsumerGroup):
+            return found
+        if request.member_epoch == JOINING:
+            if found is None:
+                return ConsumerGroup(group_id, self._context.topics)
+            if isinstance(found, ClassicGroup) and found.state is State.EMPTY:
+                for record in found.tombstones():
+                    builder.record(record)
+                return ConsumerGroup(group_id, self._context.topics)
+            if isinstance(found, ClassicGroup):
+                return self._migration.upgrade(builder, found)
+        if found is None:  # worded unlike the other refusals (GroupMetadataManager.getOrMaybeCreateConsumerGroup)
+            message = f"Consumer group {group_id} not found."
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *CONSUMER_HEARTBEAT.row(" H1"), message)
+        raise self._context.missing(group_id, CONSUMER_HEARTBEAT.row(" H1"))
+
+    def check_size(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+        """Raise GROUP_MAX_SIZE_REACHED if the group is full and the member is new (groups C.4 H2)."""
+        limit = self._context.settings.int("group.consumer.max.size")
+        if instance_id in group.static_members and self._context.behaves(Behaviour.RETURNING_STATIC_MEMBERS_FIT):
+            return
+        if len(group.members) >= limit and member_id not in group.members:
+            raise Refusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                *CONSUMER_HEARTBEAT.row(" H2"),
+                f"The consumer group has reached its maximum capacity of {limit} members.",
+            )
+
+    def _step(
+        self, builder: OutcomeBuilder, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str
+    ) -> Step:
+        """Find or make the member, and fence an epoch that is not its own (groups C.4 H4 and H5)."""
+        epoch, owned = request.member_epoch, _owned(request)
+        if request.instance_id is not None and (epoch != JOINING or request.instance_id in group.static_members):
+            held = group.static_member(request.instance_id, None if epoch == JOINING else member_id)
+            if epoch == JOINING:
+                return self.replace(builder, group, held, member_id)
+        elif epoch != JOINING:
+            group.member(member_id)
+        known = group.members.get(member_id)
+        if known is None:
+            known = Member(member_id)
+        else:
+            subset = _owns_subset(known, owned)
+            check_member_epoch(known.epoch, known.previous_epoch, epoch, owns_subset=subset, kind="consumer")
+        return Step(group, known, known, owned=owned)
+
+    def replace(
+        self, builder: OutcomeBuilder, group: ConsumerGroup, held: Member, member_id: str, *, classic: bool = False
+    ) -> Step:
+        """A member takes the place of the static one that holds its instance id.
+
+        Raises:
+            KafkaError: UNRELEASED_INSTANCE_ID while that one is there, and both speak the consumer protocol.
+        """
+        if held.classic is None and not classic and not group.away(held):
+            raise Refusal(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                *MEMBER_LOOKUP,
+                f"Static member {member_id} with instance id {held.instance_id} cannot join the group because the "
+                f"instance id is owned by {held.member_id} member.",
+            )
+        heir = replace(held, member_id=member_id, epoch=0, previous_epoch=0)
+        for record in tombstones(group.group_id, held.member_id):
+            builder.record(record)
+        builder.record(heir.metadata_record(group.group_id))
+        builder.record(target_record(group.group_id, member_id, group.targets.get(held.member_id, {})))
+        builder.record(heir.current_record(group.group_id))
+        self._timers.cancel_all(builder, group.group_id, held.member_id)
+        return Step(group, heir, heir, replaced=held, owned={})
+
+    # --- groups C.4 H6 to H11: what becomes of both ---------------------------------------------------------------
+
+    def advance(self, builder: OutcomeBuilder, step: Step) -> None:
+        """Record the member's metadata, bump the group epoch and the target if due, and reconcile the member."""
+        group, group_id = step.group, step.group.group_id
+        if step.after.metadata != step.before.metadata:
+            builder.record(step.after.metadata_record(group_id))
+        change = self._patterns.changed(builder, group, step.before, step.after)
+        epoch = self._epoch(builder, step, change)
+        target_epoch, target = self._target(builder, step, epoch)
+        self._patterns.refresh_if_due(builder, group, step.after, step.visible)
+        moved = self._reconciled(step, target_epoch, target)
+        if moved.at != step.after.at:
+            builder.record(moved.current_record(group_id))
+            self._timers.update_rebalance(builder, group_id, moved)
+        step.after = moved
+        if builder.records:
+            report_change(builder, group, step.members().values(), epoch, target_epoch)
+
+    def _epoch(self, builder: OutcomeBuilder, step: Step, change: RegexChange) -> int:
+        """The group's epoch after this request (groups C.4 H9)."""
+        group = step.group
+        bump = step.before.subscribed != step.after.subscribed or change is RegexChange.RESOLVED
+        if not bump and group.checked_version == self._context.topics.version:
+            return group.epoch
+        metadata_hash = self._context.new_hash(group, step.members().values())
+        if bump or metadata_hash != group.metadata_hash:
+            builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(group.epoch + 1, metadata_hash)))
+            return group.epoch + 1
+        group.checked_version = self._context.topics.version
+        return group.epoch
+
+    def _target(self, builder: OutcomeBuilder, step: Step, epoch: int) -> tuple[int, Partitions]:
+        """The target's epoch after this request, and the member's target assignment (groups C.4 H10)."""
+        group = step.group
+        interval_ms = self._context.group_setting(group.group_id, "consumer.assignment.interval.ms")
+        due = target_is_due(group.assignment_timestamp_ms, interval_ms, builder.now_ms)
+        if group.assignment_epoch >= epoch or not due:
+            return group.assignment_epoch, step.target()
+        members, before = step.members(), step.targets()
+        assignors = self._context.settings.list("group.consumer.assignors")
+        assignor = ASSIGNORS[effective_assignor((member.assignor for member in members.values()), assignors)]
+        targets = compute_target(members, group.names_of, before, assignor, self._context.topics)
+        for member_id in members:
+            if before.get(member_id) != targets[member_id]:
+                builder.record(target_record(group.group_id, member_id, targets[member_id]))
+        builder.record(ConsumerRecord.of(group.group_id, TargetEpoch(epoch, builder.now_ms)))
+        return epoch, targets[step.after.member_id]
+
+    def _reconciled(self, step: Step, epoch: int, target: Partitions) -> Member:
+        """Take the member as far towards its target as what it owns allows (groups C.4 H11)."""
+        member = step.after
+        if member.state is MemberState.STABLE and member.epoch == epoch and not step.subscription_changed:
+            return member
+        names = step.group.names_of(member)
+        topics = self._context.topics
+        subscribed = {topic.id for name in names if (topic := topics.named(name)) is not None}
+        goal = TargetState(epoch, target, step.owned, step.subscription_changed, subscribed, step.group.owner_epoch)
+        return reconciled(member, goal)
+
+
+def _owns_subset(member: Member, owned: Partitions | None) -> bool:
+    """Whether a heartbeat reports what the member owns, and nothing beside its assignment."""
+    return owned is not None and all(
+        partitions <= member.assigned.get(topic_id, {}).keys() for topic_id, partitions in owned.items()
+    )
+
+
+def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, beat: Beat) -> Member:
+    """Update the member; null fields change nothing. From now on it uses the consumer protocol (groups C.4 H6)."""
+    names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        client_id=beat.client_id,
+        client_host=beat.client_host,
+        subscribed=member.subscribed if names is None else frozenset(names),
+        regex=member.regex if request.subscribed_topic_regex is None else request.subscribed_topic_regex,
+        assignor=member.assignor if request.server_assignor is None else request.server_assignor,
+        classic=None,
+    )
+
+
+def _owned(request: ConsumerGroupHeartbeatRequest) -> Partitions | None:
+    if request.topic_partitions is None:
+        return None
+    return {each.topic_id or ZERO_UUID: frozenset(each.partitions) for each in request.topic_partitions}
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether the heartbeat is a full request, which gets a full response."""
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
+
+
+def _assignment(assigned: Assigned) -> Assignment:
+    return Assignment([TopicPartitions(topic_id, sorted(epochs)) for topic_id, epochs in assigned.items()])

@@ -1,0 +1,198 @@
+"""Groups that go over from one protocol to the other while members are there (groups C.10.1, C.10.5)."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from uuid import UUID
+
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.rebalance import Rebalances, join_timer, member_timer, sync_timer
+from broker.coordination.group.classic.states import State as ClassicState
+from broker.coordination.group.consumer.context import ConsumerContext
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.member import Member, Partitions, target_record
+from broker.coordination.group.consumer.states import DOWNGRADED, UPGRADED
+from broker.coordination.group.consumer.timers import MemberTimers
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.responses import join_refused
+from broker.coordination.group.rules import UPGRADE
+from broker.coordination.reasons import Refusal, StateChange
+from protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_assignment, read_subscription, write_assignment
+from protocol.errors import ErrorCode
+from protocol.java import HashMap, table_order
+from protocol.java import string_hash as hash_of
+from protocol.log_records.consumer_group import (
+    ClassicMember,
+    ClassicProtocol,
+    ConsumerRecord,
+    GroupEpoch,
+    TargetEpoch,
+)
+from protocol.log_records.group import GroupMember, GroupMetadata
+from protocol.messages.sync_group import SyncGroupResponse
+
+
+class Migration:
+    """Decides whether a group may change its protocol, and writes the records of the group that it becomes."""
+
+    def __init__(self, context: ConsumerContext, timers: MemberTimers, rebalances: Rebalances) -> None:
+        self._context, self._timers, self._rebalances = context, timers, rebalances
+
+    def _allowed(self, way: str) -> bool:
+        return self._context.settings.string("group.consumer.migration.policy").lower() in (way, "bidirectional")
+
+    # --- classic to consumer -----------------------------------------------------------------------------------------
+
+    def upgrade(self, builder: OutcomeBuilder, classic: ClassicGroup) -> ConsumerGroup:
+        """The group that a classic one with members becomes, its records written (groups C.10.1).
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is.
+        """
+        if not self._allowed("upgrade"):
+            raise _stays("online upgrade is disabled")
+        if not classic.is_consumer_type or classic.protocol_name is None:
+            raise _stays("its members are no consumers")
+        if len(classic.members) > self._context.settings.int("group.consumer.max.size"):
+            raise _stays("it has too many members")
+        members = [self._member(classic, member_id) for member_id in classic.members]
+        group_id, epoch = classic.group_id, classic.generation
+        new_hash = self._context.new_hash(ConsumerGroup(group_id, self._context.topics), members)
+        records = [
+            *(member.metadata_record(group_id) for member in members),
+            ConsumerRecord.of(group_id, GroupEpoch(epoch, new_hash)),
+            *(target_record(group_id, member.member_id, _kept(member)) for member in members),
+            ConsumerRecord.of(group_id, TargetEpoch(epoch)),
+            *(member.current_record(group_id) for member in members),
+        ]
+        self._answer_parked(builder, classic)
+        group = ConsumerGroup(group_id, self._context.topics)
+        for tombstone in classic.tombstones():
+            builder.record(tombstone)
+        for record in records:
+            builder.record(record)
+            group.replay(record)
+        builder.changed(StateChange(group_id, UPGRADED, classic.state_name, group.state_name, epoch, epoch))
+        for member in members:
+            assert member.classic is not None
+            self._timers.arm_session(builder, group_id, member.member_id, member.classic.session_timeout_ms)
+        return group
+
+    def _member(self, classic: ClassicGroup, member_id: str) -> Member:
+        assert classic.protocol_name is not None
+        member, epoch = classic.members[member_id], classic.generation
+        subscription = read_subscription(member.metadata(classic.protocol_name))
+        assignment = read_assignment(member.assignment)
+        if subscription is None or assignment is None:
+            raise _stays("what its members say cannot be read")
+        if assignment.custom:
+            raise _stays("its members have an assignor of their own")
+        topics = self._context.topics
+        assigned: dict[UUID, Mapping[int, int]] = {
+            topic.id: dict.fromkeys(partitions, epoch)
+            for name, partitions in assignment.partitions.items()
+            if (topic := topics.named(name)) is not None
+        }
+        offered = tuple(ClassicProtocol(name, metadata) for name, metadata in member.protocols)
+        return Member(
+            member.member_id,
+            member.instance_id,
+            subscription.rack_id,
+            member.rebalance_timeout_ms,
+            member.client_id,
+            member.client_host,
+            frozenset(subscription.topics),
+            classic=ClassicMember(member.session_timeout_ms, offered),
+            epoch=epoch,
+            previous_epoch=epoch,
+            assigned=assigned,
+        )
+
+    def _answer_parked(self, builder: OutcomeBuilder, classic: ClassicGroup) -> None:
+        again = ErrorCode.REBALANCE_IN_PROGRESS
+        for member_id, reply_to in classic.awaiting_join.items():
+            builder.reply(reply_to, join_refused(again, member_id))
+        for reply_to in classic.awaiting_sync.values():
+            builder.reply(reply_to, SyncGroupResponse(again))
+        for key in (join_timer(classic), sync_timer(classic)):
+            builder.cancel(key)
+        for member_id in (*classic.members, *classic.pending):
+            builder.cancel(member_timer(classic, member_id))
+
+    # --- consumer to classic -----------------------------------------------------------------------------------------
+
+    def downgrade(self, builder: OutcomeBuilder, group: ConsumerGroup, left: Sequence[Member]) -> bool:
+        """Whether the group becomes classic, as no other members are left; then write its records (groups C.10.5)."""
+        if not left or any(member.classic is None for member in left) or not self._allowed("downgrade"):
+            return False
+        if len(left) > self._context.settings.int("group.max.size"):
+            return False
+        protocol = _chosen(left)
+        topics = self._context.topics
+        members = []
+        for member in left:
+            assert member.classic is not None
+            metadata = next(each.metadata for each in member.classic.supported_protocols if each.name == protocol)
+            read = read_subscription(metadata)
+            target = {
+                topic.name: partitions
+                for topic_id, partitions in group.targets.get(member.member_id, {}).items()
+                if (topic := topics.of_id(topic_id)) is not None
+            }
+            members.append(
+                GroupMember(
+                    member.member_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.classic.session_timeout_ms,
+                    metadata,
+                    write_assignment(target, 0 if read is None else read.version),
+                    member.instance_id,
+                )
+            )
+            self._timers.cancel_all(builder, group.group_id, member.member_id)
+        for record in group.tombstones():
+            builder.record(record)
+        leader = members[0].member_id
+        builder.record(
+            GroupMetadata(
+                group.group_id,
+                CONSUMER_PROTOCOL_TYPE,
+                group.epoch,
+                protocol,
+                leader,
+                builder.now_ms,
+                tuple(members),
+            )
+        )
+        after, epoch = ClassicState.STABLE.value, group.epoch
+        builder.changed(StateChange(group.group_id, DOWNGRADED, group.state_name, after, epoch, epoch))
+        builder.soon(partial(self._call_back, group.group_id))
+        return True
+
+    def _call_back(self, group_id: str, builder: OutcomeBuilder) -> None:
+        """Ask all members to rejoin."""
+        group = self._context.groups.get(group_id)
+        if isinstance(group, ClassicGroup) and group.can_rebalance and not group.is_empty:
+            for member_id in group.members:
+                self._rebalances.rearm(builder, group, member_id)
+            self._rebalances.prepare(builder, group)
+
+
+def _kept(member: Member) -> Partitions:
+    return {topic_id: frozenset(epochs) for topic_id, epochs in member.assigned.items()}
+
+
+def _chosen(members: Sequence[Member]) -> str:
+    """The protocol that most want among those that all know (groups A.5 R7.4)."""
+    offered = [[each.name for each in member.classic.supported_protocols] for member in members if member.classic]
+    common = set(offered[0]).intersection(*offered)
+    votes: HashMap[int] = HashMap()
+    for names in offered:
+        name = next(each for each in names if each in common)
+        votes[name] = (votes.get(name) or 0) + 1
+    return max(table_order(list(votes), hash_of), key=votes.__getitem__)
+
+
+def _stays(why: str) -> Refusal:
+    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *UPGRADE, f"The classic group stays one: {why}.")

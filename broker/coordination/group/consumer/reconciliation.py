@@ -1,0 +1,117 @@
+"""Reconciliation of one member with its target: revocation, assignment, and the member epoch (groups C.5).
+
+After Kafka's ``CurrentAssignmentBuilder``. A partition belongs to one member at a time: its next owner waits until the
+present one has confirmed, by a heartbeat that no longer lists it, that it has stopped reading.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from broker.coordination.group.consumer.member import Assigned, Member, MemberState, Partitions
+from broker.coordination.group.rules import RECONCILIATION
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """A member's target, and what its heartbeat reports.
+
+    ``owned`` is what its heartbeat lists, ``None`` for null. ``subscribed`` are the ids of the existing topics that it
+    subscribes to. ``owner_epoch`` returns the epoch of a partition's owner.
+    """
+
+    epoch: int
+    target: Partitions
+    owned: Partitions | None
+    subscription_changed: bool
+    subscribed: Collection[UUID]
+    owner_epoch: Callable[[UUID, int], int | None]
+
+    def owns_any(self, of: Assigned) -> bool:
+        """Whether the member may still read one of these; true if its heartbeat lists nothing."""
+        if self.owned is None:
+            return True
+        return any(
+            not partitions.keys().isdisjoint(self.owned.get(topic_id, ())) for topic_id, partitions in of.items()
+        )
+
+
+def reconciled(member: Member, goal: TargetState) -> Member:
+    """The member after this heartbeat.
+
+    Raises:
+        KafkaError: FENCED_MEMBER_EPOCH, from a state that is not known.
+    """
+    match member.state:
+        case MemberState.STABLE:
+            if member.epoch != goal.epoch:
+                return _next(member, goal)
+            return _shrunk(member, goal) if goal.subscription_changed else member
+        case MemberState.UNREVOKED_PARTITIONS:
+            if goal.owns_any(member.revoking):
+                return _shrunk(member, goal) if goal.subscription_changed else member
+            return _next(member, goal)
+        case MemberState.UNRELEASED_PARTITIONS:
+            return _next(member, goal)
+        case MemberState.UNKNOWN:
+            if goal.owned is None or any(goal.owned.values()):
+                raise Refusal(
+                    ErrorCode.FENCED_MEMBER_EPOCH,
+                    *RECONCILIATION,
+                    "The consumer group member is in a unknown state. The member must abandon all its partitions and "
+                    "rejoin.",
+                )
+            return _next(member, goal)
+
+
+def _next(member: Member, goal: TargetState) -> Member:
+    keep: dict[UUID, Mapping[int, int]] = {}
+    revoke: dict[UUID, Mapping[int, int]] = {}
+    add: dict[UUID, list[int]] = {}
+    unreleased = False
+    for topic_id in dict.fromkeys((*goal.target, *member.assigned)):
+        target = goal.target.get(topic_id, frozenset()) if topic_id in goal.subscribed else frozenset()
+        assigned = member.assigned.get(topic_id, {})
+        if kept := {at: epoch for at, epoch in assigned.items() if at in target}:
+            keep[topic_id] = kept
+        if gone := {at: epoch for at, epoch in assigned.items() if at not in target}:
+            revoke[topic_id] = gone
+        mine = member.revoking.get(topic_id, {})
+        wanted = [at for at in sorted(target) if at not in assigned]
+        free = [at for at in wanted if at in mine or goal.owner_epoch(topic_id, at) is None]
+        unreleased |= len(free) < len(wanted)
+        if free:
+            add[topic_id] = free
+    if revoke and goal.owns_any(revoke):
+        return replace(
+            member,
+            state=MemberState.UNREVOKED_PARTITIONS,
+            previous_epoch=member.epoch,
+            assigned=keep,
+            revoking=revoke,
+        )
+    assigned_now = {
+        topic_id: {**keep.get(topic_id, {}), **dict.fromkeys(add.get(topic_id, ()), goal.epoch)}
+        for topic_id in dict.fromkeys((*keep, *add))
+    }
+    return replace(
+        member,
+        state=MemberState.UNRELEASED_PARTITIONS if unreleased else MemberState.STABLE,
+        epoch=goal.epoch,
+        previous_epoch=member.epoch,
+        assigned=assigned_now,
+        revoking={},
+    )
+
+
+def _shrunk(member: Member, goal: TargetState) -> Member:
+    """What it does not subscribe to any more goes at once, before there is a new target."""
+    gone = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in goal.subscribed}
+    if not gone:
+        return member
+    keep = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id in goal.subscribed}
+    if not goal.owns_any(gone):
+        return replace(member, assigned=keep)
+    return replace(member, state=MemberState.UNREVOKED_PARTITIONS, assigned=keep, revoking={**member.revoking, **gone})

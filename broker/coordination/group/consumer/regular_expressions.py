@@ -1,0 +1,101 @@
+"""Subscriptions by regular expression, which the coordinator resolves for its groups (groups C.9).
+
+RE2's syntax, and the whole name has to match. A heartbeat asks for a refresh; that comes in a later turn, and members
+hear of it at their next heartbeats, as in Kafka, where a thread of its own does it.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+
+from broker.coordination.group.consumer.context import ConsumerContext, report_change
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.member import Member
+from broker.coordination.group.modern.topics import metadata_hash
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.regular_expressions import matcher
+from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord, GroupEpoch, RegularExpression
+
+BATCH_MS = 10_000
+"""New topics, and new expressions, are looked at no more often than that."""
+NEVER_MS = -1
+
+Visible = Callable[[str], bool]
+"""Whether the client may see a topic (Describe)."""
+
+
+class RegexChange(Enum):
+    """What a heartbeat does to its member's regular expression."""
+
+    NONE = "none"
+    UNRESOLVED = "unresolved"
+    RESOLVED = "resolved"
+
+
+class Patterns:
+    """The regular expressions of one shard's groups."""
+
+    def __init__(self, context: ConsumerContext) -> None:
+        self._context = context
+        self._refreshing: set[str] = set()
+
+    def changed(self, builder: OutcomeBuilder, group: ConsumerGroup, before: Member, after: Member) -> RegexChange:
+        """Take note of another regular expression (groups C.9.2).
+
+        Raises:
+            KafkaError: INVALID_REGULAR_EXPRESSION, for one without subscribers so far.
+        """
+        old, new = before.regex, after.regex
+        if old == new:
+            return RegexChange.NONE
+        if old and group.subscribers_of(old) == 1:
+            builder.record(ConsumerRecord(ConsumerKind.REGULAR_EXPRESSION, group.group_id, old))
+        if new and not group.subscribers_of(new):
+            matcher(new)
+            return RegexChange.UNRESOLVED
+        return RegexChange.RESOLVED if not new or new in group.regexes else RegexChange.UNRESOLVED
+
+    def refresh_if_due(
+        self, builder: OutcomeBuilder, group: ConsumerGroup, member: Member, visible: Visible | None
+    ) -> None:
+        """Match all regular expressions of the group against the cluster's topics again (groups C.9.3)."""
+        used = {each.regex for each in group.members.values() if each.member_id != member.member_id and each.regex}
+        if member.regex:
+            used.add(member.regex)
+        if not used or group.group_id in self._refreshing:
+            return
+        last_ms = max((found.timestamp_ms for found in group.regexes.values()), default=NEVER_MS)
+        version = max((found.version for found in group.regexes.values()), default=-1)
+        interval_ms = self._context.settings.int("group.consumer.regex.refresh.interval.ms")
+        if last_ms != NEVER_MS and builder.now_ms <= last_ms + BATCH_MS:
+            return
+        if (
+            not used <= group.regexes.keys()
+            or self._context.topics.newest_version > version
+            or builder.now_ms > last_ms + interval_ms
+        ):
+            self._refreshing.add(group.group_id)
+            builder.soon(partial(self._refresh, group.group_id, builder.now_ms, visible))
+
+    def _refresh(self, group_id: str, asked_ms: int, visible: Visible | None, builder: OutcomeBuilder) -> None:
+        """Store what the expressions match; the group's epoch moves where that has changed (groups C.9.4)."""
+        self._refreshing.discard(group_id)
+        group, topics = self._context.find(group_id), self._context.topics
+        if group is None:
+            return
+        used = dict.fromkeys(member.regex for member in group.members.values() if member.regex)
+        known = [name for name in topics.names() if visible is None or visible(name)]
+        names = {name for member in group.members.values() for name in member.subscribed}
+        changed = False
+        for regex in used:
+            matches = matcher(regex)
+            found = tuple(sorted(name for name in known if matches(name)))
+            before = group.regexes.get(regex)
+            changed |= set(found) != set(() if before is None else before.topics or ())
+            names.update(found)
+            value = RegularExpression(found, topics.version, asked_ms)
+            builder.record(ConsumerRecord.of(group_id, value, regex))
+        new_hash = metadata_hash(names, topics)
+        if changed or (used and new_hash != group.metadata_hash):
+            builder.record(ConsumerRecord.of(group_id, GroupEpoch(group.epoch + 1, new_hash)))
+            report_change(builder, group, group.members.values(), group.epoch + 1, group.assignment_epoch)

@@ -1,0 +1,41 @@
+"""The states of a consumer group, which follow from its epochs and its members (groups C.1)."""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from broker.coordination.group.consumer.member import Member, MemberState
+from broker.coordination.reasons import Reason
+
+_KIP = "KIP-848"
+
+
+class State(StrEnum):
+    """A consumer group's state under its name on the wire (Kafka's ``ConsumerGroupState``)."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+NEW_EPOCH = Reason("a new epoch waits for its target", "groups C.4 H9", _KIP)
+REASONS: Mapping[State, Reason] = {
+    State.EMPTY: Reason("everybody has left", "groups C.8", _KIP),
+    State.ASSIGNING: NEW_EPOCH,
+    State.RECONCILING: Reason("members go to their target", "groups C.5", _KIP),
+    State.STABLE: Reason("everybody has its target", "groups C.5", _KIP),
+}
+"""State -> why a group enters it."""
+UPGRADED = Reason("became a consumer group", "groups C.10.1", _KIP)
+DOWNGRADED = Reason("became a classic group", "groups C.10.5", _KIP)
+
+
+def state_of(epoch: int, assignment_epoch: int, members: Collection[Member]) -> State:
+    """The state of a group with that epoch, an assignment of ``assignment_epoch``, and these members."""
+    if not members:
+        return State.EMPTY
+    if epoch > assignment_epoch:
+        return State.ASSIGNING
+    settled = all(member.state is MemberState.STABLE and member.epoch == assignment_epoch for member in members)
+    return State.STABLE if settled else State.RECONCILING

@@ -1,0 +1,1 @@
+"""Committed offsets: commits, pending commits of transactions, expiry."""

@@ -1,0 +1,288 @@
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete (groups B.1, B.2; transactions C.4, E.1, E.2, E.4)."""
+
+from collections.abc import Hashable
+from uuid import UUID
+
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.rebalance import Rebalances, Settings
+from broker.coordination.group.classic.states import State
+from broker.coordination.group.group import Committer, Group, GroupType, PartitionCheck
+from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+from protocol.java import utf16_length
+from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+_CommittedPartition = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+
+NO_EXPIRY = -1
+_EXPIRING_VERSION = 1
+_TOPIC_ID_VERSION = 4
+
+
+class Commits:
+    """Decides over the offsets of one shard. ``offset_version`` is that of the values written (4; before 4.1: 3)."""
+
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        offsets: Offsets,
+        settings: Settings,
+        rebalances: Rebalances,
+        offset_version: int = _TOPIC_ID_VERSION,
+    ) -> None:
+        self._groups, self._offsets, self._settings, self._rebalances = groups, offsets, settings, rebalances
+        self._version = offset_version
+        self.unseen: set[str] = set()
+        """Groups created without a record: reads see only committed state, so not these before their next record."""
+
+    # --- committing --------------------------------------------------------------------------------------------------
+
+    def commit(
+        self, builder: OutcomeBuilder, request: OffsetCommitRequest, reply_to: Hashable, *, knows_stale_epochs: bool
+    ) -> None:
+        """Topics carry name and, where it is known, id; every partition exists (groups B.1).
+
+        Raises:
+            KafkaError: the whole request is refused.
+        """
+        committer = Committer(
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            knows_stale_epochs=knows_stale_epochs,
+        )
+        unknown_group_error = ErrorCode.GROUP_ID_NOT_FOUND if knows_stale_epochs else ErrorCode.ILLEGAL_GENERATION
+        group, check = self._committing_group(request.group_id, committer, unknown_group_error)
+        if isinstance(group, ClassicGroup) and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+            self._rebalances.rearm(builder, group, request.member_id)
+        expires_ms = NO_EXPIRY
+        if request.retention_time_ms != NO_EXPIRY:
+            expires_ms = builder.now_ms + request.retention_time_ms
+        topics = []
+        for topic in request.topics:
+            codes = [
+                OffsetCommitResponsePartition(
+                    partition.partition_index,
+                    self._store(builder, (request.group_id, topic.name, topic.topic_id), partition, expires_ms, check),
+                )
+                for partition in topic.partitions
+            ]
+            topics.append(OffsetCommitResponseTopic(topic.name, codes, topic.topic_id))
+        self._create_without_records(builder, request.group_id)
+        builder.reply(reply_to, OffsetCommitResponse(topics))
+
+    def commit_pending(
+        self,
+        builder: OutcomeBuilder,
+        request: TxnOffsetCommitRequest,
+        reply_to: Hashable,
+        *,
+        unknown_group_error: ErrorCode,
+        knows_stale_epochs: bool = False,
+    ) -> None:
+        """The records of the builder belong to the producer's transaction (transactions C.4.2).
+
+        ``unknown_group_error``: the code for a member of a group that does not exist; ``knows_stale_epochs``: the
+        request's version has STALE_MEMBER_EPOCH (KIP-1319).
+
+        Raises:
+            KafkaError: the whole request is refused.
+        """
+        committer = Committer(
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id,
+            transactional=True,
+            knows_stale_epochs=knows_stale_epochs,
+        )
+        _, check = self._committing_group(request.group_id, committer, unknown_group_error)
+        topics = []
+        for topic in request.topics:
+            codes = [
+                TxnOffsetCommitResponsePartition(
+                    partition.partition_index,
+                    self._store(builder, (request.group_id, topic.name, topic.topic_id), partition, NO_EXPIRY, check),
+                )
+                for partition in topic.partitions
+            ]
+            topics.append(TxnOffsetCommitResponseTopic(topic.name, codes, topic.topic_id))
+        self._create_without_records(builder, request.group_id)
+        builder.reply(reply_to, TxnOffsetCommitResponse(topics=topics))
+
+    def _committing_group(
+        self, group_id: str, committer: Committer, unknown_group_error: ErrorCode
+    ) -> tuple[Group | None, PartitionCheck | None]:
+        """The group, if that member may commit to it; ``None`` where a simple one comes to be (groups B.1 OC1 to OC4).
+
+        With it comes what the group asks of each partition.
+        """
+        group = self._groups.get(group_id)
+        if group is not None:
+            return group, group.check_commit(committer)
+        if committer.generation >= 0:
+            raise Refusal(unknown_group_error, *COMMIT.row(" OC1"))
+        return None, None
+
+    def _create_without_records(self, builder: OutcomeBuilder, group_id: str) -> None:
+        """A simple group is made by its first offset in ``replay``; Kafka makes it also if none was accepted."""
+        if not builder.records and group_id not in self._groups:
+            self._groups[group_id] = ClassicGroup(group_id, builder.now_ms)
+            self.unseen.add(group_id)
+
+    def _store(
+        self,
+        builder: OutcomeBuilder,
+        place: tuple[str, str, UUID | None],
+        partition: _CommittedPartition,
+        expires_ms: int,
+        check: PartitionCheck | None,
+    ) -> ErrorCode:
+        """Commit one offset, of any value (groups B.1 OC5 to OC7). ``place``: group id, topic, topic id.
+
+        Raises:
+            KafkaError: the group refuses the partition, and with it the whole request.
+        """
+        group_id, topic, topic_id = place
+        metadata = partition.committed_metadata or ""
+        # Quirk: the limit is in bytes, but UTF-16 units are counted.
+        if utf16_length(metadata) > self._settings.int("offset.metadata.max.bytes"):
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        if check is not None:
+            check(topic, topic_id, partition.partition_index)
+        version = self._version if expires_ms == NO_EXPIRY else _EXPIRING_VERSION
+        builder.record(
+            OffsetCommit(
+                group_id,
+                topic,
+                partition.partition_index,
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                metadata,
+                builder.now_ms,
+                expires_ms,
+                topic_id if self._version >= _TOPIC_ID_VERSION else None,
+                version,
+            )
+        )
+        return ErrorCode.NONE
+
+    # --- fetching ----------------------------------------------------------------------------------------------------
+
+    def fetch(self, wanted: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
+        """Named topics carry name and, from v10 on, id; ``topics=None`` asks for all (groups B.2).
+
+        Raises:
+            KafkaError: the group refuses that member.
+        """
+        group = self._groups.get(wanted.group_id)
+        known = group is not None and group.type is not GroupType.SHARE
+        if group is not None and known:
+            group.check_fetch(wanted.member_id, wanted.member_epoch)
+        stored = self._offsets.topics(wanted.group_id) if known else {}
+        if wanted.topics is None:
+            topics = [OffsetFetchRequestTopics(name, list(partitions), None) for name, partitions in stored.items()]
+        else:
+            topics = list(wanted.topics)
+        answers = [self._fetch_topic(wanted.group_id, topic, stored, require_stable) for topic in topics]
+        return OffsetFetchResponseGroup(wanted.group_id, answers)
+
+    def _fetch_topic(
+        self, group_id: str, topic: OffsetFetchRequestTopics, stored: dict[str, Partitions], require_stable: bool
+    ) -> OffsetFetchResponseTopics:
+        offsets = stored.get(topic.name, {})
+        answers = []
+        for partition in topic.partition_indexes:
+            offset = offsets.get(partition)
+            if require_stable and self._offsets.is_pending(group_id, topic.name, partition):
+                answers.append(no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
+            elif offset is None or _of_another_topic(offset, topic.topic_id):
+                answers.append(no_offset(partition))
+            else:
+                commit = offset.commit
+                answers.append(
+                    OffsetFetchResponsePartitions(partition, commit.offset, commit.leader_epoch, commit.metadata)
+                )
+        return OffsetFetchResponseTopics(topic.name, answers, topic.topic_id)
+
+    # --- deleting ----------------------------------------------------------------------------------------------------
+
+    def delete(self, builder: OutcomeBuilder, request: OffsetDeleteRequest, reply_to: Hashable) -> None:
+        """Delete offsets of topics without subscribers, also pending ones (transactions E.4).
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+        """
+        group = self._groups.get(request.group_id)
+        if group is None:
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *OFFSET_DELETE)
+        group.check_offset_delete()
+        known = set(self._offsets.places(request.group_id))
+        topics = []
+        for topic in request.topics:
+            subscribed = group.subscribes_to(topic.name)
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
+            for partition in topic.partitions:
+                if not subscribed and (topic.name, partition.partition_index) in known:
+                    builder.record(OffsetCommitTombstone(request.group_id, topic.name, partition.partition_index))
+            codes = [OffsetDeleteResponsePartition(partition.partition_index, code) for partition in topic.partitions]
+            topics.append(OffsetDeleteResponseTopic(topic.name, codes))
+        builder.reply(reply_to, OffsetDeleteResponse(topics=topics))
+
+    def forget_all(self, builder: OutcomeBuilder, group_id: str) -> None:
+        """Tombstones for everything that a group has committed or pending."""
+        for topic, partition in self._offsets.places(group_id):
+            builder.record(OffsetCommitTombstone(group_id, topic, partition))
+
+    def forget_topic(self, builder: OutcomeBuilder, topic: str, topic_id: UUID | None) -> None:
+        """A deleted topic's offsets go, in all groups; those of another topic of that name stay (groups B.4).
+
+        A place has a tombstone for its committed offset and one for each that is pending, as in Kafka.
+        """
+        places = [
+            (offset.commit.group_id, offset.commit.partition)
+            for offset in self._offsets.of_topic(topic)
+            if not _of_another_topic(offset, topic_id)
+        ]
+        for group_id, partition in sorted(places):
+            builder.record(OffsetCommitTombstone(group_id, topic, partition))
+
+
+def no_offset(partition: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponsePartitions:
+    """The answer for a partition without an offset."""
+    return OffsetFetchResponsePartitions(partition, -1, -1, "", code)
+
+
+def _of_another_topic(offset: CommittedOffset, topic_id: UUID | None) -> bool:
+    """Whether the offset was committed to a topic of the same name and another id."""
+    stored = offset.commit.topic_id
+    return stored is not None and topic_id is not None and stored != topic_id

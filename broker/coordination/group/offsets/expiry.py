@@ -1,0 +1,68 @@
+"""Offsets and groups that grow old (groups B.3), after Kafka's ``cleanupGroupMetadata``."""
+
+from collections.abc import Callable, Mapping
+
+from broker.coordination.group.classic.rebalance import Settings
+from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.offsets.commit import NO_EXPIRY
+from broker.coordination.group.offsets.store import Offsets
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from protocol.errors import KafkaError
+from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
+
+EXPIRY_TIMER = ("offset-expiry",)
+_MINUTE_MS = 60_000
+
+
+class Expiry:
+    """The pass over all groups of a shard, once in every offsets.retention.check.interval.ms."""
+
+    def __init__(self, groups: Mapping[str, Group], offsets: Offsets, settings: Settings) -> None:
+        self._groups, self._offsets, self._settings = groups, offsets, settings
+
+    def arm(self, builder: OutcomeBuilder) -> None:
+        """Schedule the next pass after the interval, regardless of this one's result."""
+        builder.timer(EXPIRY_TIMER, self._settings.int("offsets.retention.check.interval.ms"), self.run)
+
+    def run(self, builder: OutcomeBuilder) -> None:
+        """Forget expired offsets, and Empty groups that have none left."""
+        self.arm(builder)
+
+        def not_now(_error: KafkaError, instead: OutcomeBuilder) -> None:
+            self.arm(instead)
+
+        builder.if_not_appended(not_now)
+        for group in self._groups.values():
+            if group.type is GroupType.SHARE:
+                continue  # ShareGroup.shouldExpire
+            if self._expire_offsets(builder, group) and group.is_empty:
+                for record in group.tombstones():
+                    builder.record(record)
+
+    def _expire_offsets(self, builder: OutcomeBuilder, group: Group) -> bool:
+        """Tombstones for what has expired; true if nothing is left, nor on its way."""
+        group_id = group.group_id
+        in_transactions = self._offsets.in_transactions(group_id)
+        topics = self._offsets.topics(group_id)
+        if not topics:
+            return not in_transactions
+        base = group.expiry_base()
+        if base is None:
+            return False
+        left = False
+        for topic, offsets in topics.items():
+            if group.subscribes_to(topic):
+                left = True
+                continue
+            for partition, (commit, _) in offsets.items():
+                pending = self._offsets.is_pending(group_id, topic, partition)
+                if pending or not self._expired(commit, base, builder.now_ms):
+                    left = True
+                else:
+                    builder.record(OffsetCommitTombstone(group_id, topic, partition))
+        return not left and not in_transactions
+
+    def _expired(self, commit: OffsetCommit, base: Callable[[OffsetCommit], int], now_ms: int) -> bool:
+        if commit.expire_timestamp_ms != NO_EXPIRY:
+            return now_ms >= commit.expire_timestamp_ms
+        return now_ms - base(commit) >= self._settings.int("offsets.retention.minutes") * _MINUTE_MS

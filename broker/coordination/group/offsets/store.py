@@ -1,0 +1,125 @@
+"""The offsets of one shard: committed, and pending in producers' open transactions (transactions E.1).
+
+All of it comes from records and markers, in log order; nothing here decides. After Kafka's ``OffsetMetadataManager``.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
+
+
+class CommittedOffset(NamedTuple):
+    """A commit and its offset in the log; of two commits the later one wins."""
+
+    commit: OffsetCommit
+    at: int
+
+
+Partitions = dict[int, CommittedOffset]
+"""Partition -> its offset."""
+
+_Place = tuple[str, int]
+_GroupPlace = tuple[str, str, int]
+
+
+class Offsets:
+    """Offsets by group, topic and partition."""
+
+    __slots__ = ("_by_group", "_open", "_pending")
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, dict[str, Partitions]] = {}
+        self._pending: dict[int, dict[_GroupPlace, CommittedOffset]] = {}
+        self._open: dict[str, dict[_Place, set[int]]] = {}
+
+    # --- replay ------------------------------------------------------------------------------------------------------
+
+    def commit(self, commit: OffsetCommit, at: int) -> None:
+        """An ordinary commit. What is pending stays so."""
+        topics = self._by_group.setdefault(commit.group_id, {})
+        topics.setdefault(commit.topic, {})[commit.partition] = CommittedOffset(commit, at)
+
+    def commit_pending(self, producer_id: int, commit: OffsetCommit, at: int) -> None:
+        """A commit that waits for its transaction's marker; it replaces an earlier one of the same transaction."""
+        place = (commit.group_id, commit.topic, commit.partition)
+        self._pending.setdefault(producer_id, {})[place] = CommittedOffset(commit, at)
+        places = self._open.setdefault(commit.group_id, {})
+        places.setdefault((commit.topic, commit.partition), set()).add(producer_id)
+
+    def forget(self, tombstone: OffsetCommitTombstone) -> None:
+        """Drop what is committed there, and what any producer has pending there."""
+        group_id, topic, partition = tombstone.group_id, tombstone.topic, tombstone.partition
+        topics = self._by_group.get(group_id)
+        if topics is not None and topic in topics:
+            topics[topic].pop(partition, None)
+            if not topics[topic]:
+                del topics[topic]
+            if not topics:
+                del self._by_group[group_id]
+        for producer_id in tuple(self._open.get(group_id, {}).get((topic, partition), ())):
+            self._pending[producer_id].pop((group_id, topic, partition))
+            if not self._pending[producer_id]:
+                del self._pending[producer_id]
+            self._close(producer_id, (group_id, topic, partition))
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """A marker: the producer's pending offsets become committed, or are dropped, in all groups at once.
+
+        One that was committed in the ordinary way after the transactional commit stays as it is.
+        """
+        for place, offset in self._pending.pop(producer_id, {}).items():
+            self._close(producer_id, place)
+            if not committed:
+                continue
+            known = self.find(*place)
+            if known is None or offset.at > known.at:
+                self.commit(offset.commit, offset.at)
+
+    def _close(self, producer_id: int, place: _GroupPlace) -> None:
+        group_id, topic, partition = place
+        places = self._open[group_id]
+        producers = places[topic, partition]
+        producers.discard(producer_id)
+        if not producers:
+            del places[topic, partition]
+        if not places:
+            del self._open[group_id]
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def topics(self, group_id: str) -> dict[str, Partitions]:
+        """Everything that a group has committed: topic -> partition -> offset."""
+        return self._by_group.get(group_id, {})
+
+    def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        """One committed offset."""
+        return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether a transaction is open that has committed there."""
+        return (topic, partition) in self._open.get(group_id, ())
+
+    def in_transactions(self, group_id: str) -> bool:
+        """Whether a transaction is open that has committed for the group."""
+        return group_id in self._open
+
+    def places(self, group_id: str) -> list[_Place]:
+        """Topic and partition of everything committed or pending, committed first."""
+        committed = [(topic, partition) for topic, offsets in self.topics(group_id).items() for partition in offsets]
+        return list(dict.fromkeys([*committed, *self._open.get(group_id, ())]))
+
+    def pending(self, group_id: str) -> dict[_Place, list[int]]:
+        """Producer ids by topic and partition, for what is pending."""
+        return {place: sorted(producers) for place, producers in self._open.get(group_id, {}).items()}
+
+    def pending_of(self, producer_id: int) -> list[tuple[_GroupPlace, CommittedOffset]]:
+        """What a producer has pending: (group, topic, partition) and the offset."""
+        return list(self._pending.get(producer_id, {}).items())
+
+    def of_topic(self, topic: str) -> Iterator[CommittedOffset]:
+        """All offsets of a topic, of any group, committed or pending. Walks over all groups."""
+        for topics in self._by_group.values():
+            yield from topics.get(topic, {}).values()
+        for offsets in self._pending.values():
+            yield from (offset for (_, name, _), offset in offsets.items() if name == topic)

@@ -1,0 +1,80 @@
+"""What the rules of share groups share: the groups of a coordinator, settings, topics; and their effect."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from broker.coordination.group.group import Group
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.rules import SHARE_HEARTBEAT
+from broker.coordination.group.share.group import REASONS, ShareGroup, State
+from broker.coordination.group.share.member import ShareMember
+from broker.coordination.reasons import Refusal, StateChange
+from broker.releases import Behaviour
+from protocol.errors import ErrorCode
+
+
+class Settings(Protocol):
+    """The broker's settings by Kafka's own names."""
+
+    def int(self, name: str) -> int:
+        """The value of a numeric setting."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShareContext:
+    """The groups of a coordinator, and what the rules read beside them.
+
+    ``group_setting(group_id, name)`` is a numeric setting of a group, held within the broker's bounds;
+    ``behaves`` whether brokers of the emulated release behave so.
+    """
+
+    groups: dict[str, Group]
+    settings: Settings
+    topics: Topics
+    group_setting: Callable[[str, str], int]
+    behaves: Callable[[Behaviour], bool]
+    begun_ms: dict[str, dict[UUID, int]] = field(default_factory=dict)
+    """Soft state, by group id: when the initialization of a topic was begun; the time of loading if it was before."""
+
+    def initialization_begun(self, group_id: str, topic_ids: Iterable[UUID], now_ms: int) -> None:
+        """The share coordinator is asked for the state of partitions of these topics."""
+        self.begun_ms.setdefault(group_id, {}).update(dict.fromkeys(topic_ids, now_ms))
+
+    def find(self, group_id: str) -> ShareGroup | None:
+        """The share group of that id."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ShareGroup) else None
+
+    def existing(self, group_id: str) -> ShareGroup:
+        """The share group of that id. Raises GROUP_ID_NOT_FOUND."""
+        group = self.find(group_id)
+        if group is None:
+            what = "is not a share group" if group_id in self.groups else "not found"
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_HEARTBEAT.row(" S1"), f"Group {group_id} {what}.")
+        return group
+
+    def found_or_new(self, group_id: str, *, creates: bool) -> ShareGroup:
+        """The share group of that id, or one that has no record yet. Raises GROUP_ID_NOT_FOUND."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ShareGroup):
+            return group
+        if group is None and creates:
+            return ShareGroup(group_id)
+        what = f"Share group {group_id} not found." if group is None else f"Group {group_id} is not a share group."
+        raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_HEARTBEAT.row(" S2"), what)
+
+
+def report_change(builder: OutcomeBuilder, group: ShareGroup, members: Collection[ShareMember], epoch: int) -> None:
+    """Report the state that the group enters with these members and that epoch, unless it stays where it is."""
+    before, after = group.state, State.STABLE if members else State.EMPTY
+    if (before, group.epoch) != (after, epoch):
+        change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)
+        builder.changed(change)
+
+
+Offsets = Mapping[UUID, Mapping[int, int]]
+"""Topic id -> partition -> start offset."""

@@ -1,0 +1,165 @@
+"""Share partitions whose state is created, set or deleted on request (groups D.2, D.10).
+
+Each takes two operations: the first records the intent and returns the share partitions to ask the share coordinator
+for, the second records the result. After Kafka's ``alterShareGroupOffsets`` and ``initiateDeleteShareGroupOffsets``.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.rules import SHARE_OFFSETS
+from broker.coordination.group.share.context import Offsets, ShareContext
+from broker.coordination.group.share.group import ShareGroup
+from broker.coordination.group.share.state_partitions import SharePartitions, TopicState
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+
+_UNKNOWN_NAME = "<UNKNOWN>"
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredOffsets:
+    """The first part of AlterShareGroupOffsets: the state epoch, and the offsets to initialize the state with."""
+
+    state_epoch: int
+    offsets: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The first part of a deletion: partitions by topic id, the topics' names, and names of topics without a state."""
+
+    partitions: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
+    names: Mapping[UUID, str] = field(default_factory=dict)
+    without_state: tuple[str, ...] = ()
+
+
+class ShareOffsets:
+    """Changes the lists of share partitions of groups."""
+
+    def __init__(self, context: ShareContext) -> None:
+        self._context = context
+
+    # --- initialization ----------------------------------------------------------------------------------------------
+
+    def initialized(self, builder: OutcomeBuilder, group_id: str, partitions: Mapping[UUID, Collection[int]]) -> None:
+        """The share coordinator has created the state of all these partitions."""
+        self._record(builder, group_id, lambda lists: lists.finished(self._named(partitions)))
+
+    def not_initialized(
+        self, builder: OutcomeBuilder, group_id: str, partitions: Mapping[UUID, Collection[int]]
+    ) -> None:
+        """The state of some of these partitions could not be created; a later heartbeat tries all again."""
+        self._record(builder, group_id, lambda lists: lists.failed(self._named(partitions)))
+
+    def topic_deleted(self, builder: OutcomeBuilder, topic_id: UUID) -> None:
+        """Forget a topic in the lists of all groups (groups D.2 I3)."""
+        for group in self._context.groups.values():
+            if isinstance(group, ShareGroup) and topic_id in group.partitions.topic_ids:
+                builder.record(group.partitions.without_topics([topic_id]).record(group.group_id))
+
+    # --- AlterShareGroupOffsets --------------------------------------------------------------------------------------
+
+    def alter(
+        self, builder: OutcomeBuilder, group_id: str, offsets: Mapping[str, Mapping[int, int]], reply_to: Hashable
+    ) -> None:
+        """Begin to set start offsets of existing partitions: answers an AlteredOffsets. An absent group is created.
+
+        Raises:
+            Refusal: 68 or 69.
+        """
+        group = self._context.found_or_new(group_id, creates=True)
+        _check_empty(group)
+        found, states = {}, {}
+        for name, of_partitions in offsets.items():
+            topic = self._context.topics.named(name)
+            if topic is None:
+                continue
+            states[topic.id] = TopicState(name, frozenset(of_partitions))
+            if of_partitions:
+                found[topic.id] = dict(of_partitions)
+        if states:
+            builder.record(group.partitions.begun(states).record(group_id))
+            self._context.initialization_begun(group_id, states, builder.now_ms)
+        builder.reply(reply_to, AlteredOffsets(group.epoch, found))
+
+    # --- DeleteShareGroupOffsets, DeleteGroups -----------------------------------------------------------------------
+
+    def begin_deletion(self, builder: OutcomeBuilder, group_id: str, topics: Iterable[str], reply_to: Hashable) -> None:
+        """Begin to delete the state of topics that exist: answers a Deletion.
+
+        Raises:
+            Refusal: 68 or 69.
+        """
+        group = self._context.existing(group_id)
+        _check_empty(group)
+        partitions: dict[UUID, frozenset[int]] = {}
+        names: dict[UUID, str] = {}
+        without_state = []
+        for name in topics:
+            topic = self._context.topics.named(name)
+            assert topic is not None  # the request's topics exist
+            if topic.id in group.partitions.initialized:
+                partitions[topic.id] = group.partitions.initialized[topic.id].partitions
+            elif topic.id in group.partitions.deleting:
+                partitions[topic.id] = frozenset(range(topic.partition_count))
+            else:
+                without_state.append(name)
+                continue
+            names[topic.id] = name
+        if group.partitions != SharePartitions():
+            builder.record(group.partitions.removing(names).record(group_id))
+        builder.reply(reply_to, Deletion(partitions, names, tuple(without_state)))
+
+    def begin_group_deletion(self, builder: OutcomeBuilder, group_id: str, reply_to: Hashable) -> None:
+        """Begin to delete all state of a share group: answers a Deletion; nothing for groups of other kinds.
+
+        Raises:
+            Refusal: NON_EMPTY_GROUP.
+        """
+        group = self._context.find(group_id)
+        if group is None:
+            builder.reply(reply_to, Deletion())
+            return
+        _check_empty(group)
+        states = {**group.partitions.initializing}
+        for topic_id, state in group.partitions.initialized.items():
+            known = states.get(topic_id, TopicState(state.name, frozenset()))
+            states[topic_id] = TopicState(state.name, known.partitions | state.partitions)
+        for topic_id, name in group.partitions.deleting.items():
+            topic = self._context.topics.of_id(topic_id)
+            if topic is not None:
+                states[topic_id] = TopicState(name, frozenset(range(topic.partition_count)))
+        names = {topic_id: state.name for topic_id, state in states.items()}
+        if group.partitions != SharePartitions():
+            builder.record(SharePartitions(deleting=names).record(group_id))
+        builder.reply(reply_to, Deletion({each: state.partitions for each, state in states.items()}, names))
+
+    def deleted(self, builder: OutcomeBuilder, group_id: str, topic_ids: Collection[UUID], reply_to: Hashable) -> None:
+        """The share coordinator has deleted the state of these topics: answers ``None``."""
+        if topic_ids:
+            self._record(builder, group_id, lambda lists: lists.removed(topic_ids))
+        builder.reply(reply_to, None)
+
+    # --- both --------------------------------------------------------------------------------------------------------
+
+    def _record(
+        self, builder: OutcomeBuilder, group_id: str, change: Callable[[SharePartitions], SharePartitions]
+    ) -> None:
+        group = self._context.find(group_id)
+        if group is not None:
+            builder.record(change(group.partitions).record(group_id))
+
+    def _named(self, partitions: Mapping[UUID, Collection[int]]) -> dict[UUID, TopicState]:
+        named = {}
+        for topic_id, indexes in partitions.items():
+            topic = self._context.topics.of_id(topic_id)
+            named[topic_id] = TopicState(_UNKNOWN_NAME if topic is None else topic.name, frozenset(indexes))
+        return named
+
+
+def _check_empty(group: ShareGroup) -> None:
+    if not group.is_empty:
+        raise Refusal(ErrorCode.NON_EMPTY_GROUP, *SHARE_OFFSETS, "The group is not empty.")

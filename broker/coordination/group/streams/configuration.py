@@ -1,0 +1,159 @@
+"""A topology with the partition counts of its internal topics (groups E.4), after ``InternalTopicManager``."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.streams.partition_counts import InvalidPartitioningError, PartitionCounts
+from broker.coordination.group.streams.topology import Topology, input_topics
+from protocol.java import string_hash, table_order, utf16
+from protocol.log_records.streams_group import Subtopology, TopicInfo
+
+_NAMED_TOPICS = 3
+
+
+class Status(IntEnum):
+    """Codes of a heartbeat's status (Kafka's ``StreamsGroupHeartbeatResponse.Status``)."""
+
+    STALE_TOPOLOGY = 0
+    MISSING_SOURCE_TOPICS = 1
+    INCORRECTLY_PARTITIONED_TOPICS = 2
+    MISSING_INTERNAL_TOPICS = 3
+    SHUTDOWN_APPLICATION = 4
+    ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """An internal topic with its partition count; ``replication_factor`` is -1 for the broker's default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredSubtopology:
+    """A subtopology with its number of tasks."""
+
+    task_count: int
+    source: Subtopology
+    repartition_sources: tuple[TopicInfo, ...]
+    changelogs: tuple[TopicInfo, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The topics that its tasks read."""
+        return tuple(dict.fromkeys(input_topics(self.source)))
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether its tasks have changelogs."""
+        return bool(self.changelogs)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The result: ready, or with the status that keeps it from being so.
+
+    ``subtopologies`` are sorted by id, ``None`` where the counts could not be decided; ``missing`` are internal topics
+    to create.
+    """
+
+    epoch: int
+    subtopologies: Mapping[str, ConfiguredSubtopology] | None
+    missing: tuple[InternalTopic, ...] = ()
+    status: Status | None = None
+    detail: str = field(default="")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether tasks may be assigned."""
+        return self.status is None
+
+
+def configure(topology: Topology, topics: Topics) -> Configured:
+    """Decide the partition counts, and find out which topics are missing.
+
+    Raises:
+        KafkaError: STREAMS_INVALID_TOPOLOGY.
+    """
+    absent = {
+        topic for each in topology.subtopologies.values() for topic in each.source_topics if topics.named(topic) is None
+    }
+    if absent:
+        named = summarized(sorted(absent, key=utf16))
+        return Configured(
+            topology.epoch, None, status=Status.MISSING_SOURCE_TOPICS, detail=f"Source topics {named} are missing."
+        )
+    try:
+        counts = PartitionCounts(topology, topics)
+        subtopologies = {
+            name: _configured(topology.subtopologies[name], counts)
+            for name in sorted(topology.subtopologies, key=utf16)
+        }
+        missing = _missing(topology, subtopologies, topics)
+    except InvalidPartitioningError as error:
+        return Configured(topology.epoch, None, status=Status.INCORRECTLY_PARTITIONED_TOPICS, detail=str(error))
+    if not missing:
+        return Configured(topology.epoch, subtopologies)
+    return Configured(
+        topology.epoch,
+        subtopologies,
+        missing,
+        Status.MISSING_INTERNAL_TOPICS,
+        f"Internal topics are missing: {summarized([topic.name for topic in missing])}",
+    )
+
+
+def summarized(names: Iterable[str]) -> str:
+    """At most three names, and how many more there are."""
+    listed = list(names)
+    more = len(listed) - _NAMED_TOPICS
+    return ", ".join(listed[:_NAMED_TOPICS]) + (f" and {more} additional topics" if more > 0 else "")
+
+
+def _configured(subtopology: Subtopology, counts: PartitionCounts) -> ConfiguredSubtopology:
+    return ConfiguredSubtopology(
+        max(counts.of(topic) for topic in input_topics(subtopology)),
+        subtopology,
+        tuple(_counted(info, counts) for info in subtopology.repartition_source_topics),
+        tuple(_counted(info, counts) for info in subtopology.state_changelog_topics),
+    )
+
+
+def _counted(info: TopicInfo, counts: PartitionCounts) -> TopicInfo:
+    partitions = info.partitions or counts.decided[info.name]
+    return TopicInfo(info.name, partitions, info.replication_factor, info.topic_configs)
+
+
+def _missing(
+    topology: Topology, subtopologies: Mapping[str, ConfiguredSubtopology], topics: Topics
+) -> tuple[InternalTopic, ...]:
+    """The internal topics that do not exist, in the order of Kafka's hash table.
+
+    Raises:
+        InvalidPartitioningError: one exists with another partition count.
+    """
+    wanted = {
+        info.name: InternalTopic(
+            info.name,
+            info.partitions,
+            info.replication_factor or -1,
+            {config.key: config.value for config in info.topic_configs},
+        )
+        for each in subtopologies.values()
+        for info in (*each.repartition_sources, *each.changelogs)
+    }
+    for name in table_order(sorted(topology.required_topics), string_hash):
+        topic = topics.named(name)
+        expected = None if topic is None else wanted.pop(name, None)
+        if topic is not None and expected is not None and topic.partition_count != expected.partitions:
+            raise InvalidPartitioningError(
+                f"Existing topic {name} has different number of partitions: expected {expected.partitions}, "
+                f"found {topic.partition_count}"
+            )
+    return tuple(wanted[name] for name in table_order(list(wanted), string_hash))

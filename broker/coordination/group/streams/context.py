@@ -1,0 +1,98 @@
+"""The state that all rules of streams groups share: the groups of a coordinator, settings, topics."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from broker.coordination.group.group import Group
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.rules import Rule
+from broker.coordination.group.streams.group import StreamsGroup
+from broker.coordination.group.streams.member import Member
+from broker.coordination.group.streams.states import REASONS, State, state_of
+from broker.coordination.reasons import Refusal, StateChange
+from protocol.errors import ErrorCode
+from protocol.log_records.streams_group import KeyValue, StreamsGroupEpoch, StreamsRecord
+
+STANDBY_REPLICAS = "num.standby.replicas"
+RACK_TAGS = "rack.aware.assignment.tags"
+"""Settings of an assignment by their names in records."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsSettings:
+    """The settings of streams groups.
+
+    ``number(group_id, name)`` is a numeric setting of a group, held within the broker's bounds, ``max_size()`` the
+    largest number of members, ``rack_tags(group_id)`` the client tags that members should have.
+    """
+
+    number: Callable[[str, str], int]
+    max_size: Callable[[], int]
+    rack_tags: Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsContext:
+    """The groups of a coordinator, and what the rules read beside them.
+
+    ``newer()``: whether the rules of Kafka 4.4 hold. ``delays`` are the ends of running initial rebalance delays by
+    group id (ms).
+    """
+
+    groups: dict[str, Group]
+    settings: StreamsSettings
+    topics: Topics
+    newer: Callable[[], bool]
+    delays: dict[str, int] = field(default_factory=dict)
+
+    def find(self, group_id: str) -> StreamsGroup | None:
+        """The streams group of that id."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, StreamsGroup) else None
+
+    def existing(self, group_id: str, rule: Rule, *, absent: str = "Group {} not found.") -> StreamsGroup:
+        """The streams group of that id; ``rule`` is that of the request.
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND; ``absent`` is the message where no group of any kind has that id.
+        """
+        group = self.find(group_id)
+        if group is not None:
+            return group
+        text = f"Group {group_id} is not a streams group." if group_id in self.groups else absent.format(group_id)
+        raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, text)
+
+    def assignment_configs(self, group_id: str) -> dict[str, str]:
+        """The settings that an assignment depends on."""
+        found = {STANDBY_REPLICAS: str(self.settings.number(group_id, "streams.num.standby.replicas"))}
+        tags = self.settings.rack_tags(group_id)
+        return {**found, RACK_TAGS: ",".join(tags)} if tags else found
+
+    def bump_epoch(self, builder: OutcomeBuilder, group: StreamsGroup, members: Collection[Member]) -> None:
+        """Begin the group's next epoch with these members, for the same topics and settings."""
+        validated = group.validated_topology_epoch
+        builder.record(epoch_record(group, group.epoch + 1, group.metadata_hash, validated, group.assignment_configs))
+        report_change(builder, group, state_with(group, group.epoch + 1, members), group.epoch + 1)
+
+
+def state_with(group: StreamsGroup, epoch: int, members: Collection[Member]) -> State:
+    """The state of a group in that epoch with these members, while its topology and its target stay."""
+    fits = group.topology is not None and group.topology.epoch == group.validated_topology_epoch
+    return state_of(epoch, group.assignment_epoch, members, fits=fits)
+
+
+def report_change(builder: OutcomeBuilder, group: StreamsGroup, after: State, epoch: int) -> None:
+    """Report the state that the group enters, unless it stays where it is."""
+    before = group.state
+    if (before, group.epoch) != (after, epoch):
+        change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)
+        builder.changed(change)
+
+
+def epoch_record(
+    group: StreamsGroup, epoch: int, metadata_hash: int, validated_topology_epoch: int, configs: dict[str, str]
+) -> StreamsRecord:
+    """The record of a group epoch."""
+    pairs = tuple(KeyValue(key, value) for key, value in configs.items())
+    return StreamsRecord.of(group.group_id, StreamsGroupEpoch(epoch, metadata_hash, validated_topology_epoch, pairs))

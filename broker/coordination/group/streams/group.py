@@ -1,0 +1,238 @@
+"""A streams group: the state of its records, and what is derived from it (groups E), after ``StreamsGroup``."""
+
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from broker.coordination.group.group import Committer, GroupType, PartitionCheck
+from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT, Rule
+from broker.coordination.group.streams.configuration import Configured
+from broker.coordination.group.streams.member import Member, MemberState, target_of
+from broker.coordination.group.streams.owners import TaskOwners
+from broker.coordination.group.streams.states import State, state_of
+from broker.coordination.group.streams.task_offsets import TaskOffsets
+from broker.coordination.group.streams.tasks import TaskSets
+from broker.coordination.group.streams.topology import Topology
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+from protocol.java import HashMap
+from protocol.log_records.group import OffsetCommit
+from protocol.log_records.streams_group import (
+    StreamsCurrentMember,
+    StreamsGroupEpoch,
+    StreamsKind,
+    StreamsMemberMetadata,
+    StreamsRecord,
+    StreamsTargetEpoch,
+    StreamsTargetMember,
+    StreamsTopology,
+)
+
+MEMBER_LOOKUP = STREAMS_HEARTBEAT.row(".2")
+FIRST_EPOCH = 1
+"""Of a group that nothing has happened to."""
+
+
+class StreamsGroup:
+    """One streams group. It changes by :meth:`replay` alone, except for its soft state.
+
+    ``targets`` are the target assignments by member id; ``static_members`` instance id -> member id;
+    ``assignment_configs`` the settings of the last assignment.
+    """
+
+    __slots__ = (
+        "assignment_configs", "assignment_epoch", "assignment_timestamp_ms", "checked_version", "configured",
+        "endpoint_epoch", "epoch", "group_id", "members", "metadata_hash", "owners", "shutdown_member",
+        "static_members", "targets", "task_offsets", "topology", "validated_topology_epoch",
+    )  # fmt: skip
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = self.assignment_epoch = FIRST_EPOCH
+        self.metadata_hash = self.assignment_timestamp_ms = self.validated_topology_epoch = 0
+        self.assignment_configs: dict[str, str] = {}
+        self.members: HashMap[Member] = HashMap()
+        self.static_members: dict[str, str] = {}
+        self.targets: dict[str, TaskSets] = {}
+        self.topology: Topology | None = None
+        self.owners = TaskOwners()
+        self.checked_version = -1
+        """Soft: the version of the metadata that the hash was compared with last (groups C.6)."""
+        self.configured: Configured | None = None
+        """Soft: the topology with the partition counts of its internal topics."""
+        self.endpoint_epoch = 0
+        """Soft: grows when the tasks behind an endpoint change (groups E.7)."""
+        self.task_offsets: dict[str, TaskOffsets] = {}
+        """Soft: what members report of the state that they keep, by member id."""
+        self.shutdown_member: str | None = None
+        """Soft: the member that asked the application to shut down (groups E.3.12)."""
+
+    # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
+
+    @property
+    def type(self) -> GroupType:
+        """Its kind."""
+        return GroupType.STREAMS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it may be deleted."""
+        return not len(self.members)
+
+    @property
+    def state(self) -> State:
+        """How far it is on the way to its target (groups E.6)."""
+        fits = self.topology is not None and self.topology.epoch == self.validated_topology_epoch
+        return state_of(self.epoch, self.assignment_epoch, self.members.values(), fits=fits)
+
+    @property
+    def state_name(self) -> str:
+        """Its state under its name on the wire."""
+        return self.state.value
+
+    @property
+    def listed_protocol_type(self) -> str:
+        """The protocol type in ListGroups."""
+        return "streams"
+
+    def in_states(self, names: Iterable[str]) -> bool:
+        """Whether its state is among these names, given in lower case."""
+        return self.state.filter_name in names
+
+    def check_commit(self, committer: Committer) -> PartitionCheck | None:
+        """Fence a commit by the member's epoch (groups B.1 OC3): 22, 25, 35 or 113.
+
+        An epoch that the member has left is good for the tasks that it has had since then (KIP-1251).
+        """
+        epoch = committer.generation
+        if epoch < 0 and self.is_empty:
+            return None
+        if committer.transactional and epoch == -1 and not committer.member_id and committer.instance_id is None:
+            return None
+        member = self.member(committer.member_id, COMMIT.row(" OC3.2"))
+        if not committer.transactional and not committer.knows_stale_epochs:
+            raise Refusal(
+                ErrorCode.UNSUPPORTED_VERSION,
+                *COMMIT.row(" OC3.3"),
+                "OffsetCommit version 9 or above must be used by members using the streams group protocol",
+            )
+        stale = ErrorCode.STALE_MEMBER_EPOCH if committer.knows_stale_epochs else ErrorCode.ILLEGAL_GENERATION
+        if epoch == member.epoch:
+            return None
+        if epoch > member.epoch or self.topology is None:
+            raise Refusal(stale, *COMMIT.row(" OC3.5"))
+        owners = self.topology.readers
+
+        def check(topic: str, _topic_id: UUID | None, partition: int) -> None:
+            subtopology = owners.get(topic, "")
+            since = member.assigned.active.get(subtopology, {}).get(partition)
+            if since is None:
+                since = member.revoking.active.get(subtopology, {}).get(partition)
+            if topic not in owners or since is None or epoch < since:
+                raise Refusal(stale, *COMMIT.row(" OC3.6"))
+
+        return check
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Fence a fetch that names a member (groups B.2): 25 or 113."""
+        if member_id is None and member_epoch < 0:
+            return
+        if member_id is None:
+            raise Refusal(
+                ErrorCode.UNKNOWN_SERVER_ERROR, *OFFSET_FETCH
+            )  # StreamsGroup.validateOffsetFetch looks up null
+        if member_epoch != self.member(member_id, OFFSET_FETCH).epoch:
+            raise Refusal(ErrorCode.STALE_MEMBER_EPOCH, *OFFSET_FETCH)
+
+    def check_offset_delete(self) -> None:
+        """It may have members (transactions E.4)."""
+
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether a task reads the topic, unless the group is Empty."""
+        return not self.is_empty and self.topology is not None and topic in self.topology.readers
+
+    def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
+        """From which point in time an offset ages (groups B.3)."""
+        return lambda commit: commit.commit_timestamp_ms
+
+    def tombstones(self) -> tuple[StreamsRecord, ...]:
+        """The records that forget the group, in Kafka's order (transactions F.4)."""
+        kinds = (
+            *((StreamsKind.CURRENT_MEMBER, member_id) for member_id in self.members),
+            *((StreamsKind.TARGET_MEMBER, member_id) for member_id in self.members),
+            (StreamsKind.TARGET_METADATA, ""),
+            *((StreamsKind.MEMBER_METADATA, member_id) for member_id in self.members),
+            (StreamsKind.GROUP_METADATA, ""),
+            (StreamsKind.TOPOLOGY, ""),
+        )
+        return tuple(StreamsRecord(kind, self.group_id, name) for kind, name in kinds)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
+        """A member; ``rule`` is that of the request.
+
+        Raises:
+            KafkaError: UNKNOWN_MEMBER_ID.
+        """
+        found = self.members.get(member_id)
+        if found is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, message)
+        return found
+
+    # --- what is remembered ------------------------------------------------------------------------------------------
+
+    def replay(self, record: StreamsRecord) -> None:
+        """Apply a record of this group; a tombstone without anything to remove changes nothing."""
+        name, value = record.name, record.value
+        match value:
+            case StreamsGroupEpoch():
+                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+                self.validated_topology_epoch = value.validated_topology_epoch
+                self.assignment_configs = {each.key: each.value for each in value.assignment_configs or ()}
+            case StreamsMemberMetadata():
+                self._put((self.members.get(name) or Member(name)).with_metadata(value))
+            case StreamsTargetEpoch():
+                self.assignment_epoch = value.assignment_epoch
+                self.assignment_timestamp_ms = value.assignment_timestamp_ms
+            case StreamsTargetMember():
+                self.targets[name] = target_of(value)
+            case StreamsCurrentMember():
+                self._put((self.members.get(name) or Member(name)).is_at(value))
+            case StreamsTopology():
+                self.topology = Topology.of(value)
+            case None:
+                self._forget(record)
+
+    def _forget(self, record: StreamsRecord) -> None:
+        match record.kind:
+            case StreamsKind.MEMBER_METADATA:
+                self.task_offsets.pop(record.name, None)
+                member = self.members.pop(record.name)
+                if member is not None:
+                    self._leave(member)
+                if self.is_empty:
+                    self.shutdown_member = None
+            case StreamsKind.CURRENT_MEMBER:
+                member = self.members.get(record.name)
+                if member is not None:
+                    self._put(member.is_at(StreamsCurrentMember(-1, -1, int(MemberState.STABLE))))
+            case StreamsKind.TARGET_MEMBER:
+                self.targets.pop(record.name, None)
+            case StreamsKind.TOPOLOGY:
+                self.topology = None
+
+    def _put(self, member: Member) -> None:
+        before = self.members.get(member.member_id)
+        if before is not None:
+            self._leave(before)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.owners.add(member)
+
+    def _leave(self, member: Member) -> None:
+        """Take back what :meth:`_put` has noted."""
+        if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
+            del self.static_members[member.instance_id]
+        self.owners.remove(member)

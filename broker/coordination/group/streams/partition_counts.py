@@ -1,0 +1,144 @@
+"""Partition counts of a topology's internal topics (groups E.4.2 to E.4.4).
+
+After Kafka's ``RepartitionTopics``, ``CopartitionedTopicsEnforcer`` and ``ChangelogTopics``.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.rules import STREAMS_TOPOLOGY
+from broker.coordination.group.streams.topology import Topology, input_topics
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+from protocol.java import utf16
+from protocol.log_records.streams_group import Subtopology
+
+
+class InvalidPartitioningError(Exception):
+    """The partition counts of topics do not fit each other: status 2 of a heartbeat."""
+
+
+class PartitionCounts:
+    """The partition counts of all topics of a topology; ``decided`` are those of internal topics.
+
+    Raises:
+        KafkaError: STREAMS_INVALID_TOPOLOGY.
+        InvalidPartitioningError: topics that have to have equal counts do not.
+    """
+
+    def __init__(self, topology: Topology, topics: Topics) -> None:
+        self._topics = topics
+        self.decided: dict[str, int] = {}
+        subtopologies = tuple(topology.subtopologies.values())
+        self.decided.update(_repartition_counts(subtopologies, self))
+        fixed = {info.name for each in subtopologies for info in each.repartition_source_topics if info.partitions != 0}
+        flexible = {
+            info.name for each in subtopologies for info in each.repartition_source_topics if info.partitions == 0
+        }
+        for each in subtopologies:
+            for group in _copartitioned(each):
+                self.decided.update(_enforced(group, fixed, flexible, self))
+        for each in subtopologies:
+            self.decided.update(_changelog_counts(each, self))
+
+    def find(self, topic: str) -> int | None:
+        """The count of a topic that exists, else the decided one."""
+        known = self._topics.named(topic)
+        return self.decided.get(topic) if known is None else known.partition_count
+
+    def of(self, topic: str) -> int:
+        """The count of a topic that has one."""
+        found = self.find(topic)
+        if found is None:
+            message = f"Number of partitions must be set for topic {topic}"
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY, message)
+        return found
+
+
+def _repartition_counts(subtopologies: Collection[Subtopology], counts: PartitionCounts) -> dict[str, int]:
+    """The fixed counts, and for every repartition sink topic without one the largest of its subtopology's inputs."""
+    found = {
+        info.name: info.partitions
+        for each in subtopologies
+        for info in each.repartition_source_topics
+        if info.partitions != 0
+    }
+    waiting = True
+    while waiting:
+        waiting = progress = False
+        for each in subtopologies:
+            for sink in each.repartition_sink_topics:
+                if sink in found:
+                    continue
+                largest = _largest_input(each, found, counts)
+                if largest is None:
+                    waiting = True
+                else:
+                    found[sink] = largest
+                    progress = True
+        if waiting and not progress:
+            raise _invalid(
+                "Failed to compute number of partitions for all repartition topics. There may be loops in the topology "
+                "that cannot be resolved."
+            )
+    if any(info.name not in found for each in subtopologies for info in each.repartition_source_topics):
+        raise _invalid(
+            "Failed to compute number of partitions for all repartition topics, because a repartition source topic is "
+            "never used as a sink topic."
+        )
+    return found
+
+
+def _largest_input(each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> int | None:
+    known = [found.get(info.name) for info in each.repartition_source_topics]
+    known += [counts.find(topic) for topic in each.source_topics]
+    return max((count for count in known if count is not None), default=None)
+
+
+def _copartitioned(subtopology: Subtopology) -> Iterator[frozenset[str]]:
+    for group in subtopology.copartition_groups:
+        names = {subtopology.source_topics[at] for at in group.source_topics}
+        names |= {subtopology.repartition_source_topics[at].name for at in group.repartition_source_topics}
+        yield frozenset(names)
+
+
+def _enforced(
+    group: frozenset[str], fixed: Collection[str], flexible: Collection[str], counts: PartitionCounts
+) -> dict[str, int]:
+    """One count for all repartition topics of a co-partition group (groups E.4.3)."""
+    if not group:
+        return {}
+    own = {topic: counts.of(topic) for topic in group if topic in fixed or topic in flexible}
+    external = {topic: counts.of(topic) for topic in group if topic not in own}
+    if external:
+        count = _same(external)
+    elif fixed:
+        count = _same({topic: counts.of(topic) for topic in fixed}, shown=own)
+    else:
+        count = max(own.values())
+    for topic, before in own.items():
+        if topic in fixed and before != count:
+            raise InvalidPartitioningError(
+                f"Number of partitions [{before}] of repartition topic [{topic}] doesn't match number of partitions "
+                f"[{count}] of the source topic."
+            )
+    return dict.fromkeys(own, count)
+
+
+def _same(counts: Mapping[str, int], *, shown: Mapping[str, int] | None = None) -> int:
+    if len(set(counts.values())) > 1:
+        listed = counts if shown is None else shown
+        pairs = ", ".join(f"{topic}={listed[topic]}" for topic in sorted(listed, key=utf16))
+        raise InvalidPartitioningError(f"Following topics do not have the same number of partitions: [{{{pairs}}}]")
+    return next(iter(counts.values()))
+
+
+def _changelog_counts(each: Subtopology, counts: PartitionCounts) -> dict[str, int]:
+    inputs = [counts.of(topic) for topic in input_topics(each)]
+    if not inputs:
+        raise _invalid(f"No source topics found for subtopology {each.subtopology_id}")
+    return {info.name: max(inputs) for info in each.state_changelog_topics}
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.STREAMS_INVALID_TOPOLOGY, *STREAMS_TOPOLOGY, message)

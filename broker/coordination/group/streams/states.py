@@ -1,0 +1,50 @@
+"""The states of a streams group, which follow from its topology, its epochs and its members (groups E.6)."""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+
+from broker.coordination.group.streams.member import Member, MemberState
+from broker.coordination.reasons import Reason
+
+_KIP = "KIP-1071"
+
+
+class State(StrEnum):
+    """A streams group's state under its name on the wire (Kafka's ``StreamsGroupState``)."""
+
+    EMPTY = "Empty"
+    NOT_READY = "NotReady"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+    @property
+    def filter_name(self) -> str:
+        """Its name in a filter of ListGroups; "not_ready" differs from the lower-case form of "NotReady"."""
+        return "not_ready" if self is State.NOT_READY else self.value.lower()
+
+
+REASONS: Mapping[State, Reason] = {
+    State.EMPTY: Reason("everybody has left", "groups E.2", _KIP),
+    State.NOT_READY: Reason("topics do not fit the topology", "groups E.4", _KIP),
+    State.ASSIGNING: Reason("a new epoch waits for its target", "groups E.3.8", _KIP),
+    State.RECONCILING: Reason("members go to their target", "groups E.6", _KIP),
+    State.STABLE: Reason("everybody has its target", "groups E.6", _KIP),
+}
+"""State -> why a group enters it."""
+
+
+def state_of(epoch: int, assignment_epoch: int, members: Collection[Member], *, fits: bool) -> State:
+    """The state of a group with that epoch, an assignment of ``assignment_epoch``, and these members.
+
+    ``fits``: whether the topics fit the topology, as far as the group has found out.
+    """
+    if not members:
+        return State.EMPTY
+    if not fits:
+        return State.NOT_READY
+    if epoch > assignment_epoch:
+        return State.ASSIGNING
+    settled = all(member.state is MemberState.STABLE and member.epoch == assignment_epoch for member in members)
+    return State.STABLE if settled else State.RECONCILING

@@ -1,0 +1,137 @@
+"""One heartbeat on its way, and what is read of its request (groups E.3.2, E.3.3, E.3.6)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from broker.coordination.group.modern.epochs import JOINING
+from broker.coordination.group.rules import STREAMS_HEARTBEAT
+from broker.coordination.group.streams.configuration import Configured, InternalTopic, Status
+from broker.coordination.group.streams.group import StreamsGroup
+from broker.coordination.group.streams.member import Member
+from broker.coordination.group.streams.tasks import NO_TASKS, Tasks, TaskSets, in_java_order
+from broker.coordination.group.streams.topology import Topology
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
+from protocol.java import HashMap, utf16
+from protocol.log_records.streams_group import Endpoint, KeyValue
+from protocol.messages.streams_group_heartbeat import Status as WireStatus
+from protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    TaskIds,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The sender of a heartbeat; ``knows_recovery_lag``: whether its version has the fields of 4.4 (v1)."""
+
+    client_id: str
+    client_host: str
+    knows_recovery_lag: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BeatResult:
+    """The response, and the internal topics that the broker is to create for the group (groups E.5)."""
+
+    response: StreamsGroupHeartbeatResponse
+    missing: Sequence[InternalTopic] = ()
+
+
+@dataclass(slots=True)
+class Step:
+    """One member's request on its way: the member before and after, and the group's topology, epoch and statuses.
+
+    ``replaced`` is the static member whose place it takes.
+    """
+
+    group: StreamsGroup
+    before: Member
+    after: Member
+    owned: TaskSets | None
+    topology: Topology
+    configured: Configured
+    epoch: int
+    replaced: Member | None = None
+    validated: int = -1
+    statuses: list[WireStatus] = field(default_factory=list)
+
+    def members(self) -> HashMap[Member]:
+        """All members with this one as it becomes."""
+        gone = None if self.replaced is None else self.replaced.member_id
+        found: HashMap[Member] = HashMap(
+            (member.member_id, member) for member in self.group.members.values() if member.member_id != gone
+        )
+        found[self.after.member_id] = self.after
+        return found
+
+    def target_of(self, member_id: str) -> TaskSets:
+        """A member's target before this heartbeat; a static member's replacement takes over its target."""
+        if self.replaced is not None and member_id == self.after.member_id:
+            member_id = self.replaced.member_id
+        return self.group.targets.get(member_id, NO_TASKS)
+
+    def status(self, status: Status, detail: str) -> None:
+        """Add a status to the response."""
+        self.statuses.append(WireStatus(int(status), detail))
+
+
+def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: Beat, *, newer: bool) -> Member:
+    """The member's metadata after this request: null keeps what is known.
+
+    ``newer``: as in 4.4, where an instance id is kept and a join without an endpoint removes it.
+    """
+    timeout_ms, endpoint, tags = request.rebalance_timeout_ms, request.user_endpoint, request.client_tags
+    kept = None if newer and request.member_epoch == JOINING else member.user_endpoint
+    return replace(
+        member,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        topology_epoch=member.topology_epoch if request.topology is None else request.topology.epoch,
+        client_id=beat.client_id,
+        client_host=beat.client_host,
+        process_id=member.process_id if request.process_id is None else request.process_id,
+        user_endpoint=kept if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        client_tags=member.client_tags
+        if tags is None
+        else tuple(KeyValue(each.key, each.value) for each in sorted(tags, key=lambda tag: utf16(tag.key))),
+    )
+
+
+def owned_tasks(request: StreamsGroupHeartbeatRequest) -> TaskSets | None:
+    """The tasks that a heartbeat reports, ``None`` unless it lists all three roles."""
+    active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
+    if active is None or standby is None or warmup is None:
+        return None
+    return TaskSets(_tasks(active), _tasks(standby), _tasks(warmup))
+
+
+def _tasks(ids: Iterable[TaskIds]) -> Tasks:
+    return {each.subtopology_id: frozenset(each.partitions) for each in ids if each.partitions}
+
+
+def task_ids(tasks: Tasks) -> list[TaskIds]:
+    """Tasks as a response lists them."""
+    return [TaskIds(name, sorted(partitions)) for name, partitions in in_java_order(tasks)]
+
+
+def check_tasks(configured: Configured, request: StreamsGroupHeartbeatRequest) -> None:
+    """Raise INVALID_REQUEST for an owned task that does not exist."""
+    subtopologies = configured.subtopologies or {}
+    for ids in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+        for each in ids or ():
+            known = subtopologies.get(each.subtopology_id)
+            if known is None:
+                raise _no_task(f"Subtopology {each.subtopology_id} does not exist in the topology.")
+            for partition in each.partitions:
+                if not 0 <= partition < known.task_count:
+                    raise _no_task(
+                        f"Task {partition} for subtopology {each.subtopology_id} is invalid. Number of tasks for this "
+                        f"subtopology: {known.task_count}"
+                    )
+
+
+def _no_task(message: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, *STREAMS_HEARTBEAT.row(".6"), message)

@@ -1,0 +1,91 @@
+"""The topology of a streams group as its members send it, after ``StreamsTopology``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from protocol.java import string_hash, table_order
+from protocol.log_records.streams_group import CopartitionGroup, KeyValue, StreamsTopology, Subtopology, TopicInfo
+from protocol.messages.streams_group_heartbeat import TopicInfo as WireTopicInfo
+from protocol.messages.streams_group_heartbeat import Topology as WireTopology
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The subtopologies by id, and for each topic that tasks read the subtopology that reads it."""
+
+    epoch: int
+    subtopologies: Mapping[str, Subtopology]
+    readers: Mapping[str, str] = field(compare=False)
+
+    @classmethod
+    def of(cls, value: StreamsTopology) -> "Topology":
+        """The topology of a record; subtopologies in the order of Kafka's hash table."""
+        by_id = {each.subtopology_id: each for each in value.subtopologies}
+        ordered = {name: by_id[name] for name in table_order(list(by_id), string_hash)}
+        readers = {topic: each.subtopology_id for each in ordered.values() for topic in input_topics(each)}
+        return cls(value.epoch, ordered, readers)
+
+    @property
+    def required_topics(self) -> frozenset[str]:
+        """All topics that the group needs: those that it reads, and changelogs."""
+        return frozenset(
+            topic
+            for each in self.subtopologies.values()
+            for topic in (*input_topics(each), *(info.name for info in each.state_changelog_topics))
+        )
+
+
+def input_topics(subtopology: Subtopology) -> Iterator[str]:
+    """The topics that tasks of a subtopology read: source topics and repartition topics."""
+    yield from subtopology.source_topics
+    for info in subtopology.repartition_source_topics:
+        yield info.name
+
+
+def recorded_topology(topology: WireTopology) -> StreamsTopology:
+    """The record of a topology in a request."""
+    return StreamsTopology(
+        topology.epoch,
+        tuple(
+            Subtopology(
+                each.subtopology_id,
+                tuple(each.source_topics),
+                tuple(each.source_topic_regex),
+                _infos(each.state_changelog_topics),
+                tuple(each.repartition_sink_topics),
+                _infos(each.repartition_source_topics),
+                tuple(
+                    CopartitionGroup(
+                        tuple(group.source_topics),
+                        tuple(group.source_topic_regex),
+                        tuple(group.repartition_source_topics),
+                    )
+                    for group in each.copartition_groups
+                ),
+            )
+            for each in topology.subtopologies
+        ),
+    )
+
+
+def named_topics(topology: WireTopology) -> list[str]:
+    """Every topic that a request's topology names, once, in the order of Kafka's checks (groups E.1.3)."""
+    names: dict[str, None] = {}
+    for each in topology.subtopologies:
+        names.update(dict.fromkeys(each.source_topics))
+        names.update(dict.fromkeys(each.repartition_sink_topics))
+        names.update(dict.fromkeys(info.name for info in each.repartition_source_topics))
+        names.update(dict.fromkeys(info.name for info in each.state_changelog_topics))
+    return list(names)
+
+
+def _infos(topics: Iterable[WireTopicInfo]) -> tuple[TopicInfo, ...]:
+    return tuple(
+        TopicInfo(
+            each.name,
+            each.partitions,
+            each.replication_factor,
+            tuple(KeyValue(config.key, config.value) for config in each.topic_configs),
+        )
+        for each in topics
+    )

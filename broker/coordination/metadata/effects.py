@@ -1,0 +1,100 @@
+"""The effects of metadata records: which brokers' logs, coordinators and settings have to follow."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.outcome import Outcome
+from protocol.log_records import metadata as records
+from protocol.log_records.metadata_security import ClientQuotaRecord
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """A partition has another registration: replicas, leader, epoch.
+
+    ``loading_ms`` is steering: if the partition has a coordinator, that takes so long to load at its new leader.
+    """
+
+    topic: str
+    index: int
+    loading_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeleted:
+    """A topic is gone, with these partitions."""
+
+    name: str
+    topic_id: UUID
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """The settings of a resource have changed."""
+
+    resource_type: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerChanged:
+    """A broker has registered, was fenced or unfenced, or is gone."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotasChanged:
+    """The quotas of clients have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class KraftVersionChanged:
+    """The quorum has another ``kraft.version``, which its own control records keep."""
+
+    level: int
+
+
+MetadataChange = PartitionChanged | TopicDeleted | ConfigChanged | BrokerChanged | QuotasChanged | KraftVersionChanged
+MetadataOutcome = Outcome[MetadataChange]
+
+
+def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataChange, ...]:
+    """The effects of these records, in their order, each once. The image is that before the records."""
+    names: dict[UUID, str] = {}
+    effects: dict[MetadataChange, None] = {}  # in order
+    for record in changes:
+        match record:
+            case records.TopicRecord():
+                names[record.topic_id] = record.name
+            case records.PartitionRecord() | records.PartitionChangeRecord():
+                name = names.get(record.topic_id) or image.topics_by_id[record.topic_id].name
+                effects[PartitionChanged(name, record.partition_id)] = None
+            case records.RemoveTopicRecord():
+                topic = image.topics_by_id[record.topic_id]
+                effects[TopicDeleted(topic.name, topic.id, tuple(topic.partitions))] = None
+            case records.ConfigRecord():
+                effects[ConfigChanged(record.resource_type, record.resource_name)] = None
+            case (
+                records.RegisterBrokerRecord()
+                | records.UnregisterBrokerRecord()
+                | records.BrokerRegistrationChangeRecord()
+            ):
+                effects[BrokerChanged(record.broker_id)] = None
+            case ClientQuotaRecord():
+                effects[QuotasChanged()] = None
+            case _:
+                pass
+    return tuple(effects)
+
+
+def loading(outcome: MetadataOutcome, loading_ms: int) -> MetadataOutcome:
+    """The outcome, with coordinators that take ``loading_ms`` to load where leaders have moved (steering)."""
+    effects = tuple(
+        replace(each, loading_ms=loading_ms) if isinstance(each, PartitionChanged) else each for each in outcome.effects
+    )
+    return replace(outcome, effects=effects)

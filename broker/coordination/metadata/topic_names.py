@@ -1,0 +1,43 @@
+"""Which names a topic may have (core B.1; Kafka's ``Topic``)."""
+
+import re
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.java import utf16_length
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+_MAX_LENGTH = 249
+
+
+def check_topic_name(name: str) -> None:
+    """The rules of topic names, in order (core B.1 N1 to N5).
+
+    Raises:
+        KafkaError: INVALID_TOPIC_EXCEPTION with Kafka's sentence.
+    """
+    complaint = _complaint(name)
+    if complaint is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {complaint}")
+
+
+def _complaint(name: str) -> str | None:
+    if not name:
+        return "the empty string is not allowed"
+    if name in {".", ".."}:
+        return f"'{name}' is not allowed"
+    # Java counts UTF-16 units.
+    if utf16_length(name) > _MAX_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {_MAX_LENGTH}"
+    if _LEGAL.fullmatch(name) is None:
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None
+
+
+def may_collide(name: str) -> bool:
+    """Whether the name holds a character that metric names confuse with another."""
+    return "." in name or "_" in name
+
+
+def colliding_form(name: str) -> str:
+    """Two names collide when these are equal."""
+    return name.replace(".", "_")

@@ -1,0 +1,79 @@
+"""Regular expressions of clients, in RE2's syntax as Kafka reads them (re2j): matching takes linear time."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Protocol
+
+import re2
+
+from protocol.errors import ErrorCode, KafkaError
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+_OPTIONS.never_capture = True
+
+
+_REASONS = {
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
+"""What RE2 calls an error -> what re2j, its Java counterpart, calls it; the others have one name."""
+_ESCAPE = re.compile(r"\\Q.*?(?:\\E|\Z)|(?P<byte>\\C)|\\.", re.DOTALL)
+_GROUP_NAME = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\(\?P?<(?P<name>\w+)>", re.DOTALL)
+
+
+class Pattern(Protocol):
+    """A pattern that was read."""
+
+    def fullmatch(self, text: str) -> object | None:
+        """Return something if all of the text matches."""
+        ...
+
+
+class InvalidPattern(Exception):
+    """A pattern that cannot be read; the message is re2j's."""
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Pattern:
+    """Read a pattern.
+
+    Raises:
+        InvalidPattern: not a pattern of re2j.
+    """
+    if any(token["byte"] for token in _ESCAPE.finditer(pattern)):  # a single byte, which Java's strings do not have
+        raise InvalidPattern("invalid escape sequence")
+    names = [token["name"] for token in _GROUP_NAME.finditer(pattern) if token["name"]]
+    try:
+        found: Pattern = re2.compile(pattern, _OPTIONS)
+    except re2.error as error:
+        why = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        reason = why.partition(": ")[0]
+        raise InvalidPattern(_REASONS.get(reason, reason)) from error
+    if len(set(names)) < len(names):
+        raise InvalidPattern("duplicate capture group name")
+    return found
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """A predicate: whether all of a topic's name matches.
+
+    Raises:
+        KafkaError: INVALID_REGULAR_EXPRESSION.
+    """
+    try:
+        found = compiled(pattern)
+    except InvalidPattern as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}.",
+        ) from error
+    return lambda text: found.fullmatch(text) is not None

@@ -1,0 +1,66 @@
+"""State batches merged into one list that covers each offset once, after Kafka's ``PersisterStateBatchCombiner``.
+
+For each offset the batch with the higher delivery count counts, then the one with the higher delivery state
+(groups D.9).
+"""
+
+import heapq
+from collections.abc import Iterable
+
+from broker.coordination.share.persister import StateBatch
+
+# Offsets first, then the delivery count, as Kafka sorts batches.
+_Sorted = tuple[int, int, int, int]
+
+
+def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
+    """Merge batches in any order, without what is below ``start_offset``; -1 keeps everything.
+
+    A batch that no later one overlaps or continues is settled, and not joined with what merging makes of the later
+    ones: neighbours may stay apart, as in Kafka's records.
+    """
+    waiting = _clipped(batches, start_offset)
+    if len(waiting) < 2:
+        return tuple(_batch(each) for each in waiting)
+    waiting = list(set(waiting))
+    heapq.heapify(waiting)
+    settled = []
+    while waiting:
+        first = heapq.heappop(waiting)
+        if not waiting or not _touches(first, waiting[0]):
+            settled.append(first)
+            continue
+        second = heapq.heappop(waiting)
+        for piece in _merged(first, second):
+            if piece not in waiting:
+                heapq.heappush(waiting, piece)
+    return tuple(_batch(each) for each in settled)
+
+
+def _clipped(batches: Iterable[StateBatch], start_offset: int) -> list[_Sorted]:
+    return [
+        (max(first, start_offset), last, count, state)
+        for first, last, state, count in batches
+        if last >= start_offset or start_offset < 0
+    ]
+
+
+def _batch(piece: _Sorted) -> StateBatch:
+    first, last, count, state = piece
+    return StateBatch(first, last, state, count)
+
+
+def _touches(first: _Sorted, second: _Sorted) -> bool:
+    """Whether the second one overlaps the first, or continues it with the same count and state."""
+    return second[0] <= first[1] or (second[0] == first[1] + 1 and second[2:] == first[2:])
+
+
+def _merged(first: _Sorted, second: _Sorted) -> list[_Sorted]:
+    """The pieces of two batches that touch; ``first`` does not begin after ``second``."""
+    if first[2:] == second[2:]:
+        return [(first[0], max(first[1], second[1]), *first[2:])]
+    if second[2:] > first[2:]:
+        pieces = [(first[0], second[0] - 1, *first[2:]), second, (second[1] + 1, first[1], *first[2:])]
+    else:
+        pieces = [first, (first[1] + 1, second[1], *second[2:])]
+    return [piece for piece in pieces if piece[0] <= piece[1]]

@@ -1,0 +1,104 @@
+"""What the share coordinator does by the clock (groups D.9): repeated snapshots, and pruning of the log.
+
+Kafka looks every ``share.coordinator.cold.partition.snapshot.interval.ms`` and
+``share.coordinator.state.topic.prune.interval.ms``. Here a timer runs only if a round would find something, so that
+idle coordinators do not slow down an advance of the clock.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from broker.coordination.outcome import Outcome, SetTimer
+from broker.coordination.share.persister import SharePartitionKey
+from broker.coordination.share.state import ShareState
+
+_SNAPSHOT_INTERVAL = "share.coordinator.cold.partition.snapshot.interval.ms"
+_PRUNE_INTERVAL = "share.coordinator.state.topic.prune.interval.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class PruneLog:
+    """Delete the log's records below ``offset``, which later snapshots replace."""
+
+    offset: int
+
+
+ShareOutcome = Outcome[PruneLog]
+
+
+class Settings(Protocol):
+    """The intervals."""
+
+    def int(self, name: str) -> int:
+        """A setting by Kafka's own name."""
+        ...
+
+
+class Rounds:
+    """The two rounds of one machine, over its ``states``."""
+
+    def __init__(self, settings: Settings, states: Mapping[SharePartitionKey, ShareState]) -> None:
+        self._settings, self._states = settings, states
+        self._snapshots: dict[SharePartitionKey, int] = {}
+        """Offset of the last snapshot of each share partition."""
+        self._last_offset = 0
+        self._pruned = 0
+        self._due_ms: dict[str, int] = {}
+        """When each armed timer fires; one whose record was refused is in the past some day, and set again."""
+
+    # --- what replay reports -----------------------------------------------------------------------------------------
+
+    def snapshot_at(self, key: SharePartitionKey, offset: int) -> None:
+        """A snapshot was written."""
+        self._snapshots[key] = self._last_offset = offset
+
+    def deleted_at(self, key: SharePartitionKey, offset: int) -> None:
+        """A tombstone was written."""
+        self._snapshots.pop(key, None)
+        self._last_offset = offset
+
+    @property
+    def last_redundant_offset(self) -> int:
+        """All records below this offset are replaced by later ones (Kafka's ``ShareCoordinatorOffsetsManager``)."""
+        return min(self._snapshots.values(), default=self._last_offset)
+
+    # --- timers ------------------------------------------------------------------------------------------------------
+
+    def start(self, now_ms: int) -> tuple[SetTimer, ...]:
+        """Arm what is needed after the log was read."""
+        self._due_ms.clear()
+        if not self._snapshots:
+            return ()
+        return self.watch(now_ms)
+
+    def watch(self, now_ms: int) -> tuple[SetTimer, ...]:
+        """Arm the rounds that are not armed: a record is being written."""
+        timers = []
+        for interval, then in ((_SNAPSHOT_INTERVAL, self.repeat_snapshots), (_PRUNE_INTERVAL, self.prune)):
+            if self._due_ms.get(interval, -1) < now_ms:
+                self._due_ms[interval] = now_ms + self._settings.int(interval)
+                timers.append(SetTimer(interval, self._due_ms[interval], then))
+        return tuple(timers)
+
+    def repeat_snapshots(self, now_ms: int) -> ShareOutcome:
+        """Write snapshots of share partitions whose last one is old, unless all of them are repeats already."""
+        self._due_ms.pop(_SNAPSHOT_INTERVAL, None)
+        if all(state.is_cold for state in self._states.values()):
+            return Outcome()
+        interval_ms = self._settings.int(_SNAPSHOT_INTERVAL)
+        records = tuple(
+            replace(state, snapshot_epoch=state.snapshot_epoch + 1, write_timestamp_ms=now_ms).snapshot_record(key)
+            for key, state in self._states.items()
+            if now_ms - state.write_timestamp_ms >= interval_ms
+        )
+        return Outcome(records, self.watch(now_ms))
+
+    def prune(self, now_ms: int) -> ShareOutcome:
+        """Ask for the log to be cut, if something became redundant since the last time."""
+        self._due_ms.pop(_PRUNE_INTERVAL, None)
+        offset = self.last_redundant_offset
+        if offset <= self._pruned:
+            return Outcome()
+        self._pruned = offset
+        return Outcome(effects=(*self.watch(now_ms), PruneLog(offset)))

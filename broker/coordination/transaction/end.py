@@ -1,0 +1,136 @@
+"""What EndTxn does in which state (transactions C.3), for clients before and since KIP-890.
+
+The order of the checks is Kafka's, and differs between the two: older clients have the producer checked first, newer
+ones whether a transition is under way.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from broker.coordination.reasons import Reason, Refusal
+from broker.coordination.transaction.epochs import LAST_GIVEN_EPOCH
+from broker.coordination.transaction.refusals import KIP_98, KIP_890, check_epoch, check_producer_id, concurrent
+from protocol.errors import ErrorCode
+from protocol.log_records.transaction import TransactionRecord, TransactionState
+
+_S = TransactionState
+
+
+class Ending(Enum):
+    """What an accepted EndTxn leads to."""
+
+    PREPARE = "prepare"
+    """The decision is written, and markers follow."""
+    REPEAT = "repeat"
+    """It was done before: the reply is given again and nothing is written."""
+
+
+class EndRequest(NamedTuple):
+    """The producer that ends its transaction, and how."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+_OLDER_ROWS: Mapping[TransactionState, str] = {
+    _S.COMPLETE_COMMIT: "transactions C.3.1 T8",
+    _S.COMPLETE_ABORT: "transactions C.3.1 T9",
+    _S.PREPARE_COMMIT: "transactions C.3.1 T10",
+    _S.PREPARE_ABORT: "transactions C.3.1 T11",
+    _S.EMPTY: "transactions C.3.1 T12",
+}
+_OLDER = "transactions C.3.1 T7", KIP_98
+_NEWER = "transactions C.3.2 U6", KIP_890
+_REASONS = {
+    (committed, newer): Reason("commit decided" if committed else "abort decided", *(_NEWER if newer else _OLDER))
+    for committed in (False, True)
+    for newer in (False, True)
+}
+
+
+def reason_of_end(request: EndRequest, *, newer: bool) -> Reason:
+    """Why a Prepare record is written."""
+    return _REASONS[request.committed, newer]
+
+
+def end_by_older_client(stored: TransactionRecord, completing: bool, request: EndRequest) -> Ending:
+    """Decide EndTxn 0 to 4 (transactions C.3.1 T4 to T12).
+
+    ``completing``: markers of the last transaction are still being written.
+
+    Raises:
+        Refusal: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS or INVALID_TXN_STATE.
+    """
+    check_producer_id(stored, request.producer_id, "transactions C.3.1 T4", KIP_98)
+    check_epoch(stored, request.producer_epoch, "transactions C.3.1 T5", KIP_98)
+    if completing:
+        raise concurrent("transactions C.3.1 T6", KIP_98)
+    done = _S.COMPLETE_COMMIT if request.committed else _S.COMPLETE_ABORT
+    under_way = _S.PREPARE_COMMIT if request.committed else _S.PREPARE_ABORT
+    if stored.state is _S.ONGOING:
+        return Ending.PREPARE
+    if stored.state is done:
+        return Ending.REPEAT
+    if stored.state is under_way:
+        raise concurrent(_OLDER_ROWS[stored.state], KIP_98)
+    raise _wrong_state(stored, _OLDER_ROWS[stored.state], KIP_98)
+
+
+def end_by_newer_client(stored: TransactionRecord, completing: bool, request: EndRequest) -> Ending:
+    """Decide EndTxn 5 (transactions C.3.2 U3 to U6).
+
+    An epoch serves one transaction, so it distinguishes a retry from a new request.
+
+    Raises:
+        Refusal: as :func:`end_by_older_client`.
+    """
+    if completing:
+        raise concurrent("transactions C.3.2 U3", KIP_890)
+    overflow_retry = (
+        stored.previous_producer_id == request.producer_id
+        and request.producer_epoch == LAST_GIVEN_EPOCH
+        and stored.producer_epoch == 0
+    )
+    if not overflow_retry:
+        check_producer_id(stored, request.producer_id, "transactions C.3.2 U4", KIP_890)
+    retry = overflow_retry or stored.producer_epoch == request.producer_epoch + 1
+    current = request.producer_epoch == stored.producer_epoch
+    _check_newer_epoch(stored, request, current=current, retry=retry)
+    if retry and not current:
+        return _retried(stored, request)
+    if stored.state is _S.ONGOING or not request.committed:
+        return Ending.PREPARE
+    raise _wrong_state(stored, "transactions C.3.2 U6", KIP_890)
+
+
+def _check_newer_epoch(stored: TransactionRecord, request: EndRequest, *, current: bool, retry: bool) -> None:
+    """Which epochs make sense in a state (transactions C.3.2 U5)."""
+    match stored.state:
+        case _S.ONGOING | _S.EMPTY:
+            accepted = current
+        case _S.PREPARE_COMMIT | _S.PREPARE_ABORT:
+            accepted = retry and not current
+        case _:
+            accepted = current or retry
+    if not accepted:
+        raise Refusal(
+            ErrorCode.PRODUCER_FENCED,
+            "transactions C.3.2 U5",
+            KIP_890,
+            f"epoch {request.producer_epoch} in {stored.state.text} at epoch {stored.producer_epoch}",
+        )
+
+
+def _retried(stored: TransactionRecord, request: EndRequest) -> Ending:
+    """The columns of a retry: the same decision is repeated, the other one refused (transactions C.3.2 U6)."""
+    if stored.state is (_S.COMPLETE_COMMIT if request.committed else _S.COMPLETE_ABORT):
+        return Ending.REPEAT
+    if stored.state is (_S.PREPARE_COMMIT if request.committed else _S.PREPARE_ABORT):
+        raise concurrent("transactions C.3.2 U6", KIP_890)
+    raise _wrong_state(stored, "transactions C.3.2 U6", KIP_890)
+
+
+def _wrong_state(stored: TransactionRecord, rule: str, source: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_TXN_STATE, rule, source, f"not in {stored.state.text}")

@@ -1,0 +1,143 @@
+"""From a frame to the parts of its answer: header, version gate, body, chain, encoding.
+
+The order of the checks is Kafka's (core A.2). A frame that cannot be answered raises :class:`~broker.api.Disconnect`.
+"""
+
+import struct
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from broker.api import Answer, AnyApi, AnyHandler, Chain, Disconnect, Sending
+from broker.context import ClusterView, Connection, Exchange, RequestContext
+from broker.handlers.api_versions import unsupported_version
+from broker.node import Node
+from broker.releases import Behaviour
+from broker.requests.authentication import answer_raw_token, new_gate
+from broker.security.sasl_gate import State
+from protocol.apis import ApiKey
+from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response
+from protocol.errors import ErrorCode, KafkaError
+from protocol.types import Message
+
+_log = structlog.get_logger(__name__)
+_KEY_AND_VERSION = struct.Struct(">hh")
+
+
+async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
+    """Middleware: an error of a handler becomes the API's own error response (core 0.3.1).
+
+    A protocol error keeps its code and message. Anything else is a fault of ours: the client gets
+    UNKNOWN_SERVER_ERROR without a message, and the log has the traceback.
+    """
+    response: Message | None
+    try:
+        response = await handle(request, ctx)
+    except KafkaError as error:
+        response = ctx.api.refuse(request, error, ctx.version)
+    except Disconnect:
+        raise
+    except Exception:  # noqa: BLE001 - a fault of ours is answered, as Kafka answers its own
+        _log.exception("handler failed", api=ctx.api.key.title, version=ctx.version, client_id=ctx.client_id)
+        response = ctx.api.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), ctx.version)
+    return response
+
+
+class Dispatcher:
+    """Answers the frames that come in on one broker's connections."""
+
+    def __init__(self, node: Node, cluster: ClusterView, apis: Sequence[AnyApi], chain: Chain) -> None:
+        self._node, self._cluster, self._apis = node, cluster, apis
+        self._by_key: Mapping[int, AnyApi] = {int(api.key): api for api in apis}
+        self._handlers = {int(api.key): chain.around(api) for api in apis}
+        self._responses = chain.responses
+        self._serve_frame = chain.around_frames(self._serve)
+
+    def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
+        """The parts of the answer, or ``None`` where none is sent.
+
+        :class:`~broker.api.Sending` where a fault spoils the bytes, or where the connection is closed behind them.
+
+        Raises:
+            Disconnect: the connection is to be closed.
+            NeverAnswer: the connection is to be left open, and nothing on it answered.
+        """
+        if not connection.begun:
+            gate = new_gate(connection, self._node, self._cluster)
+            connection.begin(self._cluster.versions, self._cluster.release, gate)
+        if connection.gate is not None and connection.gate.state is State.RAW:
+            return answer_raw_token(connection.gate, frame, connection)
+        return self._serve_frame(Exchange(frame, connection, self._node.id, self._cluster.clock.now_ms()))
+
+    async def _serve(self, exchange: Exchange) -> Answer:
+        """Decode, pass the chain, encode."""
+        connection = exchange.connection
+        try:
+            header = decode_header(exchange.frame)
+            if connection.gate is not None:
+                connection.gate.admit(header.api_key)
+            api = self._api_for(header, connection)
+            if api is None:
+                exchange.parts = unsupported_version(header.correlation_id, connection)
+                return exchange.parts
+            exchange.request = request = decode_request(exchange.frame, header)
+        except BadFrame as error:
+            raise Disconnect(str(error)) from error
+        key, version, number = header.api_key, header.api_version, header.correlation_id
+        ctx = RequestContext(
+            api,
+            version,
+            number,
+            header.client_id,
+            connection,
+            self._node,
+            self._cluster,
+            exchange,
+            self._apis,
+            len(exchange.frame),
+        )
+        response = await self._handlers[key](request, ctx)
+        for stage in self._responses:
+            response = stage(request, ctx, response)
+        if response is None:
+            exchange.outcome = "asked for no answer"
+            return None
+        exchange.parts = parts = encode_response(key, version, number, response)
+        if exchange.byte_fault is not None:
+            return exchange.byte_fault.spoil(b"".join(parts))
+        return Sending((b"".join(parts),), closes=True) if exchange.closes else parts
+
+    def _api_for(self, header: RequestHeader, connection: Connection) -> AnyApi | None:
+        """The API that serves the request; ``None`` for an ApiVersions version that we do not know (KIP-511)."""
+        api = self._by_key.get(header.api_key)
+        if api is None:
+            raise Disconnect(f"{_title(header.api_key)} is not served here")
+        steered = connection.versions
+        limits = steered.get(header.api_key, ()) if steered else ()
+        if limits is None:
+            raise Disconnect(f"{api.key.title} is not served on this connection")
+        low, high = limits or api.versions
+        if not limits and api.unstable is not None:
+            low, high = api.range(unstable=self._node.settings.boolean("unstable.api.versions.enable"))
+        removed = header.api_version < api.versions[0] and connection.release.has(Behaviour.OLD_VERSIONS_CLOSE)
+        if low <= header.api_version <= high and not removed:
+            return api
+        if header.api_key == ApiKey.API_VERSIONS:
+            return None
+        raise Disconnect(f"{api.key.title} v{header.api_version} is outside {low} to {high}")
+
+
+def api_and_version(frame: bytes | bytearray) -> dict[str, Any]:
+    """``api`` and ``version`` of a request, as far as its first bytes name them: for the log."""
+    if len(frame) < _KEY_AND_VERSION.size:
+        return {}
+    key, version = _KEY_AND_VERSION.unpack_from(frame)
+    return {"api": _title(key), "version": version}
+
+
+def _title(key: int) -> str:
+    try:
+        return ApiKey(key).title
+    except ValueError:
+        return f"api key {key}"

@@ -1,0 +1,106 @@
+"""Matching of requests to a fault, and of the items that they list."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from broker.context import RequestContext
+from protocol.apis import ApiKey
+from protocol.items import PARTITION, TOPIC, Level, Wanted, cut, request_level
+from protocol.messages.fetch import FetchRequest
+from protocol.paths import has
+from protocol.types import Message
+
+
+class Hit(NamedTuple):
+    """A request that is met. ``matched`` is its part with the items that are meant, ``rest`` the other part, if any.
+
+    ``matched`` is ``None`` where the request does not list them itself: it asks for all of them, or the response alone
+    names them, or a fetch session has them.
+    """
+
+    request: Message
+    matched: Message | None
+    rest: Message | None
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Conditions, joined by AND; a ``None`` is not a condition. ``request`` is path -> value (as JSON shows it)."""
+
+    api: ApiKey | None = None
+    versions: tuple[int, int] | None = None
+    broker: int | None = None
+    listener: str | None = None
+    client_id: str | None = None
+    items: Wanted = field(default_factory=Wanted)
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+    def find(self, request: Message, ctx: RequestContext) -> Hit | None:
+        """The request, taken apart, if the conditions hold."""
+        if not self._fits(ctx) or not all(has(request, path, value) for path, value in self.request.items()):
+            return None
+        wanted = self.items
+        if not wanted.kinds:
+            return Hit(request, request, None, wanted)
+        topic = None if wanted.topic is None else ctx.cluster.image.topics.get(wanted.topic)
+        if topic is not None:
+            wanted = replace(wanted, topic_id=topic.id)
+        return _find_items(request, ctx, wanted)
+
+    def _fits(self, ctx: RequestContext) -> bool:
+        return (
+            (self.api is None or self.api is ctx.api.key)
+            and (self.versions is None or self.versions[0] <= ctx.version <= self.versions[1])
+            and (self.broker is None or self.broker == ctx.node.id)
+            and (self.listener is None or self.listener == ctx.listener)
+            and (self.client_id is None or self.client_id == ctx.client_id)
+        )
+
+
+def _find_items(request: Message, ctx: RequestContext, wanted: Wanted) -> Hit | None:
+    if isinstance(request, FetchRequest):
+        found = wanted.kinds <= {TOPIC, PARTITION} and bool(fetched(request, ctx, wanted))
+        return Hit(request, None, request, wanted) if found else None
+    level = request_level(ctx.api.key)
+    asked = wanted.kinds & level.kinds
+    if not asked:
+        return None
+    matched, rest = cut(level, request, wanted, asked)
+    if matched is not None:
+        whole = asked == wanted.kinds  # else only the response shows which are meant
+        return Hit(request, matched if whole else None, rest if whole else request, wanted)
+    if asks_for_all(level, request):
+        return Hit(request, None, request, wanted)
+    return None
+
+
+def asks_for_all(level: Level, message: Message) -> bool:
+    """Whether a list is null, which asks for all there are: topics of Metadata, of OffsetFetch, of ElectLeaders."""
+    for child in level.children:
+        elements = getattr(message, child.name)
+        if elements is None:
+            return True
+        if child.level is not None and any(asks_for_all(child.level, element) for element in elements):
+            return True
+    return False
+
+
+def fetched(request: FetchRequest, ctx: RequestContext, wanted: Wanted) -> list[tuple[str, Any, int]]:
+    """Topic, topic id and partition of what a fetch is about, its session's partitions too (KIP-227), if looked for."""
+    places = {(t.topic_id or t.topic, p.partition): (t.topic, t.topic_id) for t in request.topics for p in t.partitions}
+    session = None
+    if request.session_epoch > 0:
+        session = ctx.node.sessions.get(request.session_id)
+    if session is not None:
+        gone = {(t.topic_id or t.topic, index) for t in request.forgotten_topics_data for index in t.partitions}
+        for key, interest in session.interests.items():
+            if key not in gone:
+                places.setdefault(key, (interest.topic if interest.topic_id is None else "", interest.topic_id))
+    return [
+        (name, topic_id, index)
+        for (_, index), (name, topic_id) in places.items()
+        if (wanted.partition is None or index == wanted.partition)
+        and (wanted.topic is None or wanted.agrees(TOPIC, topic_id or name))
+    ]

@@ -1,0 +1,159 @@
+"""Answers in parts: the error of some items put into the response to the others."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from protocol.errors import ErrorCode
+from protocol.items import Child, Level, Wanted, decide
+from protocol.types import Message
+
+M = TypeVar("M", bound=Message)
+
+# The values beside an error in an item that are not the field's default (core E.1, groups B.2, core D.1).
+_BESIDE_AN_ERROR: Mapping[tuple[str, str], Any] = {
+    ("PartitionData", "high_watermark"): -1,
+    ("PartitionData", "records"): b"",
+    ("PartitionProduceResponse", "base_offset"): -1,
+    ("OffsetFetchResponsePartitions", "committed_offset"): -1,
+    ("OffsetFetchResponsePartitions", "metadata"): "",
+    ("MetadataResponseTopic", "partitions"): (),
+    ("DescribeTopicPartitionsResponseTopic", "partitions"): (),
+}
+# Fields that distinguish items of other kinds than a fault can match.
+_FURTHER_NAMES = ("producer_id", "key", "resource_type")
+
+
+def lists_errors_of(level: Level, kinds: frozenset[str]) -> bool:
+    """Whether a response has a place for the error of single items of these kinds, on them or on what they list."""
+    left = kinds - set(level.own)
+    return any(
+        child.level is not None
+        and ((left <= set(child.level.own) and _has_error(child.level)) or lists_errors_of(child.level, left))
+        for child in level.children
+    )
+
+
+def _has_error(level: Level) -> bool:
+    return level.error is not None or any(
+        child.level is not None and _has_error(child.level) for child in level.children
+    )
+
+
+def identity(level: Level, element: Message) -> tuple[Any, ...]:
+    """The identity of an item of a list; two items with the same identity are the same item."""
+    names = [name for names in level.own.values() for name in names]
+    names += [name for name in _FURTHER_NAMES if name in level.cls.__slots__ and name not in names]
+    return tuple(getattr(element, name) for name in names)
+
+
+def merge(level: Level, into: M, items: Message) -> M:
+    """A response with the items of another one: instead of its own where it has them, else behind them."""
+    changed: dict[str, Any] = {}
+    for child in level.children:
+        added = getattr(items, child.name)
+        if child.level is None or not added:
+            continue
+        elements = list(getattr(into, child.name) or ())
+        places = {identity(child.level, element): at for at, element in enumerate(elements)}
+        for element in added:
+            at = places.get(identity(child.level, element))
+            if at is None:
+                elements.append(element)
+            elif _has_lists(child.level) and any(getattr(element, c.name) for c in child.level.children):
+                elements[at] = merge(child.level, elements[at], element)
+            else:
+                elements[at] = element
+        changed[child.name] = elements
+    return into.changed(**changed) if changed else into
+
+
+def _has_lists(level: Level) -> bool:
+    return any(child.level is not None for child in level.children)
+
+
+def lists_items(level: Level, response: Message, wanted: Wanted) -> bool:
+    """Whether a response has items of every kind that is wanted."""
+    if not wanted.kinds & level.kinds:
+        return False
+    return _reaches(level, response, wanted.kinds & level.kinds)
+
+
+def _reaches(level: Level, message: Message, kinds: frozenset[str]) -> bool:
+    left = kinds - set(level.own)
+    if not left:
+        return True
+    return any(
+        _reaches(child.level, element, left)
+        for child in level.children
+        if child.level is not None
+        for element in getattr(message, child.name) or ()
+    )
+
+
+def make(asks: Level, request: Message, answers: Level, code: ErrorCode) -> Message:
+    """A response with an error on each item of a request; both list items in the same way (topics, then partitions)."""
+    asked = next((child for child in asks.children if getattr(request, child.name)), None)
+    listed = next((child for child in answers.children if child.level is not None), None)
+    response = answers.cls()
+    if asked is None or listed is None or listed.level is None:
+        return response
+    elements = [_item(asked, element, listed.level, code) for element in getattr(request, asked.name)]
+    return response.changed(**{listed.name: elements})
+
+
+def _item(asked: Child, element: Any, answers: Level, code: ErrorCode) -> Message:
+    values: dict[str, Any] = {}
+    if asked.level is None:
+        values = {name: element for names in answers.own.values() for name in names}
+    else:
+        for kind, names in answers.own.items():
+            values |= _same(kind, asked.level, element, names)
+    below = next((child for child in answers.children if child.level is not None), None)
+    further = asked.level is not None and any(getattr(element, child.name) for child in asked.level.children)
+    if asked.level is not None and below is not None and further:
+        values[below.name] = getattr(make(asked.level, element, answers, code), below.name)
+    else:
+        values |= _with_error(answers, code)
+    return answers.cls(**values)
+
+
+def _same(kind: str, asks: Level, element: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The request's name or id of an item, under the response's field names."""
+    keys = [getattr(element, name) for name in asks.own.get(kind, ())]
+    found: dict[str, Any] = {}
+    for name in names:
+        wants_id = name == "topic_id"
+        value = next((each for each in keys if each is not None and isinstance(each, str | int) != wants_id), None)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _with_error(level: Level, code: ErrorCode) -> dict[str, Any]:
+    fields = set(level.cls.__slots__)  # Fetch and ShareFetch both have a PartitionData
+    values = {
+        name: value for (cls, name), value in _BESIDE_AN_ERROR.items() if cls == level.cls.__name__ and name in fields
+    }
+    return {**values, level.error: code} if level.error else values
+
+
+def mark(level: Level, response: M, wanted: Wanted, code: ErrorCode, open_kinds: frozenset[str]) -> tuple[M, bool]:
+    """Put an error on the wanted items of a response; the response, and whether there were any.
+
+    The error is where the API has it: on the topic (Metadata), or on each of its partitions (Produce).
+    """
+    decided = decide(level, response, wanted, open_kinds)
+    if decided is None:
+        return response, False
+    left = open_kinds - decided
+    if not left and level.error:
+        return response.changed(**_with_error(level, code)), True
+    changed: dict[str, Any] = {}
+    for child in level.children:
+        below = child.level
+        if below is None:
+            continue
+        marked = [mark(below, element, wanted, code, left) for element in getattr(response, child.name) or ()]
+        if any(hit for _, hit in marked):
+            changed[child.name] = [element for element, _ in marked]
+    return (response.changed(**changed), True) if changed else (response, False)

@@ -1,0 +1,141 @@
+"""Faults in the order in which they were added, and how often each was met.
+
+A request passes all of them, the oldest outermost; each one may do its part, hand the request on to the next, or answer
+itself. Without faults a request passes by one check.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from broker.api import AnyHandler, Disconnect
+from broker.clock import Clock, Waiter
+from broker.context import RequestContext
+from broker.faults.actions import Action
+from broker.faults.match import Match
+from broker.rng import Random
+from protocol.types import Message
+
+
+@dataclass(eq=False)
+class Fault:
+    """One fault. ``description`` is the user's own; ``times`` is ``None`` for any number of requests."""
+
+    id: str
+    match: Match
+    action: Action
+    description: dict[str, Any]
+    skip: int = 0
+    times: int | None = 1
+    probability: float = 1.0
+    hits: int = 0
+    _passed: int = 0
+    _taken: int = 0
+    _reset: bool = False
+    _paused: set[Waiter] = field(default_factory=set)
+    _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+
+    def take(self, chance: Random) -> bool:
+        """Whether a request that matches is met: not among those to skip, not beyond the last, and by chance."""
+        if self.times is not None and self._taken >= self.times:
+            return False
+        if self._passed < self.skip:
+            self._passed += 1
+            return False
+        if self.probability < 1.0 and chance.random() >= self.probability:
+            return False
+        self._taken += 1
+        return True
+
+    def met(self) -> None:
+        """Count a hit: the fault has had its effect once more."""
+        self.hits += 1
+        for hits, future in self._waiting:
+            if hits <= self.hits and not future.done():
+                future.set_result(None)
+
+    async def pause(self, clock: Clock, ms: int) -> None:
+        """Wait for so long on the cluster's clock; removing the fault lets all waiting requests go on at once.
+
+        Raises:
+            Disconnect: the cluster was reset: requests of before get no answer.
+        """
+        waiter = Waiter()
+        self._paused.add(waiter)
+        try:
+            await waiter.wait(clock, clock.now_ms() + ms)
+        finally:
+            self._paused.discard(waiter)
+        if self._reset:
+            raise Disconnect("the cluster was reset")
+
+    async def wait_hits(self, hits: int, timeout_s: float) -> None:
+        """Return when there are so many hits, or it has taken too long by the machine's own clock."""
+        if self.hits >= hits:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((hits, future))
+        await asyncio.wait((future,), timeout=timeout_s)
+        self._waiting.remove((hits, future))
+
+    def end(self, *, reset: bool = False) -> None:
+        """Let all waiting requests go on: the fault is removed, or gone by a reset."""
+        self._reset = reset
+        for waiter in self._paused:
+            waiter.wake()
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+
+class Script:
+    """All faults of a cluster."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance = chance
+        self._numbers = count(1)  # goes on after a reset: an old id never names a new fault
+        self.faults: dict[str, Fault] = {}
+
+    def add(self, match: Match, action: Action, description: dict[str, Any], **limits: Any) -> Fault:
+        """Add a fault behind the others. ``limits``: skip, times, probability."""
+        fault = Fault(str(next(self._numbers)), match, action, description, **limits)
+        self.faults[fault.id] = fault
+        return fault
+
+    def remove(self, fault_id: str) -> Fault | None:
+        """Take one back; what it does to a request at this moment goes on."""
+        fault = self.faults.pop(fault_id, None)
+        if fault is not None:
+            fault.end()
+        return fault
+
+    def clear(self, *, reset: bool = False) -> None:
+        """Take all back."""
+        for fault in self.faults.values():
+            fault.end(reset=reset)
+        self.faults.clear()
+
+    def meet(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
+        """Middleware."""
+        if not self.faults:
+            return handle(request, ctx)
+        return self._pass(request, ctx, handle, list(self.faults.values()))
+
+    async def _pass(
+        self, request: Message, ctx: RequestContext, handle: AnyHandler, faults: Iterable[Fault]
+    ) -> Message | None:
+        left = list(faults)
+        while left:
+            fault = left.pop(0)
+            hit = fault.match.find(request, ctx)
+            if hit is None or not fault.take(self._chance):
+                continue
+            ctx.notes.note_fault(fault.id)
+
+            def inner(request: Message, ctx: RequestContext) -> Awaitable[Message | None]:
+                return self._pass(request, ctx, handle, left)
+
+            return await fault.action.act(hit, ctx, inner, fault)
+        return await handle(request, ctx)

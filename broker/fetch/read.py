@@ -1,0 +1,233 @@
+"""Reading the partitions of a fetch, within the limits of one response, and waiting until there is something to read.
+
+Rules: one partition (core E.2), waiting (core E.3), diverging epochs (core E.6), preferred replicas (core E.7).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broker.clock import Waiter
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.fetch.sessions import Interest
+from broker.replication.partition import ReplicatedPartition
+from broker.requests import message_format
+from broker.requests.topology import may_on_cluster
+from protocol import features
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
+from storage.log.partition_log import LogSlice, PartitionLog
+
+READ_COMMITTED = 1
+NO_EPOCH = -1
+"""Any negative current leader epoch means none (FetchRequest.optionalEpoch)."""
+_NONE = ErrorCode.NONE
+
+
+@dataclass(slots=True)
+class Limits:
+    """Limits of one response; the first data may exceed them (KIP-74)."""
+
+    max_bytes: int
+    min_bytes: int
+    isolation: int
+    replica_id: int
+
+    @property
+    def follower(self) -> bool:
+        """Whether a broker asks: it reads up to the log's end."""
+        return self.replica_id >= 0
+
+
+@dataclass(slots=True)
+class Reading:
+    """A partition of the request once it is found: the answer, or where to read it."""
+
+    interest: Interest
+    partition: ReplicatedPartition | None
+    refused: PartitionData | None = None
+
+
+def find(
+    ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool, *, follower: bool = False
+) -> list[Reading]:
+    """Names for ids, permission, existence (core E.1 F3); refused partitions are listed after those that can be read.
+
+    A session keeps the name that it once found for an id: a deleted topic makes the partition unknown,
+    not the id. Ids without a name are refused before everything else that is. A follower may read all topics, or none.
+    """
+    if follower and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        return [Reading(each, None, _refused(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for each in interests]
+    found = []
+    for interest in interests:
+        if uses_topic_ids and not interest.topic:
+            topic = ctx.cluster.image.topics_by_id.get(interest.topic_id) if interest.topic_id else None
+            if topic is None:
+                found.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
+                continue
+            interest.topic = topic.name
+        if not follower and not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
+            found.append(Reading(interest, None, _refused(interest, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+            continue
+        partition = ctx.cluster.partitions.get((interest.topic, interest.asked.partition))
+        refused = None if partition else _refused(interest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        found.append(Reading(interest, partition, refused))
+    if len(found) > 1 and any(reading.refused for reading in found):
+        found.sort(key=_place)
+    return found
+
+
+def _place(reading: Reading) -> int:
+    """The order in the response: what can be read, then ids without a name, then the other refused ones."""
+    if reading.refused is None:
+        return 0
+    return 1 if reading.refused.error_code is ErrorCode.UNKNOWN_TOPIC_ID else 2
+
+
+def _refused(interest: Interest, code: ErrorCode) -> PartitionData:
+    """Refused before reading: schema defaults, so an empty list of aborted transactions (transactions D.11)."""
+    return PartitionData(interest.asked.partition, code, high_watermark=-1, records=b"")
+
+
+def failed(interest: Interest, code: ErrorCode) -> PartitionData:
+    """Refused while reading: no offsets, and null for the aborted transactions (core E.2)."""
+    return PartitionData(interest.asked.partition, code, high_watermark=-1, aborted_transactions=None, records=b"")
+
+
+class Reader:
+    """Reads a request's partitions, as often as it is asked to."""
+
+    def __init__(self, ctx: RequestContext, readings: Sequence[Reading], limits: Limits) -> None:
+        self._ctx, self._limits = ctx, limits
+        self.readings = readings
+        self.size = 0
+        self._left = limits.max_bytes  # negative only until the first partition is read, as in ReplicaManager
+        self.final = False  # an error, a divergence or a redirect: answer at once (core E.3)
+
+    def read(self) -> list[tuple[Interest, PartitionData]]:
+        """All partitions in the order of the readings."""
+        self.size, self._left, self.final = 0, self._limits.max_bytes, False
+        answers = []
+        for each in self.readings:
+            before = self.size
+            answers.append((each.interest, each.refused or self._partition(each)))
+            if each.refused is None:
+                self._left = max(0, self._left - (self.size - before))
+        return answers
+
+    def _partition(self, reading: Reading) -> PartitionData:
+        try:
+            assert reading.partition is not None
+            return self._data(reading.interest, reading.partition)
+        except KafkaError as error:
+            self.final = True
+            data = failed(reading.interest, error.code)
+            if error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH) and (
+                features.fetch_has_current_leader(self._ctx.version)
+            ):
+                state = reading.partition.state if reading.partition else None
+                if state is not None:
+                    data.current_leader = LeaderIdAndEpoch(state.leader, state.leader_epoch)
+            return data
+
+    def _data(self, interest: Interest, partition: ReplicatedPartition) -> PartitionData:
+        asked, limits = interest.asked, self._limits
+        if interest.topic_id is not None and interest.topic_id != partition.topic_id:
+            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+        log = self._log(interest, partition)
+        if limits.follower:
+            bound = log.log_end_offset
+        elif limits.isolation == READ_COMMITTED:
+            bound = log.last_stable_offset
+        else:
+            bound = log.high_watermark
+        data = PartitionData(asked.partition, _NONE, log.high_watermark, log.last_stable_offset, None, b"")
+        data.log_start_offset = log.log_start_offset
+        if asked.last_fetched_epoch >= 0 and self._diverges(asked.last_fetched_epoch, asked.fetch_offset, log, data):
+            return data
+        max_bytes = min(asked.partition_max_bytes, self._left)
+        has_data = log.log_start_offset <= asked.fetch_offset < bound
+        if max_bytes < 0 and has_data:  # LogSegment.read refuses such a size, and is reached only where there is data
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        piece = log.reader.read(asked.fetch_offset, max(max_bytes, 0), bound=bound, min_one=self.size == 0)
+        data.records = message_format.downconvert(piece.buffers, interest.topic, asked.fetch_offset, self._ctx)
+        self.size += piece.size
+        cut = (
+            max_bytes > 0 and has_data and not piece.size
+        )  # FetchDataInfo.firstEntryIncomplete: null instead of a list
+        if limits.isolation == READ_COMMITTED and not limits.follower and not cut:
+            data.aborted_transactions = self._aborted(log, asked.fetch_offset, piece, bound)
+        return data
+
+    def _log(self, interest: Interest, partition: ReplicatedPartition) -> PartitionLog:
+        node, epoch = self._ctx.node.id, max(interest.asked.current_leader_epoch, NO_EPOCH)
+        partition.check_epoch(node, epoch)
+        replica_id = self._limits.replica_id
+        if self._limits.follower and (replica_id == node or replica_id not in partition.state.replicas):
+            # Partition.followerReplicaOrThrow
+            unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER if epoch == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
+            raise KafkaError(unknown)
+        if partition.state.leader != node and features.fetch_may_ask_any_replica(self._ctx.version):
+            return partition.hosted_by(node)
+        return partition.led_by(node)
+
+    def _diverges(self, epoch: int, offset: int, log: PartitionLog, data: PartitionData) -> bool:
+        """Whether the fetcher's history is not ours (core E.6)."""
+        found, end = log.epochs.end_offset_for(epoch, log.log_end_offset)
+        if found < 0 or offset < log.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if found < epoch or end < offset:
+            data.diverging_epoch = EpochEndOffset(found, end)
+            self.final = True
+            return True
+        return False
+
+    @staticmethod
+    def _aborted(log: PartitionLog, offset: int, piece: LogSlice, bound: int) -> list[AbortedTransaction]:
+        if not piece.size:
+            return []
+        upper = log.reader.upper_bound_of(piece, bound)
+        return [AbortedTransaction(pid, first) for pid, first in log.reader.aborted_transactions(offset, upper)]
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    async def wait(self, deadline_ms: int) -> None:
+        """Sleep until there may be enough to answer, or until the deadline (core E.3)."""
+        clock, connection, waiter = self._ctx.cluster.clock, self._ctx.connection, Waiter()
+        watched: list[Connection | ReplicatedPartition] = [connection]
+        watched += [each.partition for each in self.readings if each.partition is not None]
+        for each in watched:
+            each.watch(waiter.wake)
+        try:
+            while not connection.lost and not self._enough():
+                if not await waiter.wait(clock, deadline_ms):
+                    return
+                waiter.again()
+        finally:
+            for each in watched:
+                each.unwatch(waiter.wake)
+
+    def _enough(self) -> bool:
+        """Whether the answer is due by what has come in, or by what has changed."""
+        available = 0
+        for each in self.readings:
+            if each.partition is None or each.refused is not None:
+                continue
+            asked = each.interest.asked
+            try:
+                log = self._log(each.interest, each.partition)
+            except KafkaError:
+                return True
+            if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
+                return True
+            bound = log.last_stable_offset if self._limits.isolation == READ_COMMITTED else log.high_watermark
+            if self._limits.follower:
+                bound = log.log_end_offset
+            if asked.fetch_offset > log.log_end_offset or asked.fetch_offset < log.log_start_offset:
+                return True
+            if asked.fetch_offset < bound:
+                if log.reader.in_older_segment(asked.fetch_offset, bound):
+                    return True
+                available += log.reader.bytes_available(asked.fetch_offset, bound, asked.partition_max_bytes)
+            if available >= self._limits.min_bytes:
+                return True
+        return False

@@ -1,0 +1,30 @@
+"""AddRaftVoter: another controller asks to vote (KIP-853).
+
+Versions 0-1. Differs from Kafka: no other node can become a voter; a possible one is reported as unreachable.
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.quorum import check_cluster_id
+from broker.requests.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+
+
+async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVoterResponse:
+    """Always a refusal: the quorum keeps its one voter (core B.13)."""
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
+    endpoints = [(each.name, each.host, each.port) for each in request.listeners]
+    ctx.cluster.quorum.check_added(request.voter_id, request.voter_directory_id, endpoints)
+    return AddRaftVoterResponse(error_message=None)
+
+
+def refuse(request: AddRaftVoterRequest, error: KafkaError, version: int) -> AddRaftVoterResponse:  # noqa: ARG001
+    """At the top."""
+    return AddRaftVoterResponse(error_code=error.code, error_message=error.message)
+
+
+API = Api(ApiKey.ADD_RAFT_VOTER, (0, 1), handle, refuse)

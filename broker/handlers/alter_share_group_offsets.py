@@ -1,0 +1,110 @@
+"""AlterShareGroupOffsets: where a share group without members goes on (KIP-932).
+
+Version 0. Not done: nothing.
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.group.share.offsets import AlteredOffsets
+from broker.requests.groups import ask_coordinator, require_group
+from broker.requests.share_groups import ERROR_TEXTS, require_share_groups, topic_error
+from broker.requests.share_state import initialize_partitions
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestTopic,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+from protocol.types import ZERO_UUID
+
+
+async def handle(request: AlterShareGroupOffsetsRequest, ctx: RequestContext) -> AlterShareGroupOffsetsResponse:
+    """Topics that may not be altered first, then the others, if the group has no members (groups D.10)."""
+    require_share_groups(ctx)
+    require_group(AclOperation.READ, request.group_id, ctx, named=False)
+    answers, passed = [], []
+    for topic in request.topics:
+        code = topic_error(topic.topic_name, ctx)
+        if code is ErrorCode.NONE:
+            passed.append(topic)
+            continue
+        known = ctx.cluster.image.topics.get(topic.topic_name)
+        answers.append(_failed(topic, code, ctx, known_id=known is not None))
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    answers += await _alter(request.group_id, passed, ctx)
+    return AlterShareGroupOffsetsResponse(responses=answers)
+
+
+async def _alter(
+    group_id: str, topics: list[AlterShareGroupOffsetsRequestTopic], ctx: RequestContext
+) -> list[AlterShareGroupOffsetsResponseTopic]:
+    counts = {name: len(topic.partitions) for name, topic in ctx.cluster.image.topics.items()}
+    wanted = {
+        topic.topic_name: {
+            each.partition_index: each.start_offset
+            for each in topic.partitions
+            if each.partition_index < counts[topic.topic_name]
+        }
+        for topic in topics
+    }
+    begun: AlteredOffsets = await ask_coordinator(
+        group_id,
+        ctx,
+        lambda machine, now_ms, to: machine.shares.changed(
+            now_ms, lambda offsets, builder: offsets.alter(builder, group_id, wanted, to)
+        ),
+    )
+    results = await initialize_partitions(ctx.cluster.persister, group_id, begun.state_epoch, begun.offsets)
+    if not any(result.failed for of_topic in results.values() for result in of_topic.values()):
+        partitions = {topic_id: list(of_topic) for topic_id, of_topic in results.items()}
+        ctx.node.groups_for(group_id).submit(
+            lambda now_ms: ctx.node.groups_for(group_id).machine.shares.state_created(
+                group_id, partitions, now_ms, failed=False
+            )
+        )
+    answers = []
+    for topic in topics:
+        topic_id = ctx.cluster.image.topics[topic.topic_name].id
+        of_topic = results.get(topic_id, {})
+        parts = []
+        for each in topic.partitions:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            message = ERROR_TEXTS[code]
+            if each.partition_index in of_topic:
+                result = of_topic[each.partition_index]
+                code, message = result.error, result.message or ""
+            parts.append(AlterShareGroupOffsetsResponsePartition(each.partition_index, code, message or None))
+        answers.append(AlterShareGroupOffsetsResponseTopic(topic.topic_name, topic_id, parts))
+    return answers
+
+
+def _failed(
+    topic: AlterShareGroupOffsetsRequestTopic, code: ErrorCode, ctx: RequestContext, *, known_id: bool
+) -> AlterShareGroupOffsetsResponseTopic:
+    topic_id = ctx.cluster.image.topics[topic.topic_name].id if known_id else ZERO_UUID
+    return AlterShareGroupOffsetsResponseTopic(
+        topic.topic_name,
+        topic_id,
+        [
+            AlterShareGroupOffsetsResponsePartition(each.partition_index, code, ERROR_TEXTS[code])
+            for each in topic.partitions
+        ],
+    )
+
+
+def refuse(
+    request: AlterShareGroupOffsetsRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> AlterShareGroupOffsetsResponse:
+    """At the top."""
+    return AlterShareGroupOffsetsResponse(
+        error_code=error.code, error_message=error.message or ERROR_TEXTS.get(error.code)
+    )
+
+
+API = Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse)

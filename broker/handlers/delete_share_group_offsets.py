@@ -1,0 +1,85 @@
+"""DeleteShareGroupOffsets: forget how far a share group without members has read topics (KIP-932).
+
+Version 0. Not done: nothing.
+"""
+
+from uuid import UUID
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.group.share.offsets import Deletion
+from broker.requests.groups import ask_coordinator, require_group
+from broker.requests.share_groups import ERROR_TEXTS, require_share_groups, topic_error
+from broker.requests.share_state import delete_partitions
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponseTopic,
+)
+
+_NOTHING_TO_DELETE = "There is no offset information to delete."
+
+
+async def handle(request: DeleteShareGroupOffsetsRequest, ctx: RequestContext) -> DeleteShareGroupOffsetsResponse:
+    """Topics with a state if the group has no members, then topics that may not be deleted (groups D.10)."""
+    require_share_groups(ctx)
+    require_group(AclOperation.DELETE, request.group_id, ctx, named=False)
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    codes = {topic.topic_name: topic_error(topic.topic_name, ctx) for topic in request.topics}
+    answers = await _delete(request.group_id, [name for name, code in codes.items() if code is ErrorCode.NONE], ctx)
+    failed = [
+        _answer(name, None, code, ERROR_TEXTS[code]) for name, code in codes.items() if code is not ErrorCode.NONE
+    ]
+    return DeleteShareGroupOffsetsResponse(responses=[*answers, *failed])
+
+
+async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list[DeleteShareGroupOffsetsResponseTopic]:
+    found: Deletion = await ask_coordinator(
+        group_id,
+        ctx,
+        lambda machine, now_ms, to: machine.shares.changed(
+            now_ms, lambda offsets, builder: offsets.begin_deletion(builder, group_id, topics, to)
+        ),
+    )
+    answers = [
+        _answer(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _NOTHING_TO_DELETE) for name in found.without_state
+    ]
+    results = await delete_partitions(ctx.cluster.persister, group_id, found.partitions)
+    deleted = []
+    for topic_id, of_topic in results.items():
+        failed = next((result for result in of_topic if result.failed), None)
+        if failed is None:
+            deleted.append(topic_id)
+        else:
+            answers.append(_answer(found.names[topic_id], topic_id, failed.error, failed.message))
+    await ask_coordinator(
+        group_id,
+        ctx,
+        lambda machine, now_ms, to: machine.shares.changed(
+            now_ms, lambda offsets, builder: offsets.deleted(builder, group_id, deleted, to)
+        ),
+    )
+    return answers + [_answer(found.names[topic_id], topic_id) for topic_id in deleted]
+
+
+def _answer(
+    name: str, topic_id: UUID | None, code: ErrorCode = ErrorCode.NONE, message: str | None = None
+) -> DeleteShareGroupOffsetsResponseTopic:
+    return DeleteShareGroupOffsetsResponseTopic(name, topic_id, code, message)
+
+
+def refuse(
+    request: DeleteShareGroupOffsetsRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> DeleteShareGroupOffsetsResponse:
+    """At the top."""
+    return DeleteShareGroupOffsetsResponse(
+        error_code=error.code, error_message=error.message or ERROR_TEXTS.get(error.code)
+    )
+
+
+API = Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse)

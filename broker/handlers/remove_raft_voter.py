@@ -1,0 +1,29 @@
+"""RemoveRaftVoter: a controller votes no longer (KIP-853).
+
+Version 0. Not done: nothing; the last voter of a quorum cannot be removed.
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext
+from broker.coordination.metadata.quorum import check_cluster_id
+from broker.requests.topology import may_on_cluster
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+
+
+async def handle(request: RemoveRaftVoterRequest, ctx: RequestContext) -> RemoveRaftVoterResponse:
+    """Always a refusal: the quorum keeps its one voter (core B.13)."""
+    if not may_on_cluster(ctx, AclOperation.ALTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
+    ctx.cluster.quorum.check_removed(request.voter_id, request.voter_directory_id)
+    return RemoveRaftVoterResponse(error_message=None)
+
+
+def refuse(request: RemoveRaftVoterRequest, error: KafkaError, version: int) -> RemoveRaftVoterResponse:  # noqa: ARG001
+    """At the top."""
+    return RemoveRaftVoterResponse(error_code=error.code, error_message=error.message)
+
+
+API = Api(ApiKey.REMOVE_RAFT_VOTER, (0, 0), handle, refuse)

@@ -1,0 +1,68 @@
+"""ShareAcknowledge: acknowledge records of a share group without fetching (KIP-932).
+
+Versions 1-2; locks are renewed since v2 (KIP-1222). Not done: nothing.
+"""
+
+from uuid import UUID
+
+from broker.api import Api
+from broker.context import RequestContext
+from broker.requests.leader_endpoints import endpoints_of
+from broker.requests.share_groups import check_share_request
+from broker.share.acknowledgements import AckResult, acknowledge_all
+from broker.share.sessions import FINAL_EPOCH, PartitionKey, SessionKey
+from broker.share.settings import share_settings
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.share_acknowledge import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
+)
+
+_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+
+
+async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> ShareAcknowledgeResponse:
+    """Check, count the session's epoch on, acknowledge; at the last epoch release what is left (groups D.6)."""
+    group_id, member_id = check_share_request(request, ctx)
+    shares, key = ctx.node.shares, SessionKey(group_id, member_id)
+    shares.sessions.acknowledge(key, request.share_session_epoch)
+    results = await acknowledge_all(request, ctx, shares, group_id, member_id)
+    if request.share_session_epoch == FINAL_EPOCH:
+        shares.end_session(key)
+    topics: dict[UUID | None, list[PartitionData]] = {}
+    leaders: set[int] = set()
+    for partition, result in results.items():
+        data = _partition(ctx, partition, result)
+        leaders.add(data.current_leader.leader_id if result.code in _MOVED else -1)
+        topics.setdefault(partition.topic_id, []).append(data)
+    return ShareAcknowledgeResponse(
+        acquisition_lock_timeout_ms=share_settings(ctx.cluster, ctx.node, group_id).lock_ms,
+        responses=[ShareAcknowledgeTopicResponse(topic_id, each) for topic_id, each in topics.items()],
+        node_endpoints=[NodeEndpoint(*each) for each in endpoints_of(ctx, leaders - {-1})],
+    )
+
+
+def _partition(ctx: RequestContext, key: PartitionKey, result: AckResult) -> PartitionData:
+    data = PartitionData(key.partition, result.code, result.message)
+    topic = ctx.cluster.image.topics_by_id.get(key.topic_id) if key.topic_id else None
+    partition = None if topic is None else topic.partitions.get(key.partition)
+    if result.code in _MOVED and partition is not None:
+        data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
+    return data
+
+
+def refuse(
+    request: ShareAcknowledgeRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ShareAcknowledgeResponse:
+    """The code alone: Kafka sends no message with it."""
+    return ShareAcknowledgeResponse(error_code=error.code)
+
+
+API = Api(ApiKey.SHARE_ACKNOWLEDGE, (1, 2), handle, refuse)

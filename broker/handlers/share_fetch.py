@@ -1,0 +1,171 @@
+"""ShareFetch: acknowledge records of a share group and acquire further ones (KIP-932).
+
+Versions 1-2; a strict limit of records (KIP-1206) and renewed locks (KIP-1222) since v2. Not done: nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from broker.api import Api
+from broker.clock import Waiter
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.requests.leader_endpoints import endpoints_of
+from broker.requests.share_groups import check_share_request
+from broker.requests.throttling import charge_fetch, most_fetched
+from broker.share.acknowledgements import AckResult, acknowledge_all
+from broker.share.fetch import Answer, Limits, ShareFetch, failed
+from broker.share.machine.acquire import Demand
+from broker.share.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey
+from broker.share.settings import share_settings
+from protocol.apis import ApiKey
+from protocol.codec import response_size
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.share_fetch import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+
+_RECORD_LIMIT = 1
+_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+
+
+async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchResponse:
+    """Check, resolve the session, acknowledge, then fetch or wait: Kafka's order (groups D.5)."""
+    group_id, member_id = check_share_request(request, ctx)
+    if request.is_renew_ack and any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    shares, key = ctx.node.shares, SessionKey(group_id, member_id)
+    topics = ctx.cluster.image.topics_by_id
+
+    def name_of(topic_id: UUID | None) -> str | None:
+        topic = None if topic_id is None else topics.get(topic_id)
+        return None if topic is None else topic.name
+
+    try:
+        fetch_round = shares.sessions.begin(request, key, ctx.connection, name_of)
+    except KafkaError as error:
+        if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
+            await _idle(ctx, request.max_wait_ms)
+        raise
+    acknowledged: Mapping[PartitionKey, AckResult] = {}
+    if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
+        acknowledged = await acknowledge_all(request, ctx, shares, group_id, member_id)
+    answers = [] if request.is_renew_ack else await _fetch(request, ctx, fetch_round, group_id, member_id)
+    response = _answer(ctx, fetch_round, answers)
+    response.acquisition_lock_timeout_ms = share_settings(ctx.cluster, ctx.node, group_id).lock_ms
+    _add_acknowledgements(response, acknowledged)
+    if request.share_session_epoch == FINAL_EPOCH:
+        shares.end_session(key)
+    return response
+
+
+async def _idle(ctx: RequestContext, wait_ms: int) -> None:
+    """Let a client wait that gets no session, so that it does not ask all the time."""
+    waiter = Waiter()
+    ctx.connection.watch(waiter.wake)
+    try:
+        await waiter.wait(ctx.cluster.clock, ctx.now_ms + wait_ms)
+    finally:
+        ctx.connection.unwatch(waiter.wake)
+
+
+async def _fetch(
+    request: ShareFetchRequest, ctx: RequestContext, fetch_round: Round, group_id: str, member_id: str
+) -> list[Answer]:
+    """The partitions of the session that may be read and exist; the others with their errors."""
+    refused: list[Answer] = []
+    readable: list[Interest] = []
+    for interest in fetch_round.interests:
+        code = _refusal(interest, ctx)
+        if code is None:
+            readable.append(interest)
+        else:
+            refused.append((interest, failed(interest, code)))
+    limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
+    if ctx.node.quotas is not None and (most := most_fetched(ctx.node.quotas, ctx)) is not None:
+        limit = min(limit, most)
+    demand = Demand(
+        member_id, request.max_records, request.batch_size, record_limit=request.share_acquire_mode == _RECORD_LIMIT
+    )
+    fetch = ShareFetch(ctx, ctx.node.shares, group_id, demand)
+    return [*await fetch.fetch(readable, Limits(limit, min(request.min_bytes, limit), request.max_wait_ms)), *refused]
+
+
+def _refusal(interest: Interest, ctx: RequestContext) -> ErrorCode | None:
+    if interest.topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    topic = ctx.cluster.image.topics.get(interest.topic)
+    known = topic is not None and interest.key.partition in topic.partitions
+    return None if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) -> ShareFetchResponse:
+    """The response within the session and the client's quota.
+
+    Raises:
+        KafkaError: INVALID_SHARE_SESSION_EPOCH: another request has used the session meanwhile;
+            UNKNOWN_SERVER_ERROR: a topic id without a topic, as in Kafka (groups D.5 SF3).
+    """
+    leaders = {_name_leader(ctx, interest, data) for interest, data in answers if data.error_code in _MOVED}
+    quotas = ctx.node.quotas
+    if quotas is not None:
+        size = 4 + response_size(ApiKey.SHARE_FETCH, ctx.version, ShareFetchResponse(responses=_by_topic(answers)))
+        if throttle_ms := charge_fetch(quotas, ctx, size):
+            code = ErrorCode.INVALID_SHARE_SESSION_EPOCH if fetch_round.overtaken else ErrorCode.NONE
+            return ShareFetchResponse(throttle_ms, code)
+    if fetch_round.overtaken:
+        return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+    listed = fetch_round.news(answers)
+    if any(interest.key.topic_id not in ctx.cluster.image.topics_by_id for interest, _ in listed):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders - {-1})]
+    return ShareFetchResponse(responses=_by_topic(listed), node_endpoints=endpoints)
+
+
+def _name_leader(ctx: RequestContext, interest: Interest, data: PartitionData) -> int:
+    """Put the current leader into a partition's error; its id, -1 for none."""
+    partition = ctx.cluster.image.partition(str(interest.topic), interest.key.partition)
+    leader, epoch = (-1, -1) if partition is None else (partition.leader, partition.leader_epoch)
+    data.current_leader = LeaderIdAndEpoch(leader, epoch)
+    return leader
+
+
+def _by_topic(answers: Sequence[Answer]) -> list[ShareFetchableTopicResponse]:
+    topics: dict[UUID | None, list[PartitionData]] = {}
+    for interest, data in answers:
+        topics.setdefault(interest.key.topic_id, []).append(data)
+    return [ShareFetchableTopicResponse(topic_id, partitions) for topic_id, partitions in topics.items()]
+
+
+def _add_acknowledgements(response: ShareFetchResponse, acknowledged: Mapping[PartitionKey, AckResult]) -> None:
+    """Results of acknowledgements, on partitions that are listed, or beside them."""
+    listed = {(topic.topic_id, each.partition_index): each for topic in response.responses for each in topic.partitions}
+    added: dict[UUID | None, list[PartitionData]] = {topic.topic_id: [] for topic in response.responses}
+    for key, result in acknowledged.items():
+        data = listed.get(key)
+        if data is None:
+            data = PartitionData(key.partition, records=b"")
+            added.setdefault(key.topic_id, []).append(data)
+        data.acknowledge_error_code, data.acknowledge_error_message = result.code, result.message
+    topics = {topic.topic_id: list(topic.partitions) for topic in response.responses}
+    for topic_id, partitions in added.items():
+        topics.setdefault(topic_id, []).extend(partitions)
+    response.responses = [ShareFetchableTopicResponse(topic_id, each) for topic_id, each in topics.items()]
+
+
+def refuse(
+    request: ShareFetchRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ShareFetchResponse:
+    """The code alone: Kafka sends no message with it."""
+    return ShareFetchResponse(error_code=error.code)
+
+
+API = Api(ApiKey.SHARE_FETCH, (1, 2), handle, refuse)

@@ -1,0 +1,62 @@
+"""ShareGroupDescribe: share groups with their members (KIP-932).
+
+Version 1. Groups of other kinds have describing APIs of their own. Not done: nothing.
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.requests.groups import coordinator, require_group
+from broker.requests.share_groups import require_share_groups
+from broker.requests.topology import authorized_operations
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest, ShareGroupDescribeResponse
+
+
+async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> ShareGroupDescribeResponse:
+    """Describe each group as often as it is named, each with its own error (groups D.1)."""
+    require_share_groups(ctx)
+    groups = [_describe(group_id, ctx) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code is ErrorCode.NONE:
+                group.authorized_operations = authorized_operations(ctx, ResourceType.GROUP, group.group_id)
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    try:
+        require_group(AclOperation.DESCRIBE, group_id, ctx)
+        found = coordinator(group_id, ctx).shares.describe(group_id)
+    except KafkaError as error:
+        return DescribedGroup(error.code, error.message, group_id)
+    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
+        return found
+    return DescribedGroup(
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        "The group has described topic(s) that the client is not authorized to describe.",
+        group_id,
+    )
+
+
+def _topics(group: DescribedGroup) -> set[str]:
+    """The topics that the answer names."""
+    found: set[str] = set()
+    for member in group.members:
+        found.update(member.subscribed_topic_names)
+        found.update(topic.topic_name for topic in member.assignment.topic_partitions)
+    return found
+
+
+def refuse(
+    request: ShareGroupDescribeRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> ShareGroupDescribeResponse:
+    """On every group."""
+    return ShareGroupDescribeResponse(
+        groups=[DescribedGroup(error.code, error.message, group_id) for group_id in request.group_ids]
+    )
+
+
+API = Api(ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), handle, refuse)

@@ -1,0 +1,71 @@
+"""StreamsGroupDescribe: streams groups with their topology and members (KIP-1071).
+
+Versions 0-1; the assignor since v1. Groups of other kinds have describing APIs of their own. Not done: a plugin for
+topology descriptions (KIP-1331).
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.requests.groups import coordinator, require_group, serves_streams_groups
+from broker.requests.topology import authorized_operations
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.streams_group_describe import (
+    DescribedGroup,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
+
+
+async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> StreamsGroupDescribeResponse:
+    """Describe each group as often as it is named, each with its own error (groups E.8)."""
+    if not serves_streams_groups(ctx):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    groups = [_describe(group_id, ctx) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code is ErrorCode.NONE:
+                group.authorized_operations = authorized_operations(ctx, ResourceType.GROUP, group.group_id)
+    return StreamsGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
+    try:
+        require_group(AclOperation.DESCRIBE, group_id, ctx)
+        found = coordinator(group_id, ctx).streams.describe(group_id)
+    except KafkaError as error:
+        return _refused(group_id, error)
+    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
+        return found
+    return _refused(
+        group_id,
+        KafkaError(
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            "The described group uses topics that the client is not authorized to describe.",
+        ),
+    )
+
+
+def _topics(group: DescribedGroup) -> set[str]:
+    """The topics of its topology."""
+    found: set[str] = set()
+    for each in () if group.topology is None else group.topology.subtopologies or ():
+        found.update(each.source_topics, each.repartition_sink_topics)
+        found.update(topic.name for topic in (*each.repartition_source_topics, *each.state_changelog_topics))
+    return found
+
+
+def _refused(group_id: str, error: KafkaError) -> DescribedGroup:
+    return DescribedGroup(error.code, error.message, group_id, topology=None)
+
+
+def refuse(
+    request: StreamsGroupDescribeRequest,
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> StreamsGroupDescribeResponse:
+    """On every group."""
+    return StreamsGroupDescribeResponse(groups=[_refused(group_id, error) for group_id in request.group_ids])
+
+
+API = Api(ApiKey.STREAMS_GROUP_DESCRIBE, (0, 1), handle, refuse)

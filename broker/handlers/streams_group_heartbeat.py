@@ -1,0 +1,83 @@
+"""StreamsGroupHeartbeat: be a member of a group whose tasks the coordinator assigns (KIP-1071).
+
+Versions 0-1; static members, task offsets and the status of missing client tags where Kafka 4.4 is played. Not done: a
+plugin for topology descriptions (KIP-1331), other values of the acceptable recovery lag and the task offset interval.
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.streams.step import Beat, BeatResult
+from broker.coordination.group.streams.topology import named_topics
+from broker.coordination.metadata.image import INTERNAL_TOPICS
+from broker.coordination.metadata.topic_names import check_topic_name
+from broker.requests.groups import ask_coordinator, require_group, serves_streams_groups
+from broker.requests.streams_topics import create_internal_topics
+from protocol import features
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    Topology,
+)
+
+
+async def handle(request: StreamsGroupHeartbeatRequest, ctx: RequestContext) -> StreamsGroupHeartbeatResponse:
+    """Check feature, permissions and topics in Kafka's order, then ask the coordinator (groups E.1)."""
+    if not serves_streams_groups(ctx):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    require_group(AclOperation.READ, request.group_id, ctx, named=False)
+    if request.topology is not None:
+        _check_topics(request.topology, ctx)
+    beat = Beat(ctx.client_id, f"/{ctx.client_host}", features.streams_group_heartbeat_has_recovery_lag(ctx.version))
+    result: BeatResult = await ask_coordinator(
+        request.group_id, ctx, lambda machine, now_ms, to: machine.streams.heartbeat(request, beat, now_ms, to)
+    )
+    if result.missing:
+        create_internal_topics(request.group_id, result, ctx)
+    return result.response
+
+
+def _check_topics(topology: Topology, ctx: RequestContext) -> None:
+    """Raise STREAMS_INVALID_TOPOLOGY or TOPIC_AUTHORIZATION_FAILED (groups E.1.3, E.1.4)."""
+    names = named_topics(topology)
+    internal = [name for name in names if name in INTERNAL_TOPICS]
+    if internal:
+        raise KafkaError(
+            ErrorCode.STREAMS_INVALID_TOPOLOGY,
+            f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited.",
+        )
+    invalid = [name for name in names if not _is_valid(name)]
+    if invalid:
+        raise KafkaError(
+            ErrorCode.STREAMS_INVALID_TOPOLOGY, f"Topic names {','.join(invalid)} are not valid topic names."
+        )
+    if not all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _is_valid(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except KafkaError:
+        return False
+    return True
+
+
+def refuse(
+    request: StreamsGroupHeartbeatRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> StreamsGroupHeartbeatResponse:
+    """The code and its message."""
+    return StreamsGroupHeartbeatResponse(
+        error_code=error.code,
+        error_message=error.message,
+        active_tasks=None,
+        standby_tasks=None,
+        warmup_tasks=None,
+        partitions_by_user_endpoint=None,
+    )
+
+
+API = Api(ApiKey.STREAMS_GROUP_HEARTBEAT, (0, 1), handle, refuse)

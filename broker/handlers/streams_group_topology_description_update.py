@@ -1,0 +1,36 @@
+"""StreamsGroupTopologyDescriptionUpdate: a member describes its topology for a plugin of the broker (KIP-1331).
+
+Version 0. Not done: plugins (group.streams.topology.description.plugin.class); without one Kafka refuses it too.
+"""
+
+from broker.api import Api
+from broker.context import AclOperation, RequestContext
+from broker.requests.groups import require_group, serves_streams_groups
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
+
+
+async def handle(
+    request: StreamsGroupTopologyDescriptionUpdateRequest, ctx: RequestContext
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """Refuse it: there is no plugin (groups E.8)."""
+    if not serves_streams_groups(ctx):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    require_group(AclOperation.READ, request.group_id, ctx, named=False)
+    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def refuse(
+    request: StreamsGroupTopologyDescriptionUpdateRequest,  # noqa: ARG001
+    error: KafkaError,
+    version: int,  # noqa: ARG001
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """The code and its message."""
+    return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.code, error_message=error.message)
+
+
+API = Api(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, (0, 0), handle, refuse)

@@ -1,0 +1,53 @@
+"""WriteShareGroupState: change the state of share partitions, sent by their leaders (KIP-932).
+
+Versions 0-1; the delivery-complete count since v1 (KIP-1226). Not done: nothing.
+"""
+
+from broker.api import Api
+from broker.context import RequestContext
+from broker.coordination.share.machine import StateWrite
+from broker.coordination.share.persister import SharePartitionKey, StateBatch, StateResult
+from broker.requests.share_state import ask_own, each_partition, refused_partitions
+from protocol.apis import ApiKey
+from protocol.errors import KafkaError
+from protocol.messages.write_share_group_state import (
+    PartitionData,
+    PartitionResult,
+    WriteShareGroupStateRequest,
+    WriteShareGroupStateResponse,
+    WriteStateResult,
+)
+
+
+async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> WriteShareGroupStateResponse:
+    """Each partition at its own coordinator (groups D.9)."""
+
+    async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:
+        change = StateWrite(
+            asked.state_epoch,
+            asked.leader_epoch,
+            asked.start_offset,
+            asked.delivery_complete_count,
+            [
+                StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+                for each in asked.state_batches
+            ],
+        )
+        result = await ask_own(
+            ctx, key, StateResult, lambda machine, now_ms, to: machine.write(key, change, now_ms, to)
+        )
+        return PartitionResult(key.partition, result.error, result.message)
+
+    results = await each_partition(request, ctx, answer)
+    return WriteShareGroupStateResponse([WriteStateResult(topic_id, partitions) for topic_id, partitions in results])
+
+
+def refuse(request: WriteShareGroupStateRequest, error: KafkaError, version: int) -> WriteShareGroupStateResponse:  # noqa: ARG001
+    """On every partition."""
+    results = refused_partitions(
+        request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
+    )
+    return WriteShareGroupStateResponse([WriteStateResult(topic_id, partitions) for topic_id, partitions in results])
+
+
+API = Api(ApiKey.WRITE_SHARE_GROUP_STATE, (0, 1), handle, refuse)

@@ -1,0 +1,213 @@
+"""Entries of the journal, decoded for people and programs."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from broker.context import Connection
+from broker.journal.ring import Entry, expand
+from broker.settings.secrets import FIELDS
+from protocol.apis import ApiKey
+from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, decode_response, known_versions
+from protocol.paths import errors, to_json
+from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch, begins_with_batch
+
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_MOST_BATCHES = 1000
+_NAMES_OF_TOPICS = frozenset({"name", "topic", "topic_name"})
+_UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError)
+TopicName = Callable[[str], str | None]
+"""A topic's id as Kafka prints it -> its name; ``None`` where no topic has or had it."""
+
+
+class Decoded(NamedTuple):
+    """An entry's messages; ``None`` for what is not there or cannot be read. Sizes: of sets of records left out."""
+
+    header: RequestHeader | None
+    request: Any | None
+    request_sizes: list[int] | None
+    response: Any | None
+    response_sizes: list[int] | None
+
+
+def decode(entry: Entry) -> Decoded:
+    """The messages of an entry. Of records that were left out the first header is there."""
+    try:
+        header = decode_header(_head(entry))
+    except BadFrame:
+        return Decoded(None, None, None, None, None)
+    key, version = header.api_key, header.api_version
+    frame, request_sizes = expand(entry.frame, key, version)
+    request = response = response_sizes = None
+    if _is_known(key, version):
+        with suppress(*_UNREADABLE):  # the journal lists the request all the same
+            request = decode_request(frame, header)
+    if entry.answer is not None:
+        answer, response_sizes = expand(entry.answer, key, version)
+        response = _response(key, version, bytes(answer[4:]))
+    return Decoded(header, request, request_sizes, response, response_sizes)
+
+
+def _head(entry: Entry) -> bytes | bytearray:
+    frame = entry.frame
+    first: bytes | bytearray = frame[0] if isinstance(frame, tuple) else frame
+    return first
+
+
+def _response(key: int, version: int, frame: bytes) -> Any | None:
+    if not _is_known(key, version):
+        version = 0  # only ApiVersions is answered then, in version 0 (KIP-511)
+    with suppress(*_UNREADABLE):
+        return decode_response(key, version, frame)[1]
+    return None
+
+
+def _is_known(key: int, version: int) -> bool:
+    low, high = known_versions(key) or (0, -1)
+    return low <= version <= high
+
+
+def title(key: int) -> str:
+    """An API's name, or its number if that is unknown."""
+    try:
+        return ApiKey(key).title
+    except ValueError:
+        return f"api key {key}"
+
+
+def as_json(entry: Entry, connection: Connection | None, name_of: TopicName) -> dict[str, Any]:
+    """An entry as JSON."""
+    header, request, request_sizes, response, response_sizes = decode(entry)
+    error = next(errors(response), None)
+    return {
+        "id": entry.id,
+        "at_ms": entry.at_ms,
+        "duration_ms": None if entry.duration_us < 0 else entry.duration_us / 1000,
+        "broker": entry.broker,
+        "listener": "" if connection is None else connection.listener,
+        "connection": entry.connection,
+        "client": "" if connection is None else f"{connection.client_host}:{connection.client_port}",
+        "client_id": None if header is None else header.client_id,
+        "software": _software(connection),
+        "api": "unreadable" if header is None else title(header.api_key),
+        "version": -1 if header is None else header.api_version,
+        "correlation_id": -1 if header is None else header.correlation_id,
+        "outcome": entry.outcome,
+        "error": None if error is None else error.name,
+        "fault": entry.fault,
+        "request_bytes": entry.frame_bytes + 4,
+        "response_bytes": entry.answer_bytes,
+        "request": with_topic_names(body_as_json(request, request_sizes), name_of) or {},
+        "response": with_topic_names(body_as_json(response, response_sizes), name_of),
+    }
+
+
+def _software(connection: Connection | None) -> str | None:
+    if connection is None or connection.software_name == "unknown":
+        return None
+    return f"{connection.software_name} {connection.software_version}"
+
+
+def body_as_json(message: Any | None, sizes: list[int] | None, *, batches: bool = False) -> dict[str, Any] | None:
+    """A message as JSON. Records: a summary, with ``batches`` the header of each batch; secrets: their size."""
+    if message is None:
+        return None
+    body: dict[str, Any] = to_json(message, {**_SECRETS, "records": Records(sizes, batches=batches)})
+    return body
+
+
+def with_topic_names(body: dict[str, Any] | None, name_of: TopicName) -> dict[str, Any] | None:
+    """The body; where the wire has a topic's id instead of its name (KIP-516), the name is filled in."""
+    for value in () if body is None else body.values():
+        for item in value if isinstance(value, list) else (value,):
+            if not isinstance(item, dict):
+                break
+            if "topic_id" not in item:
+                with_topic_names(item, name_of)
+            elif (name := name_of(item["topic_id"] or "")) is not None:
+                item.update({field: name for field in _NAMES_OF_TOPICS & item.keys() if not item[field]})
+    return body
+
+
+def _size_of(secret: Any) -> dict[str, int] | None:
+    return None if secret is None else {"size_bytes": len(secret)}
+
+
+_SECRETS = dict.fromkeys(FIELDS, _size_of)
+
+
+class Records:
+    """Shows sets of records, one after the other: what is in them, not the records themselves."""
+
+    def __init__(self, sizes: list[int] | None, *, batches: bool = False) -> None:
+        """``sizes``: of the sets, where only batches' headers are left of them."""
+        self._sizes = None if sizes is None else iter(sizes)
+        self._batches = batches
+
+    def __call__(self, data: Any) -> Mapping[str, Any] | None:
+        """One set: its size, how many records it has (``None``: not all of it was kept) and who has sent it."""
+        if data is None:
+            return None
+        raw = b"".join(data) if isinstance(data, list | tuple) else bytes(data)
+        if not raw:
+            return {"size_bytes": 0, "count": 0}
+        size = len(raw) if self._sizes is None else next(self._sizes, len(raw))
+        if not begins_with_batch(raw):
+            return {"size_bytes": size, "count": None}
+        found, whole = _headers(raw, size)
+        first = found[0]
+        summary: dict[str, Any] = {
+            "size_bytes": size,
+            "count": sum(batch.record_count for batch in found) if whole else None,
+            "base_offset": first.base_offset,
+            "last_offset": found[-1].last_offset if whole else None,
+            "producer_id": first.producer_id,
+            "producer_epoch": first.producer_epoch,
+            "base_sequence": first.base_sequence,
+            "transactional": first.is_transactional,
+            "control": first.is_control,
+            "compression": _codec(first),
+            "batch_count": len(found) if whole else None,
+        }
+        if self._batches:
+            summary["batches"] = list(map(_batch, found[:_MOST_BATCHES]))
+        return summary
+
+
+def _headers(raw: bytes, size: int) -> tuple[list[RecordBatch], bool]:
+    """The batches of a set, of which all is there or headers only, and whether these are all of its whole ones."""
+    cut = len(raw) < size
+    found: list[RecordBatch] = []
+    at = covered = 0
+    while at + BATCH_HEADER_SIZE <= len(raw):
+        batch = RecordBatch(raw, at)
+        if batch.magic != MAGIC_V2 or batch.size < BATCH_HEADER_SIZE or covered + batch.size > size:
+            return found or [batch], bool(found)
+        found.append(batch)
+        covered += batch.size
+        at += BATCH_HEADER_SIZE if cut else batch.size
+    return found, covered + BATCH_HEADER_SIZE > size
+
+
+def _codec(batch: RecordBatch) -> str:
+    return _CODECS[batch.codec] if batch.codec < len(_CODECS) else str(batch.codec)
+
+
+def _batch(batch: RecordBatch) -> dict[str, Any]:
+    return {
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "count": batch.record_count,
+        "size_bytes": batch.size,
+        "leader_epoch": batch.partition_leader_epoch,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "base_sequence": batch.base_sequence,
+        "transactional": batch.is_transactional,
+        "control": batch.is_control,
+        "compression": _codec(batch),
+        "log_append_time": batch.is_log_append_time,
+        "base_timestamp_ms": batch.base_timestamp_ms,
+        "max_timestamp_ms": batch.max_timestamp_ms,
+        "crc": batch.crc,
+    }

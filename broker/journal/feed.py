@@ -1,0 +1,233 @@
+"""The loop's side: requests that are settled, handed in batches to the process that writes them.
+
+Nothing here waits for a disk or decodes a byte. What the writer has not taken yet is bounded; beyond that, requests are
+counted instead of kept.
+"""
+
+import asyncio
+import json
+import marshal
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import structlog
+
+from broker.clock import since_1970_ns, soon, utc_stamp
+from broker.context import Exchange
+from broker.journal.files import probe
+from broker.journal.lines import Handed, Peer
+from broker.journal.ring import Raw, weight_of
+from broker.journal.writer import SIZE_BYTES, Begin
+from broker.settings import BrokerSettings
+from protocol.types import uuid_text
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_log = structlog.get_logger(__name__)
+_BATCH = 64
+_BATCH_BYTES = 256 * 1024
+_FLUSH_MS = 50
+_ENTRY_BYTES = 300
+_PATIENCE_S = 1.5
+_PROGRAM = (
+    "import sys; sys.path.insert(0, {root!r}); sys.modules['hypothesis'] = sys.modules['rich'] = None; "
+    "from broker.journal.writer import main; main()"
+)
+
+
+class CannotWrite(Exception):
+    """The journal's folder cannot be written; the message is one sentence."""
+
+
+def _start_writer() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """The writer's process, and our end of what it reads."""
+    root = str(Path(__file__).resolve().parents[2])
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603 - this very interpreter, and a program of our own
+            [sys.executable, "-P", "-c", _PROGRAM.format(root=root)],
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the server
+        )
+    return process, ours
+
+
+class Feed(asyncio.Protocol):
+    """Takes the requests of a cluster for the files."""
+
+    def __init__(
+        self,
+        directory: Path,
+        cluster: "Cluster",
+        max_waiting_bytes: int,
+        process: subprocess.Popen[bytes],
+    ) -> None:
+        self.directory, self._cluster, self._max_waiting_bytes = directory, cluster, max_waiting_bytes
+        self._known: tuple[object, int] = (None, 0)
+        self._transport: asyncio.Transport | None = None
+        self._process = process
+        self._batch: list[Handed] = []
+        self._bytes = 0
+        self._lost = 0
+        self._closing = False
+        self._full = False
+        self._flushing: asyncio.TimerHandle | None = None
+        self._heard = b""
+        self._rotations: dict[int, asyncio.Future[str | None]] = {}
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    async def open(cls, directory: Path, settings: BrokerSettings, cluster: "Cluster") -> "Feed":
+        """Start the writer.
+
+        Raises:
+            CannotWrite: the folder cannot be made, or no file in it.
+        """
+        run = f"{utc_stamp()}-{os.getpid()}"
+        try:
+            probe(directory, run)
+        except OSError as error:
+            raise CannotWrite(f"--journal {directory} cannot be written: {error.strerror}") from error
+        process, ours = _start_writer()
+        feed = cls(directory, cluster, settings.long("understudy.journal.buffer.bytes"), process)
+        await asyncio.get_running_loop().create_unix_connection(lambda: feed, sock=ours)
+        begin = Begin(
+            str(directory),
+            run,
+            settings.long("understudy.journal.file.max.bytes"),
+            settings.long("understudy.journal.file.max.ms"),
+            since_1970_ns(),
+        )
+        feed._send(("begin", tuple(begin)))
+        return feed
+
+    async def close(self) -> None:
+        """Hand over what there is and let the writer finish, for a moment; then it goes on by itself."""
+        self._closing = True
+        self.flush()
+        transport, process = self._transport, self._process
+        if transport is None:
+            return
+        transport.write_eof()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._gone), _PATIENCE_S)
+            await asyncio.to_thread(process.wait, _PATIENCE_S)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            _log.warning("journal is still being written, by a process of its own", pid=process.pid)
+
+    # --- the transport's side ----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport to the writer."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take the writer's reports, one JSON object per line."""
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for each in lines:
+            self._hear(json.loads(each))
+
+    def _hear(self, report: dict[str, Any]) -> None:
+        if "rotated" in report:
+            waiting = self._rotations.pop(report["rotated"], None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(report["file"])
+        elif "problem" in report:
+            _log.warning(
+                f"journal cannot be written: {report['problem']}; requests go unrecorded until it can",
+                directory=str(self.directory),
+            )
+        elif "lost" in report:
+            _log.warning("journal is written again", lost=report["lost"])
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """The writer is gone: it was asked to end, or it died."""
+        self._transport = None
+        if not self._gone.done():
+            self._gone.set_result(None)
+        for waiting in self._rotations.values():
+            if not waiting.done():
+                waiting.set_exception(ConnectionError("the journal's writer is gone"))
+        self._rotations.clear()
+        if not self._closing:
+            _log.error("journal's writer is gone; requests go unrecorded from here on", directory=str(self.directory))
+
+    # --- what the journal asks ---------------------------------------------------------------------------------------
+
+    def record(self, entry: Raw, exchange: Exchange) -> None:
+        """Hand a request over, soon."""
+        connection = exchange.connection
+        known = connection.software_name != "unknown"
+        peer = Peer(
+            connection.listener,
+            connection.client_host,
+            connection.client_port,
+            connection.principal,
+            connection.software_name if known else None,
+            connection.software_version if known else None,
+        )
+        self._batch.append(Handed(entry, exchange.began_ns, peer, exchange.era))
+        self._bytes += _ENTRY_BYTES + weight_of(entry[5]) + (0 if entry[6] is None else weight_of(entry[6]))
+        if len(self._batch) >= _BATCH or self._bytes >= _BATCH_BYTES:
+            self.flush()
+        elif self._flushing is None:
+            self._flushing = soon(_FLUSH_MS, self.flush)
+
+    def flush(self) -> None:
+        """Hand over what there is now, or count it as lost where too much waits already."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        batch, size = self._batch, self._bytes
+        if not batch:
+            return
+        self._batch, self._bytes = [], 0
+        transport = self._transport
+        full = transport is None or transport.get_write_buffer_size() + size > self._max_waiting_bytes
+        if full and not self._full and transport is not None:
+            _log.warning("journal's writer is behind; requests go unrecorded until it has caught up")
+        self._full = full
+        if full:
+            self._lost += len(batch)
+            return
+        lost, self._lost = self._lost, 0
+        handed = [(tuple(each.entry), each.began_ns, tuple(each.peer), each.era) for each in batch]
+        self._name_topics()
+        self._send(("requests", self._cluster.cluster_id, lost, handed))
+
+    def _name_topics(self) -> None:
+        """Send the topics' names to the writer if the metadata has changed."""
+        log = self._cluster.metadata_log
+        known = (log, log.log_end_offset)
+        if known != self._known:
+            self._known = known
+            self._send(("topics", {uuid_text(each.id): each.name for each in self._cluster.image.topics.values()}))
+
+    async def rotate(self) -> str | None:
+        """Finish the file with all requests that are settled by now; its name, or ``None``: there was none to finish.
+
+        Raises:
+            ConnectionError: the writer is gone.
+        """
+        self.flush()
+        if self._transport is None:
+            raise ConnectionError("the journal's writer is gone")
+        number = len(self._rotations) + 1 + max(self._rotations, default=0)
+        future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._rotations[number] = future
+        self._send(("rotate", number))
+        return await future
+
+    def _send(self, message: tuple[Any, ...]) -> None:
+        assert self._transport is not None
+        body = marshal.dumps(message)
+        self._transport.write(len(body).to_bytes(SIZE_BYTES, "big") + body)

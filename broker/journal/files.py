@@ -1,0 +1,129 @@
+"""Rotating files of whole lines. The one that is written ends in ``.open``; finished ones never change again.
+
+Every failure of the disk is an ``OSError`` after which the file holds whole lines only, and the next call tries again.
+"""
+
+import errno
+import fcntl
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from broker.clock import stopwatch_ns
+
+OPEN = ".open"
+SUFFIX = ".jsonl"
+_NAME = re.compile(rf"wire-.+-\d{{6}}{re.escape(SUFFIX + OPEN)}")
+_BEGIN = b'{"v":'
+"""Of every line of a journal; a torn one may end within it."""
+
+
+class LineFiles:
+    """The files of one run in a folder; ``max_bytes`` and ``max_ms`` (of the machine's time) bound each of them."""
+
+    def __init__(self, directory: Path, run: str, max_bytes: int, max_ms: int) -> None:
+        self._directory, self._run, self._max_bytes, self._max_ms = directory, run, max_bytes, max_ms
+        self._number = 0
+        self._file = -1
+        self._path = directory
+        self._size = 0
+        self._opened_ns = 0
+
+    def append(self, lines: bytes) -> None:
+        """Write whole lines, all of them or, where the disk refuses, none.
+
+        Raises:
+            OSError: they are not there, and what was there before still is.
+        """
+        if self._file < 0:
+            self._open()
+        written = 0
+        try:
+            while written < len(lines):
+                written += os.write(self._file, memoryview(lines)[written:])
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+                os.lseek(self._file, self._size, os.SEEK_SET)
+            raise
+        self._size += len(lines)
+        if self._size >= self._max_bytes:
+            self.finish()
+
+    def finish(self) -> str | None:
+        """Close the file and give it its name; the name, or ``None`` where none was begun.
+
+        Raises:
+            OSError: it keeps the ending of an open one, or is gone; the next line begins a new one in either case.
+        """
+        if self._file < 0:
+            return None
+        file, self._file = self._file, -1
+        finished = self._path.with_suffix("")
+        try:
+            os.fsync(file)
+            if finished.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(finished))
+            self._path.rename(finished)
+        finally:
+            os.close(file)
+        return finished.name
+
+    def left_s(self) -> float | None:
+        """Seconds until the file has to be finished for its age; ``None``: there is none."""
+        if self._file < 0:
+            return None
+        return max(0.0, self._max_ms / 1000 - (stopwatch_ns() - self._opened_ns) / 1e9)
+
+    def _open(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        path = self._directory / f"wire-{self._run}-{self._number + 1:06}{SUFFIX}{OPEN}"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is ours until we die: see finish_left
+        self._number += 1
+        self._file, self._path, self._size, self._opened_ns = file, path, 0, stopwatch_ns()
+
+
+def probe(directory: Path, run: str) -> None:
+    """Make the folder and find out whether files can be written there.
+
+    Raises:
+        OSError: they cannot.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f".wire-{run}.probe"
+    path.write_bytes(b"\n")
+    path.unlink()
+
+
+def finish_left(directory: Path) -> list[str]:
+    """Finish what writers that died have left open, cut after the last whole line; the files' names.
+
+    A file that is still being written is locked, and left alone. What cannot be finished stays as it is, and so does a
+    file that no writer made, even under such a name.
+    """
+    done = []
+    for path in sorted(directory.glob(f"wire-*{SUFFIX}{OPEN}")):
+        with suppress(OSError), path.open("r+b") as file:
+            if path.with_suffix("").exists() or not (
+                _NAME.fullmatch(path.name) and _BEGIN.startswith(file.read(len(_BEGIN)))
+            ):
+                continue
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.truncate(_whole(file.fileno()))
+            path.rename(finished := path.with_suffix(""))
+            done.append(finished.name)
+    return done
+
+
+def _whole(file: int) -> int:
+    """The size of a file up to and with its last newline."""
+    end = os.fstat(file).st_size
+    while end > 0:
+        begin = max(0, end - 64 * 1024)
+        found = os.pread(file, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0

@@ -1,0 +1,349 @@
+"""The journal: every request and its answer, as bytes, in a ring that is bounded in entries and in bytes.
+
+Messages are kept as they came and went, which costs next to nothing while requests are served and gives the garbage
+collector nothing to walk over; readers of the journal decode them (``broker.journal.entries``). Records are not
+kept where they are large: of each set the size and the first batch's header.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from broker.api import Answer, Disconnect, FrameHandler, NeverAnswer
+from broker.clock import stopwatch_ns
+from broker.context import Connection, Exchange
+from broker.journal.redaction import APIS, is_readable, redacted_answer, redacted_request
+from broker.settings import BrokerSettings
+from protocol.apis import ApiKey
+from protocol.codec import is_flexible
+from protocol.records.batch import (
+    BATCH_HEADER_SIZE,
+    LEADER_EPOCH_POSITION,
+    LENGTH_POSITION,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    MAGIC_V2,
+)
+from protocol.uvarint import uvarint
+from protocol.writers import Parts
+
+WHOLE_BYTES = 2048
+"""A message up to this size is kept whole, its records too."""
+ENTRY_BYTES = 300
+"""Bytes of an entry beside its messages."""
+
+MOST_TOPIC_NAMES = 10_000
+"""Names of topics that are kept by id. Those of topics that exist are found in the metadata as well."""
+_MOST_HEADS = 4096
+_SHORTEST_RECORDS = 512
+"""Parts of a fetch response that are not records are smaller."""
+
+Kept = bytes | bytearray | tuple[Any, ...]
+"""A whole message; or pieces of it, with size and head of a set of records between each two (see :func:`expand`).
+
+The head is the first batch's header, or those of all batches, one after the other.
+"""
+
+
+class Entry(NamedTuple):
+    """One request. ``at_ms`` is the cluster's time of its arrival; ``duration_us`` the machine's, -1 while it lasts.
+
+    ``answer`` is ``None`` where none was sent; ``outcome`` has the reason, ``fault`` the ids of the faults that it met.
+    """
+
+    id: int
+    at_ms: int
+    duration_us: int
+    broker: int
+    connection: int
+    frame: Kept
+    answer: Kept | None
+    frame_bytes: int
+    answer_bytes: int
+    fault: str | None
+    outcome: str
+
+
+Raw = tuple[Any, ...]
+"""An entry's fields. A plain tuple of plain values is one that the garbage collector forgets about."""
+
+
+class Chunk:
+    """A part of the ring; once it is full its entries are a tuple of tuples, and the garbage collector's no more."""
+
+    __slots__ = ("bytes", "connections", "entries")
+
+    def __init__(self) -> None:
+        self.entries: list[Raw] | tuple[Raw, ...] = []
+        self.connections: dict[int, Connection] = {}
+        self.bytes = 0
+
+
+class Recorder(Protocol):
+    """Writes the journal to files (``--journal DIR``), independent of the one in memory."""
+
+    def record(self, entry: Raw, exchange: Exchange) -> None:
+        """A request is settled. Must not wait."""
+        ...
+
+    async def rotate(self) -> str | None:
+        """Finish what was written so far; its name. Raises ConnectionError if the writer is gone."""
+        ...
+
+
+class Journal:
+    """The requests of a cluster, in the order in which they were answered."""
+
+    def __init__(self, max_entries: int = 100_000, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+        self._chunk_size = max(1, min(1024, max_entries // 16))
+        self._ids, self._connections = count(1), count(1)
+        self.under_way: dict[int, Exchange] = {}
+        self.chunks: deque[Chunk] = deque((Chunk(),))
+        self.entries = self.bytes = self.dropped = 0
+        self.era = 0
+        """Count of the cluster's resets and restores: offsets and epochs of two eras have nothing in common."""
+        self.recorder: Recorder | None = None
+        self.by_api: dict[int, list[int]] = {}
+        """API key (they are below 256) -> requests, nanoseconds, bytes in, bytes out, since the server started."""
+        self.topic_names: dict[UUID, str] = {}
+        """Names by id, those of deleted topics included: requests may have an id alone (KIP-516)."""
+
+    def add_topic(self, topic_id: UUID, name: str) -> None:
+        """Remember the name of a topic; the oldest names go where there are too many."""
+        self.topic_names[topic_id] = name
+        if len(self.topic_names) > MOST_TOPIC_NAMES:
+            del self.topic_names[next(iter(self.topic_names))]
+
+    async def record(self, exchange: Exchange, handle: FrameHandler) -> Answer:
+        """Frame stage, outermost: what came, what went out, and why nothing did."""
+        if not exchange.connection.number:
+            exchange.connection.number = next(self._connections)
+        self.arrive(exchange)
+        try:
+            return await handle(exchange)
+        except Disconnect as disconnect:
+            exchange.outcome = f"closed: {disconnect.reason}"
+            raise
+        except NeverAnswer:
+            exchange.outcome = "never answered"
+            raise
+        except BaseException:
+            exchange.outcome = "failed"
+            raise
+        finally:
+            self.finish(exchange)
+
+    def arrive(self, exchange: Exchange) -> None:
+        """A request begins to be served."""
+        exchange.id, exchange.era = next(self._ids), self.era
+        self.under_way[exchange.id] = exchange
+
+    def finish(self, exchange: Exchange) -> None:
+        """Note that a request was answered, or will not be. A small answer is joined here, not when it is sent."""
+        recorder = self.recorder
+        known = self.under_way.pop(exchange.id, None) is not None
+        if not known and recorder is None:
+            return  # the journal was cleared meanwhile
+        took_ns = stopwatch_ns() - exchange.began_ns
+        frame, connection, parts = exchange.frame, exchange.connection, exchange.parts
+        size = len(frame)
+        secret = size > 1 and not frame[0] and frame[1] in APIS
+        kept: Kept
+        if secret or (exchange.request is None and connection.gate is not None):
+            kept = redacted_request(frame) if secret or is_readable(frame) else b""  # b"": perhaps a misplaced token
+        else:
+            kept = frame if size <= WHOLE_BYTES else without_records(frame, exchange.request)
+        answer: Kept | None = None
+        answer_bytes = 0
+        if parts is not None:
+            answer_bytes = int.from_bytes(parts[0][:4]) + 4
+            if answer_bytes > WHOLE_BYTES and frame[1] == ApiKey.FETCH:
+                answer = answer_without_records(parts, every=recorder is not None)
+            else:
+                whole = b"".join(parts)
+                parts[:] = (whole,)
+                answer = redacted_answer(frame, whole) if secret else whole
+        entry = (exchange.id, exchange.at_ms, took_ns // 1000, exchange.broker, connection.number, kept, answer,
+                 size, answer_bytes, exchange.faults, exchange.outcome)  # fmt: skip
+        if recorder is not None:
+            recorder.record(entry, exchange)
+        if not known:
+            return
+        self._keep(entry, connection)
+        if size > 1:
+            counts = self.by_api.get(frame[1])
+            if counts is None:
+                counts = self.by_api[frame[1]] = [0, 0, 0, 0]
+            counts[0] += 1
+            counts[1] += took_ns
+            counts[2] += size + 4
+            counts[3] += answer_bytes
+
+    def _keep(self, entry: Raw, connection: Connection) -> None:
+        kept, answer = entry[5], entry[6]
+        weight = ENTRY_BYTES + (weight_of(kept) if type(kept) is tuple else len(kept))
+        if answer is not None:
+            weight += weight_of(answer) if type(answer) is tuple else len(answer)
+        chunk = self.chunks[-1]
+        entries = chunk.entries
+        entries.append(entry)  # type: ignore[union-attr]  # the last one is a list
+        chunk.connections[connection.number] = connection
+        chunk.bytes += weight
+        self.bytes += weight
+        self.entries += 1
+        if len(entries) >= self._chunk_size:
+            chunk.entries = tuple(entries)
+            self.chunks.append(Chunk())
+        while (self.bytes > self._max_bytes or self.entries > self._max_entries) and len(self.chunks) > 1:
+            oldest = self.chunks.popleft()
+            self.entries -= len(oldest.entries)
+            self.bytes -= oldest.bytes
+            self.dropped += len(oldest.entries)
+
+    def clear(self) -> None:
+        """Forget everything, requests that are being served included."""
+        self.under_way.clear()
+        self.chunks = deque((Chunk(),))
+        self.entries = self.bytes = self.dropped = 0
+
+    def snapshot(self) -> list[tuple[Sequence[Raw], dict[int, Connection]]]:
+        """A copy of the entries, oldest first, then those of requests that are being served."""
+        found: list[tuple[Sequence[Raw], dict[int, Connection]]] = [
+            (chunk.entries if isinstance(chunk.entries, tuple) else tuple(chunk.entries), chunk.connections)
+            for chunk in self.chunks
+        ]
+        waiting = list(self.under_way.values())
+        found.append((tuple(map(_pending, waiting)), {each.connection.number: each.connection for each in waiting}))
+        return found
+
+
+class NoJournal(Journal):
+    """Remembers nothing, and writes nothing down: ``understudy.journal.max.entries=0``."""
+
+    def arrive(self, exchange: Exchange) -> None:
+        """Keep nothing: the journal is off."""
+
+    def finish(self, exchange: Exchange) -> None:
+        """Keep nothing: the journal is off."""
+
+
+def journal_of(settings: Mapping[str, str], *, written_down: bool = False) -> Journal:
+    """The journal that the settings of the command line ask for; ``written_down``: there will be a recorder."""
+    made = BrokerSettings(1, settings)
+    entries, bytes_ = made.int("understudy.journal.max.entries"), made.long("understudy.journal.max.bytes")
+    return Journal(entries, bytes_) if entries or written_down else NoJournal()
+
+
+def _pending(exchange: Exchange) -> Raw:
+    frame: Kept = (
+        redacted_request(exchange.frame) if exchange.frame[1:2] and exchange.frame[1] in APIS else exchange.frame
+    )
+    frame = frame if len(frame) <= WHOLE_BYTES else bytes(frame[:WHOLE_BYTES])
+    return (exchange.id, exchange.at_ms, -1, exchange.broker, exchange.connection.number, frame, None,
+            len(exchange.frame), 0, exchange.faults, "is being served")  # fmt: skip
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def weight_of(kept: Kept) -> int:
+    """The memory that it takes, about."""
+    return sum(map(len, kept[::3])) + len(kept) * 40 if isinstance(kept, tuple) else len(kept)
+
+
+def without_records(frame: bytearray, request: Any) -> Kept:
+    """A request's frame; where it carries records, the pieces between them. Others are kept as they are."""
+    if not (len(frame) > 4 and frame[0] == 0 and frame[1] == ApiKey.PRODUCE and request is not None):
+        return frame
+    flexible = is_flexible(ApiKey.PRODUCE, frame[2] << 8 | frame[3])
+    pieces: list[Any] = []
+    at = 0
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            if not partition.records:
+                continue
+            size, head = len(partition.records), bytes(partition.records[:BATCH_HEADER_SIZE])
+            begin = frame.find(head, at)  # the records are slices of the frame, in its order
+            prefix = len(uvarint(size + 1)) if flexible else 4
+            pieces += (bytes(frame[at : begin - prefix]), size, head)
+            at = begin + size
+    return (*pieces, bytes(frame[at:]))
+
+
+def answer_without_records(parts: Parts, *, every: bool = False) -> Kept:
+    """A fetch response as it is written; slices of the log are left out with the size before them.
+
+    Of these, the first batch's header is kept, or, with ``every``, those of all batches.
+    """
+    pieces: list[Any] = []
+    plain: list[bytes] = []
+    slices: list[Any] = []
+
+    def leave_out() -> None:
+        head = heads(slices) if every else bytes(slices[0][:BATCH_HEADER_SIZE])
+        pieces.extend((b"".join(plain[:-1]), sum(map(len, slices)), head))
+        plain.clear()
+        slices.clear()
+
+    for part in parts:
+        if type(part) is bytes and len(part) < _SHORTEST_RECORDS:
+            if slices:
+                leave_out()
+            plain.append(part)
+        elif len(part):
+            slices.append(part)
+    if slices:
+        leave_out()
+    return (*pieces, b"".join(plain))
+
+
+def heads(slices: Sequence[Any]) -> bytes:
+    """The headers of all batches in a set of records that is given in slices; of very many, the first 4096.
+
+    Of a set in an older format, whose headers have no such fields, the first 61 bytes.
+    """
+    found: list[bytes] = []
+    skip = 0
+    for data in slices:
+        size, at = len(data), skip
+        while at + BATCH_HEADER_SIZE <= size and len(found) < _MOST_HEADS:
+            head = bytes(data[at : at + BATCH_HEADER_SIZE])
+            at += max(int.from_bytes(head[LENGTH_POSITION:LEADER_EPOCH_POSITION]) + LOG_OVERHEAD, BATCH_HEADER_SIZE)
+            found.append(head)
+            if head[MAGIC_POSITION] < MAGIC_V2:
+                return found[0]
+        if at < size and len(found) < _MOST_HEADS and len(slices) > 1:
+            return heads([b"".join(slices)])  # a header lies on both sides of a cut
+        skip = at - size
+    return b"".join(found) or bytes(slices[0][:BATCH_HEADER_SIZE])
+
+
+def expand(
+    kept: Kept, key: int, version: int, left: Callable[[bytes], bytes] = bytes
+) -> tuple[bytes | bytearray, list[int] | None]:
+    """A message that can be decoded, and the sizes that its sets of records have had; ``None``: it is whole.
+
+    The records are replaced by what ``left`` makes of the headers that were kept; by default these themselves.
+    """
+    if not isinstance(kept, tuple):
+        return kept, None
+    flexible = is_flexible(key, version)
+    out = bytearray()
+    sizes = []
+    for piece, size, head in _triples(kept):
+        out += piece
+        if size is not None:
+            instead = left(head)
+            out += uvarint(len(instead) + 1) if flexible else len(instead).to_bytes(4, "big")
+            out += instead
+            sizes.append(size)
+    return out, sizes
+
+
+def _triples(kept: tuple[Any, ...]) -> Iterator[tuple[bytes, int | None, bytes]]:
+    for at in range(0, len(kept) - 1, 3):
+        yield kept[at], kept[at + 1], kept[at + 2]
+    yield kept[-1], None, b""

@@ -1,0 +1,23 @@
+"""Cipher suites by Java's names (`ssl.cipher.suites`) as OpenSSL's (RFC 8446 and the registry of IANA)."""
+
+import re
+
+_V13 = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+                  "TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256"})  # fmt: skip
+_V12 = re.compile(r"TLS_(?P<exchange>[A-Z_]+)_WITH_(?P<cipher>[A-Z0-9_]+?)(?:_(?P<hash>SHA\d*))?")
+
+
+def is_of_tls_13(suite: str) -> bool:
+    """Whether a suite is one of TLS 1.3, which OpenSSL offers regardless of its list."""
+    return suite in _V13
+
+
+def openssl_name(suite: str) -> str | None:
+    """OpenSSL's name of a suite of TLS 1.2; ``None`` for other names."""
+    found = _V12.fullmatch(suite)
+    if found is None:
+        return None
+    exchange = "" if found["exchange"] == "RSA" else found["exchange"].replace("_", "-") + "-"
+    cipher = re.sub(r"AES_(\d+)", r"AES\1", found["cipher"]).replace("_CBC", "").replace("_", "-")
+    digest = "" if cipher.startswith("CHACHA20") or found["hash"] is None else f"-{found['hash']}"
+    return f"{exchange}{cipher}{digest}"

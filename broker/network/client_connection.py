@@ -1,0 +1,349 @@
+"""One client's connection: frames in, answers out, in order.
+
+A connection is served by one task: its requests are answered one after another, as on a real broker (core A.3), while
+the transport reads ahead by a few frames at most. Bytes are read straight into the frame they belong to
+(``asyncio.BufferedProtocol``; anyio's streams would cost a copy per read), tasks live in anyio's task group.
+"""
+
+import asyncio
+import socket
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+import structlog
+
+from broker.api import Disconnect, NeverAnswer, Sending
+from broker.clock import Slices, Waiter, turns
+from broker.context import Connection
+from broker.dispatcher import api_and_version
+from broker.network.principals import MappingError
+from protocol.apis import ApiKey
+from protocol.connection import BadFrameSize, FrameReader
+from protocol.writers import Parts
+
+if TYPE_CHECKING:
+    from broker.network.handshake import Handshake
+    from broker.network.server import BrokerServer
+
+_log = structlog.get_logger(__name__)
+_READ_AHEAD_FRAMES = 64  # a peer that hangs up behind fewer is noticed while an earlier request still waits
+_READ_AHEAD_BYTES = 4 * 1024 * 1024
+_CAUTIOUS_BYTES = 64 * 1024  # the first buffer of a large frame, where memory is scarce
+_TRUSTING_BYTES = 2 * 1024 * 1024  # and where it is not
+_PROGRESS_BYTES = 64 * 1024  # a frame under way that grows by this much has not stalled
+_TURN_US = 2000  # how long a peer that has sent many requests at once is served before the others are
+_JOIN_BELOW_BYTES = 64 * 1024
+_TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, until what was sent right behind has been read
+_METADATA = ApiKey.METADATA.to_bytes(2, "big")
+
+
+class ClientConnection(asyncio.BufferedProtocol):
+    """One client's connection: frames in, answers out, in order."""
+
+    def __init__(self, server: "BrokerServer", listener: str, *, after: "Handshake | None" = None) -> None:
+        """`after`: the handshake that this connection comes from, which was counted in its place."""
+        self._after = after
+
+        # Shared with the broker's other connections.
+        self._server, self._connections, self._listener = server, server.connections, listener
+
+        # Set when the connection is made; a peer that is gone by then leaves the info as it is.
+        self.transport: asyncio.Transport
+        self.info = Connection("", listener, "", 0)
+
+        # Requests that have come in and are not served yet.
+        self._reader = FrameReader(server.most_bytes(listener, known=False), server.scratch)
+        self._frames: deque[bytearray] = deque()
+        self._bad_size: BadFrameSize | None = None  # what came behind the last frame
+        self._queued_bytes = 0
+        self._accounted_bytes = 0  # against the budget of all connections
+        self._partial_bytes = 0  # of the frame under way, when it was last seen to grow
+
+        # Answers that are not written yet.
+        self._delayed: Parts = []
+        self._had_metadata = False
+
+        # What the serving task waits for; None while it does not.
+        self._arrived: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+
+        # The connection's life: started, then lost by the peer or closed by us. What a lost peer has sent is served.
+        self._started = False
+        self._reading = True
+        self._lost = False
+        self._closed = False
+        self.silent = False
+        """Whether a fault leaves the peer without an answer forever."""
+
+    # --- the transport's side ----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Join the broker's other connections, or close at once (core A.4).
+
+        An error in here would leave the connection open and counted forever: the event loop only logs it.
+        """
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
+        try:
+            self._join()
+        except Exception:  # noqa: BLE001 - one connection's failure does not end the others
+            _log.exception("connection cannot be served")
+            self._abandon()
+
+    def _join(self) -> None:
+        transport, server = self.transport, self._server
+        peer = transport.get_extra_info("peername")
+        if not peer:  # reset before it was accepted: there is no peer any more
+            server.refusals.count_reset()
+            self._abandon()
+            return
+        local = transport.get_extra_info("sockname") or ("", 0)
+        host = str(peer[0])
+        connection_id = f"{local[0]}:{local[1]}-{host}:{peer[1]}-{server.next_id()}"
+        self.info = Connection(connection_id, self._listener, host, int(peer[1]))
+        if self._after is not None:
+            self._connections.succeed(self._after, self)
+            self._after = None
+            try:
+                self.info.principal = server.principal_of(self._listener, transport)
+            except MappingError as error:
+                self.refuse(str(error))
+                return
+        elif not self._connections.join(self, host):
+            self.hang_up()
+            return
+        if not self._started or server.paused:  # not here: uvloop begins to read when this method returns
+            asyncio.get_running_loop().call_soon(self.stop_reading)
+        raw = transport.get_extra_info("socket")
+        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+            with suppress(OSError):  # macOS refuses once the peer is gone
+                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def _abandon(self) -> None:
+        """Close without an answer, and forget the connection wherever it is counted."""
+        self._closed = True
+        self._connections.leave(self)
+        self._release()
+        self.transport.abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """The buffer for the next bytes of the transport."""
+        reader, connections = self._reader, self._connections
+        trusting = not connections.held_bytes or connections.roomy
+        reader.first_bytes = _TRUSTING_BYTES if trusting else _CAUTIOUS_BYTES
+        return reader.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Queue the frames that are complete now."""
+        if self._closed or self._bad_size is not None:
+            return
+        try:
+            frames = self._reader.received(nbytes)
+        except BadFrameSize as error:
+            self._bad_size, frames = error, error.frames
+        self._connections.idle.touch(self)
+        if frames:
+            self._frames.extend(frames)
+            self._queued_bytes += sum(map(len, frames))
+        bad = self._bad_size is not None
+        if len(self._frames) >= _READ_AHEAD_FRAMES or self._queued_bytes > _READ_AHEAD_BYTES or bad:
+            self.stop_reading()
+        self._account()
+        if (frames or bad) and self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
+
+    def _account(self) -> None:
+        """Note what memory is held for this peer, and whether a frame under way makes progress."""
+        reader, connections = self._reader, self._connections
+        pending, held = reader.pending_bytes, self._queued_bytes
+        if pending:
+            held += reader.held_bytes
+        if not pending:
+            if self._partial_bytes:
+                connections.partial.forget(self)
+                self._partial_bytes = 0
+        elif not self._partial_bytes or not 0 <= pending - self._partial_bytes < _PROGRESS_BYTES:
+            connections.partial.touch(self)
+            self._partial_bytes = pending
+        if held != self._accounted_bytes:
+            more, self._accounted_bytes = held - self._accounted_bytes, held
+            connections.account(more)
+
+    def pause_writing(self) -> None:
+        """The peer does not read: no further request is answered until it does."""
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    def eof_received(self) -> bool:
+        """The peer sends no more: close."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """The peer is gone. Requests that came before are still served (core A.3.3): acks=0 relies on it."""
+        self._lost = True
+        self._connections.leave(self)
+        self._release()
+        self.info.lose()
+        for future in (self._arrived, self._writable):
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    def _release(self) -> None:
+        """A connection that is gone holds nothing more against the budget."""
+        held, self._accounted_bytes = self._accounted_bytes, 0
+        self._connections.account(-held)
+
+    # --- the server's side -------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Read, and serve what is read."""
+        self._started = True
+        self.resume_reading()
+        self._server.tasks.start_soon(self._serve)
+
+    def hang_up(self, *, reset: bool = False) -> None:
+        """Close; what is already written still goes out, unless it is a reset or the peer does not read."""
+        if self._delayed and not reset:
+            self._flush()
+        self._closed = True
+        self._connections.leave(self)
+        self._release()
+        if reset:
+            raw = self.transport.get_extra_info("socket")
+            if raw is not None:
+                with suppress(OSError):  # the peer was faster
+                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        if reset or self._writable is not None:
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def refuse(self, reason: str, frame: bytearray | None = None, *, reset: bool = False) -> None:
+        """Hang up, with one line in the log: the peer, the request and the reason."""
+        request = {} if frame is None else api_and_version(frame)
+        self._server.refusals.log_refusal(f"{self.info.client_host}:{self.info.client_port}", reason, **request)
+        self.hang_up(reset=reset)
+
+    def stop_reading(self) -> None:
+        """Leave what the peer sends in the socket."""
+        if self._reading and not self.transport.is_closing():
+            self._reading = False
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again, unless the whole broker is paused or this connection has to wait for its turn."""
+        if not self._reading and self._started and not self._server.paused and not self.transport.is_closing():
+            self._reading = True
+            self.transport.resume_reading()
+
+    # --- serving -----------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        turn = Slices(_TURN_US)
+        try:
+            while not self._closed:
+                if self._frames:
+                    await self._answer(self._next_frame())
+                    if self._frames:
+                        await turn.pause()
+                elif self._bad_size is not None:
+                    self.refuse(str(self._bad_size))
+                elif self._lost:
+                    return
+                else:
+                    self._arrived = asyncio.get_running_loop().create_future()
+                    await self._arrived
+                    turn = Slices(_TURN_US)
+        except asyncio.CancelledError:
+            if not self._closed:
+                self.hang_up()
+            raise
+        except Exception:  # noqa: BLE001 - one connection's failure does not end the others
+            _log.exception("connection failed", peer=self.info.client_host)
+            self.hang_up()
+
+    def _next_frame(self) -> bytearray:
+        frame = self._frames.popleft()
+        self._queued_bytes -= len(frame)
+        if self._lost:
+            return frame
+        self._account()
+        if not self._reading and self._bad_size is None:
+            few = len(self._frames) < _READ_AHEAD_FRAMES // 2 and self._queued_bytes <= _READ_AHEAD_BYTES
+            if few:
+                self.resume_reading()
+        return frame
+
+    async def _answer(self, frame: bytearray) -> None:
+        if self.silent:
+            return  # requests are read and dropped, so that the peer's close is noticed
+        is_token = self.info.gate is not None and self.info.gate.expects_token
+        try:
+            parts = await self._server.dispatcher.answer(frame, self.info)
+        except Disconnect as disconnect:
+            if self._lost:
+                self._closed = True
+            else:
+                self.refuse(disconnect.reason, None if is_token else frame, reset=disconnect.reset)
+            return
+        except NeverAnswer:
+            self.silent = True
+            return
+        if self.info.gate is not None:
+            self._reader.limit = self._server.most_bytes(self._listener, known=self.info.gate.ready)
+        if isinstance(parts, Sending):
+            await self._send(parts)
+        elif parts is not None and not await self._delay(frame, parts) and not self._closed and not self._lost:
+            self._write(parts)
+        if self._writable is not None:
+            await self._writable
+        if self.info.throttled_until_ms:
+            await self.info.wait_throttled(self._server.clock)
+
+    async def _delay(self, frame: bytearray, parts: Parts) -> bool:
+        """Hold an answer back until the next request, which is here already, is answered or waits; false: it goes out.
+
+        With the first metadata librdkafka gives up the connection that it asked on, and with it the FindCoordinator
+        that it sent right behind; then it pauses for 50 ms. It never does where both answers come together.
+        """
+        if frame[:2] != _METADATA:
+            return False
+        if not self._frames and not self._had_metadata:
+            await turns(_TURNS_FOR_THE_NEXT)
+        self._had_metadata = True
+        if not self._frames or self._closed or self._lost:
+            return False
+        self._delayed += parts
+        asyncio.get_running_loop().call_soon(self._flush)
+        return True
+
+    def _flush(self) -> None:
+        """Write what was held back."""
+        if self._delayed and not self._closed and not self._lost:
+            self._write([])
+
+    async def _send(self, sending: Sending) -> None:
+        """Write an answer in pieces, or one that closes the connection."""
+        clock = self._server.clock
+        for number, piece in enumerate(sending.pieces):
+            if number and sending.every_ms:
+                await Waiter().wait(clock, clock.now_ms() + sending.every_ms)
+            if self._closed or self._lost:
+                return
+            self._write([piece])
+        if sending.closes:
+            self.hang_up()
+
+    def _write(self, parts: Parts) -> None:
+        self._connections.idle.touch(self)
+        if self._delayed:
+            parts, self._delayed = self._delayed + parts, []
+        if sum(map(len, parts)) < _JOIN_BELOW_BYTES:
+            self.transport.write(b"".join(parts))
+        else:
+            self.transport.writelines(parts)

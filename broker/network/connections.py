@@ -1,0 +1,201 @@
+"""The open connections of one broker: how many there may be, how long they may idle, how much memory they may take.
+
+Nothing that a peer sends, or fails to send, makes the broker grow past a bound (core A.4): connections have a limit,
+frames under way have a deadline and a common budget of bytes.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from broker.clock import Clock, Timer
+from broker.settings import BrokerSettings
+
+DEFAULT_HELD_BYTES = 512 * 1024 * 1024
+"""The bound for a ``queued.max.request.bytes`` of -1, with which Kafka has none."""
+ROOMY_BYTES = 32 * 1024 * 1024
+"""As long as unserved requests take less, a large frame has its buffer before it has arrived."""
+PARTIAL_TIMEOUT = "understudy.partial.frame.timeout.ms"
+IDLE_TIMEOUT = "connections.max.idle.ms"
+
+
+class Held(Protocol):
+    """A connection as far as its limits go."""
+
+    def hang_up(self, *, reset: bool = False) -> None:
+        """Close."""
+        ...
+
+    def refuse(self, reason: str) -> None:
+        """Close, with one line in the log."""
+        ...
+
+    def start(self) -> None:
+        """Begin to read and to serve."""
+        ...
+
+
+C = TypeVar("C", bound=Held)
+
+
+class IdleTimeouts(Generic[C]):
+    """Expires connections that were idle for longer than a setting in ms (negative: never). One timer for all.
+
+    Where the setting was given, the cluster's clock decides, pushes included. By default the machine's time does: a
+    test that pushes an hour to see something expire does not mean that its clients were silent for an hour.
+    """
+
+    def __init__(self, name: str, settings: BrokerSettings, clock: Clock, expire: Callable[[C], None]) -> None:
+        self._name, self._settings, self._clock, self._expire = name, settings, clock, expire
+        self._now = clock.now_ms if name in settings.static else clock.machine_ms
+        self._since: OrderedDict[C, int] = OrderedDict()
+        self._timer: Timer | None = None
+
+    def touch(self, connection: C) -> None:
+        """Note that the connection is not idle at this moment."""
+        self._since[connection] = self._now()
+        self._since.move_to_end(connection)
+        if self._timer is None:
+            self._arm()
+
+    def forget(self, connection: C) -> None:
+        """Drop the connection, which then never expires."""
+        self._since.pop(connection, None)
+
+    def longest_idle(self) -> C | None:
+        """The one that would expire first."""
+        return next(iter(self._since), None)
+
+    def clear(self) -> None:
+        """None of them expires."""
+        self._since.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self) -> None:
+        limit_ms = self._settings.long(self._name)
+        if limit_ms < 0 or not self._since:
+            return
+        left_ms = next(iter(self._since.values())) + limit_ms - self._now()
+        self._timer = self._clock.call_at(self._clock.now_ms() + max(left_ms, 1), self._expire_due)
+
+    def _expire_due(self) -> None:
+        self._timer = None
+        limit_ms = self._settings.long(self._name)
+        while self._since and limit_ms >= 0:
+            connection, since_ms = next(iter(self._since.items()))
+            if self._now() - since_ms < limit_ms:
+                break
+            del self._since[connection]
+            self._expire(connection)
+        self._arm()
+
+
+class Connections(Generic[C]):
+    """The connections of one broker."""
+
+    def __init__(self, settings: BrokerSettings, clock: Clock, most: int = 2**31) -> None:
+        self._settings, self._clock = settings, clock
+        self.most = most
+        """The limit of the process's descriptors."""
+        self.open: dict[C, str] = {}
+        """Each with the host that it comes from."""
+        self.held_bytes = 0
+        """Memory that requests take which are not being served yet."""
+        self.idle = IdleTimeouts[C](IDLE_TIMEOUT, settings, clock, lambda each: each.hang_up())
+        self.partial = IdleTimeouts[C](PARTIAL_TIMEOUT, settings, clock, _too_slow)
+        self._waiting: deque[C] = deque()
+        self._by_host: Counter[str] = Counter()
+        self.throttle_ms: Callable[[str, int], int] | None = None
+        """Host and time -> for how many ms a connection is left unread before it is closed (KIP-612)."""
+        self._throttled: set[C] = set()
+        self.budget_bytes = 0
+        """The bound of ``held_bytes``."""
+        settings.on_change(lambda _: self._set_budget())
+        self._set_budget()
+
+    def join(self, connection: C, host: str) -> bool:
+        """Add a connection from that host; false where it is to be closed at once.
+
+        Above ``max.connections`` it waits, unread, until another one goes. Where the process has no descriptors left,
+        the one that was silent for longest is closed. One that exceeds its address's quota counts for nothing else.
+        """
+        now_ms = self._clock.now_ms()
+        if self.throttle_ms is not None and (throttle_ms := self.throttle_ms(host, now_ms)):
+            self._throttled.add(connection)
+            self._clock.call_at(now_ms + throttle_ms, connection.hang_up)
+            return True
+        self.open[connection] = host
+        self._by_host[host] += 1
+        if self._by_host[host] > self._limit_of(host):
+            return False
+        self.idle.touch(connection)
+        if len(self.open) > self.most and (oldest := self.idle.longest_idle()) is not None:
+            oldest.refuse(f"{self.most} connections are open, and this one was silent for longest")
+        if len(self.open) - len(self._waiting) > self._settings.int("max.connections"):
+            self._waiting.append(connection)
+        elif connection in self.open:
+            connection.start()
+        return True
+
+    def succeed(self, before: C, connection: C) -> None:
+        """Count a connection in the place of another one, which was its handshake; it may begin."""
+        self.open[connection] = self.open.pop(before)
+        self.idle.forget(before)
+        self.partial.forget(before)
+        self.idle.touch(connection)
+        connection.start()
+
+    def _limit_of(self, host: str) -> int:
+        for override in self._settings.string("max.connections.per.ip.overrides").split(","):
+            name, _, limit = override.strip().rpartition(":")
+            if name and name == host:
+                return int(limit)
+        return self._settings.int("max.connections.per.ip")
+
+    def leave(self, connection: C) -> None:
+        """The connection is gone; one that waits may begin."""
+        host = self.open.pop(connection, None)
+        if host is None:
+            self._throttled.discard(connection)
+            return
+        self.idle.forget(connection)
+        self.partial.forget(connection)
+        self._by_host[host] -= 1
+        if not self._by_host[host]:
+            del self._by_host[host]
+        if connection in self._waiting:
+            self._waiting.remove(connection)
+        elif self._waiting and len(self.open) - len(self._waiting) < self._settings.int("max.connections"):
+            self._waiting.popleft().start()
+
+    def account(self, more_bytes: int) -> None:
+        """Note that requests under way take more memory, or less; above the budget the slowest sender is closed."""
+        self.held_bytes += more_bytes
+        if more_bytes <= 0:
+            return
+        while self.held_bytes > self.budget_bytes and (slowest := self.partial.longest_idle()) is not None:
+            self.partial.forget(slowest)
+            slowest.refuse(f"unfinished requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
+
+    def _set_budget(self) -> None:
+        given = self._settings.long("queued.max.request.bytes")
+        self.budget_bytes = DEFAULT_HELD_BYTES if given < 0 else given
+
+    @property
+    def roomy(self) -> bool:
+        """Whether there is so much memory left that a large frame may have its buffer at once."""
+        return self.held_bytes < min(self.budget_bytes // 4, ROOMY_BYTES)
+
+    def close(self, *, reset: bool = False) -> None:
+        """Close them all."""
+        self._waiting.clear()
+        for connection in [*self.open, *self._throttled]:
+            connection.hang_up(reset=reset)
+        self.idle.clear()
+        self.partial.clear()
+
+
+def _too_slow(connection: Held) -> None:
+    connection.refuse("a request or a TLS handshake was begun and not finished in time")

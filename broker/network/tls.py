@@ -1,0 +1,175 @@
+"""TLS of a listener, from Kafka's own settings (core G.1).
+
+Certificates and keys come from PEM, in files or in the settings themselves (KIP-651), or from Java's stores.
+"""
+
+import os
+import ssl
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from broker.network.ciphers import is_of_tls_13, openssl_name
+from broker.network.endpoints import Endpoint
+from broker.network.handshake import AlertingContext
+from broker.network.principals import MappingError, PrincipalMapping
+from broker.network.stores import StoreError, read_store
+from broker.settings import BrokerSettings
+
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_VERIFY = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_FILES = ("ssl.keystore.location", "ssl.truststore.location")
+_PASSWORDS = ("ssl.keystore.password", "ssl.truststore.password", "ssl.key.password")
+_NAMES = (
+    *_FILES,
+    *_PASSWORDS,
+    "ssl.keystore.type",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.truststore.type",
+    "ssl.truststore.certificates",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
+)
+Identity = tuple[object, ...]
+
+
+class TlsError(ValueError):
+    """The listener cannot be encrypted; the message is one sentence with the remedy."""
+
+
+def context_of(settings: BrokerSettings, endpoint: Endpoint) -> AlertingContext | None:
+    """The TLS context of a listener; ``None`` if it is not encrypted.
+
+    Raises:
+        TlsError: certificate or key are missing, or cannot be read.
+    """
+    return _TlsSettings(settings, endpoint.name).context() if endpoint.has_tls else None
+
+
+def mapping_of(settings: BrokerSettings, listener: str) -> PrincipalMapping:
+    """The rules by which a listener maps the names in certificates. Raises TlsError."""
+    try:
+        return PrincipalMapping(str(settings.of_listener(listener, "ssl.principal.mapping.rules") or "DEFAULT"))
+    except MappingError as error:
+        raise TlsError(f"listener {listener}: {error}") from error
+
+
+def identity_of(settings: BrokerSettings, listener: str) -> Identity:
+    """What a listener's context was made of: the values of its settings, and when its files were changed."""
+    values = [settings.of_listener(listener, name) for name in _NAMES]
+    times = []
+    for name in _FILES:
+        path = settings.of_listener(listener, name)
+        try:
+            times.append(None if path is None else Path(str(path)).stat().st_mtime_ns)
+        except OSError:
+            times.append(None)
+    return (*values, *times)
+
+
+class _TlsSettings:
+    """The TLS settings of one listener."""
+
+    def __init__(self, settings: BrokerSettings, listener: str) -> None:
+        self._settings, self._listener = settings, listener
+
+    def _text(self, name: str) -> str | None:
+        found = self._settings.of_listener(self._listener, name)
+        return None if found is None else str(found)
+
+    def _names(self, name: str) -> list[str]:
+        found = self._settings.of_listener(self._listener, name)
+        return [str(each) for each in found] if isinstance(found, list | tuple) else []
+
+    def context(self) -> AlertingContext:
+        made = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
+        made.arrived = deque()
+        self._limit_versions(made)
+        self._load_own(made)
+        made.verify_mode = _VERIFY[str(self._text("ssl.client.auth"))]
+        made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, what is trusted need not be a root
+        self._load_trusted(made)
+        return made
+
+    def _limit_versions(self, made: ssl.SSLContext) -> None:
+        enabled, suites = self._names("ssl.enabled.protocols"), self._names("ssl.cipher.suites")
+        versions = [_VERSIONS[name] for name in enabled if name in _VERSIONS]
+        if not versions:
+            known = " and ".join(_VERSIONS)
+            raise TlsError(f"listener {self._listener} needs ssl.enabled.protocols of {known}, not {tuple(enabled)}")
+        if suites:
+            older = [name for suite in suites if (name := openssl_name(suite)) is not None]
+            newer = any(map(is_of_tls_13, suites))
+            versions = [each for each in versions if (newer if each is ssl.TLSVersion.TLSv1_3 else older)]
+            try:
+                if not versions:
+                    raise ssl.SSLError("no suite of an enabled protocol")
+                if older:
+                    made.set_ciphers(":".join(older))
+            except ssl.SSLError as error:
+                raise TlsError(
+                    f"listener {self._listener} can use none of the suites in ssl.cipher.suites={','.join(suites)}; "
+                    f"give names such as TLS_AES_256_GCM_SHA384 or TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+                ) from error
+        made.minimum_version, made.maximum_version = min(versions), max(versions)
+
+    def _load_own(self, made: ssl.SSLContext) -> None:
+        location, chain, key = (self._text(f"ssl.keystore.{each}") for each in ("location", "certificate.chain", "key"))
+        if location is None and (chain is None or key is None):
+            raise TlsError(
+                f"listener {self._listener} needs a certificate: set ssl.keystore.type=PEM and ssl.keystore.location "
+                "to a file with the certificate and its key, or ssl.keystore.location to a PKCS12 or JKS store"
+            )
+        password = self._text("ssl.key.password")
+        try:
+            if location is not None and self._is_pem("ssl.keystore.type"):
+                made.load_cert_chain(location, password=password)
+                return
+            if location is not None:
+                found = read_store(location, self._text("ssl.keystore.password"), password)
+                key, chain, password = found.key, found.chain, None
+                if not key:
+                    raise StoreError("it holds no private key")
+            with _written(f"{chain}\n{key}\n") as file:
+                made.load_cert_chain(file, password=password)
+        except (OSError, ValueError) as error:
+            raise TlsError(f"the certificate of listener {self._listener} cannot be read: {error}") from error
+
+    def _load_trusted(self, made: ssl.SSLContext) -> None:
+        location, certificates = self._text("ssl.truststore.location"), self._text("ssl.truststore.certificates")
+        if location is None and certificates is None:
+            if made.verify_mode is not ssl.CERT_NONE:
+                made.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+            return
+        try:
+            if location is not None and self._is_pem("ssl.truststore.type"):
+                made.load_verify_locations(location)
+                return
+            if location is not None:
+                certificates = read_store(location, self._text("ssl.truststore.password"), None).trusted
+            made.load_verify_locations(cadata=str(certificates))
+        except (OSError, ValueError) as error:
+            message = f"the trusted certificates of listener {self._listener} cannot be read: {error}"
+            raise TlsError(message) from error
+
+    def _is_pem(self, name: str) -> bool:
+        kind = str(self._text(name)).upper()
+        if kind not in ("PEM", "JKS", "PKCS12"):
+            raise TlsError(f"listener {self._listener} needs {name} of PEM, PKCS12 or JKS, not {kind}")
+        return kind == "PEM"
+
+
+@contextmanager
+def _written(text: str) -> Iterator[Path]:
+    """Write a temporary file that only this user may read: Python loads keys from files alone."""
+    handle, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        yield Path(name)
+    finally:
+        Path(name).unlink()

@@ -1,0 +1,1 @@
+"""Client quotas: rates, token buckets, and who is measured with whom."""

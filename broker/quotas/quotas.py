@@ -1,0 +1,226 @@
+"""The client quotas of one broker: the quota that applies to each client, and its usage (core G.10).
+
+After Kafka's ``ClientQuotaManager`` and its sisters for request time, controller mutations (KIP-599) and connections
+(KIP-612). A broker has one where the metadata has any quota; the others do no accounting.
+"""
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from broker.coordination.metadata.quotas import (
+    CLIENT_ID,
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    IP,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER,
+    Entity,
+)
+from broker.quotas.rates import MOST_MS, Rate, TokenBucket, Windows
+from broker.settings import BrokerSettings
+
+REQUEST_COST = 0.01
+"""Percent of a second that every request takes of a thread: 100 us. Measured, no two runs would be alike."""
+FORGOTTEN_MS = 3_600_000
+"""The silence after which a meter expires (ClientQuotaManager.INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS)."""
+
+_MOST_KNOWN = 10_000  # client ids are the clients' to make up
+_ABSENT = ""  # no entity has this name; that of the default one is None
+_Pair = tuple[str | None, str | None]
+"""User and client id."""
+Who = tuple[str, str]
+"""Whose usage is counted together: user and client id; one of them is empty where it does not matter."""
+Quotas = Mapping[Entity, Mapping[str, float]]
+M = TypeVar("M", Rate, TokenBucket)
+
+
+class Bounds:
+    """The bounds of one kind of quota in the metadata, by user and client id."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._bounds: dict[_Pair, float] = {}
+        self._levels: frozenset[tuple[bool, bool]] = frozenset()
+        self._known: dict[Who, tuple[Who, float | None]] = {}
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any."""
+        return bool(self._bounds)
+
+    def follow(self, quotas: Quotas) -> None:
+        """Take over the quotas of new metadata."""
+        self._bounds = {
+            (parts.get(USER, _ABSENT), parts.get(CLIENT_ID, _ABSENT)): values[self._key]
+            for entity, values in quotas.items()
+            if self._key in values and IP not in (parts := dict(entity))
+        }
+        self._levels = frozenset((user != _ABSENT, client != _ABSENT) for user, client in self._bounds)
+        self._known.clear()
+
+    def of(self, user: str, client_id: str) -> tuple[Who, float | None]:
+        """The entity that a client's usage counts for, and its bound, if there is one."""
+        who = user, client_id
+        known = self._known.get(who)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[who] = self._find(user, client_id)
+        return known
+
+    def _find(self, user: str, client_id: str) -> tuple[Who, float | None]:
+        """The most specific entity that has a quota (DefaultQuotaCallback)."""
+        if not client_id:  # Quirk: as if there were no quotas of clients
+            shared = self._first((user, _ABSENT), (None, _ABSENT))
+            return (user if shared is not None else "", ""), shared
+        both, alone = (user, client_id), (user, "")
+        ranks: tuple[tuple[_Pair, Who], ...] = (
+            ((user, client_id), both),
+            ((user, None), both),
+            ((user, _ABSENT), alone),
+            ((None, client_id), both),
+            ((None, None), both),
+            ((None, _ABSENT), alone),
+            ((_ABSENT, client_id), ("", client_id)),
+            ((_ABSENT, None), ("", client_id)),
+        )
+        for entity, who in ranks:
+            if (bound := self._bounds.get(entity)) is not None:
+                return who, bound
+        if self._levels == {(True, True)}:
+            return both, None
+        return alone if self._levels == {(True, False)} else ("", client_id), None
+
+    def _first(self, *entities: _Pair) -> float | None:
+        return next((self._bounds[each] for each in entities if each in self._bounds), None)
+
+
+class Meters(Generic[M]):
+    """Usage of one kind of quota, by entity."""
+
+    def __init__(self, kind: type[M], windows: Windows) -> None:
+        self._kind: type[M] = kind
+        self._windows = windows
+        self._meters: dict[Who, M] = {}
+
+    def of(self, who: Who, now_ms: int) -> M:
+        """The meter of an entity."""
+        meter = self._meters.get(who)
+        if meter is None or now_ms - meter.used_ms > FORGOTTEN_MS:
+            self._forget(now_ms)
+            meter = self._meters[who] = self._kind(self._windows)
+        meter.used_ms = now_ms
+        return meter
+
+    def _forget(self, now_ms: int) -> None:
+        """Drop the meters that were not used for long."""
+        for who in [who for who, meter in self._meters.items() if now_ms - meter.used_ms > FORGOTTEN_MS]:
+            del self._meters[who]
+
+
+class RateQuota:
+    """A kind of quota that bounds a rate: bytes, or percents of a thread."""
+
+    def __init__(self, key: str, windows: Windows, most_ms: int = MOST_MS) -> None:
+        """``most_ms``: the longest throttle time."""
+        self.bounds = Bounds(key)
+        self._windows, self._most_ms = windows, most_ms
+        self._meters = Meters(Rate, windows)
+
+    def charge(self, user: str, client_id: str, value: float, now_ms: int) -> int:
+        """Record usage; for how many ms the client has to be throttled."""
+        if not self.bounds.given:
+            return 0
+        who, bound = self.bounds.of(user, client_id)
+        meter = self._meters.of(who, now_ms)
+        meter.record(value, now_ms)
+        return 0 if bound is None else min(meter.throttle_ms(bound, now_ms), self._most_ms)
+
+    def give_back(self, user: str, client_id: str, value: float, now_ms: int) -> None:
+        """Take back a charge."""
+        if self.bounds.given:
+            self._meters.of(self.bounds.of(user, client_id)[0], now_ms).record(-value, now_ms)
+
+    def most_at_once(self, user: str, client_id: str) -> int | None:
+        """The most that a client may use in all full windows together; ``None``: there is no bound."""
+        bound = self.bounds.of(user, client_id)[1] if self.bounds.given else None
+        if bound is None:
+            return None
+        return min(int(bound * (self._windows.number - 1) * (self._windows.size_ms // 1000)), MOST_MS)
+
+
+class MutationQuota:
+    """The quota of partitions that are created and deleted: a token bucket (KIP-599). The controller's alone."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.bounds = Bounds(CONTROLLER_MUTATION_RATE)
+        self._meters = Meters(TokenBucket, windows)
+
+    def charge(self, user: str, client_id: str, partitions: int, now_ms: int, *, strict: bool) -> int:
+        """Record a change of so many partitions; for how many ms the client has to be throttled.
+
+        With ``strict`` nothing is charged where tokens are missing already, and the caller has to refuse.
+        """
+        if not self.bounds.given:
+            return 0
+        who, bound = self.bounds.of(user, client_id)
+        if bound is None:
+            return 0
+        bucket = self._meters.of(who, now_ms)
+        if strict and (missing_ms := bucket.throttle_ms(bound, now_ms)):
+            return missing_ms
+        bucket.record(partitions, bound, now_ms)
+        return 0 if strict else bucket.throttle_ms(bound, now_ms)
+
+
+class ConnectionQuota:
+    """Quota of the connections that an address may open per second (KIP-612)."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._bounds: dict[str | None, float] = {}
+        self._meters = Meters(Rate, windows)
+
+    def follow(self, quotas: Quotas) -> None:
+        """Take over the quotas of new metadata."""
+        self._bounds = {
+            entity[0][1]: values[CONNECTION_CREATION_RATE]
+            for entity, values in quotas.items()
+            if CONNECTION_CREATION_RATE in values
+        }
+
+    def charge(self, address: str, now_ms: int) -> int:
+        """A connection comes; for how many ms it is kept out, and then closed. 0: it is welcome."""
+        bound = self._bounds.get(address, self._bounds.get(None))
+        if bound is None:
+            return 0
+        meter = self._meters.of((address, ""), now_ms)
+        meter.record(1, now_ms)
+        throttle_ms = min(meter.throttle_ms(bound, now_ms), self._windows.size_ms)
+        if throttle_ms:
+            meter.record(-1, now_ms)
+        return throttle_ms
+
+
+class BrokerQuotas:
+    """All of a broker's. ``mutations`` counts at the controller's broker."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        windows = _windows(settings, "quota.window")
+        self.produce = RateQuota(PRODUCER_BYTE_RATE, windows)
+        self.fetch = RateQuota(CONSUMER_BYTE_RATE, windows)
+        self.request = RateQuota(REQUEST_PERCENTAGE, windows, windows.size_ms)
+        self.mutations = MutationQuota(_windows(settings, "controller.quota.window"))
+        self.connections = ConnectionQuota(windows)
+
+    def follow(self, quotas: Quotas) -> None:
+        """Take over the quotas of new metadata; recorded usage stays."""
+        for each in (self.produce.bounds, self.fetch.bounds, self.request.bounds, self.mutations.bounds):
+            each.follow(quotas)
+        self.connections.follow(quotas)
+
+
+def _windows(settings: BrokerSettings, name: str) -> Windows:
+    return Windows(settings.int(f"{name}.num"), settings.int(f"{name}.size.seconds") * 1000)

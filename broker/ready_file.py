@@ -1,0 +1,64 @@
+"""The ready file (`--ready-file`): JSON that is there once every listener accepts, and gone after an orderly stop.
+
+A file of an earlier server is removed first, so that no reader takes it for this one's; what no server wrote stays.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_HEAD_BYTES = 1 << 20
+
+
+class NotAReadyFile(Exception):
+    """Something else lies at the path; the message is one sentence with the remedy."""
+
+
+class ReadyFile:
+    """The file at one path; it belongs to this process from `write` to `remove`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def prepare(self) -> None:
+        """Remove the file of an earlier server, before this one starts.
+
+        Raises:
+            NotAReadyFile: the folder does not exist, or the path holds something that no server wrote.
+        """
+        if not self._path.parent.is_dir():
+            raise NotAReadyFile(f"--ready-file {self._path}: there is no folder {self._path.parent}; create it first")
+        if not self._path.exists():
+            return
+        if self._path.is_file() and (not self._path.stat().st_size or self._pid() is not None):
+            self._path.unlink()  # an empty one was made by mktemp or the like, for us to write
+            return
+        raise NotAReadyFile(
+            f"--ready-file {self._path} exists and was not written by understudy; "
+            "choose another name, or remove it first"
+        )
+
+    def write(self, contents: Mapping[str, Any]) -> None:
+        """Write the file, which is either not there or whole. `contents` names the process as `pid`."""
+        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        partial.write_text(json.dumps(contents) + "\n", encoding="utf-8")
+        partial.replace(self._path)
+
+    def remove(self) -> None:
+        """Remove the file, unless another server has written its own there meanwhile."""
+        if self._pid() == os.getpid():
+            with suppress(OSError):
+                self._path.unlink()
+
+    def _pid(self) -> int | None:
+        """The process that the file names; None: it is not there, or no ready file."""
+        try:
+            with self._path.open("rb") as file:
+                contents = json.loads(file.read(_HEAD_BYTES))
+        except (OSError, ValueError):
+            return None
+        known = isinstance(contents, dict) and {"bootstrap_servers", "cluster_id", "pid"} <= contents.keys()
+        return contents["pid"] if known and isinstance(contents["pid"], int) else None

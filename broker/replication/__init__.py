@@ -1,0 +1,1 @@
+"""Partitions over all their replicas, and the logs of coordinators and of the metadata."""

@@ -1,0 +1,72 @@
+"""A coordinator's log: one partition of an internal topic, seen from its machine's runtime."""
+
+from collections.abc import Iterator
+
+from broker.coordination.outcome import TransactionalAppend
+from broker.replication.partition import ReplicatedPartition
+from protocol.records.batch import RecordBatch
+from protocol.records.control import parse_marker
+from protocol.records.records import Record, build_batch, read_records
+from storage.append_info import AppendOrigin
+
+
+class LoggedBatch:
+    """A batch of a coordinator's log as its runtime replays it.
+
+    ``marker`` is true for a commit, false for an abort, ``None`` for a batch of records.
+    """
+
+    __slots__ = ("_batch", "is_transactional", "marker", "producer_epoch", "producer_id")
+
+    def __init__(self, batch: RecordBatch) -> None:
+        self._batch = batch
+        self.producer_id, self.producer_epoch = batch.producer_id, batch.producer_epoch
+        self.is_transactional = batch.is_transactional
+        self.marker: bool | None = None
+        if batch.is_control:
+            marker = parse_marker(batch)
+            self.marker = None if marker is None else marker.committed
+
+    def records(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+        """Offset, key and value of each record; nothing for a control batch."""
+        if not self._batch.is_control:
+            for record in read_records(self._batch):
+                yield record.offset, record.key, record.value
+
+
+class CoordinatorLog:
+    """The log of a machine that ``broker_id`` leads: a :class:`~broker.coordination.runtime.MachineLog`."""
+
+    def __init__(self, partition: ReplicatedPartition, broker_id: int) -> None:
+        self._partition, self._broker_id = partition, broker_id
+
+    def append(
+        self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
+    ) -> int:
+        """One uncompressed batch, committed at once where the partition has enough replicas.
+
+        Raises:
+            KafkaError: as :meth:`ReplicatedPartition.append`.
+        """
+        batch = build_batch(
+            [Record(index, now_ms, key, value, ()) for index, (key, value) in enumerate(records)],
+            producer_id=-1 if transaction is None else transaction.producer_id,
+            producer_epoch=-1 if transaction is None else transaction.producer_epoch,
+            base_sequence=-1 if transaction is None else 0,
+            transactional=transaction is not None,
+        )
+        info = self._partition.append(
+            self._broker_id,
+            batch,
+            now_ms,
+            origin=AppendOrigin.COORDINATOR,
+            guard=None if transaction is None else transaction.guard,
+            all_in_sync=transaction is None,  # transactions C.4 O13: min.insync.replicas is not asked for offsets
+        )
+        return info.base_offset
+
+    def replay(self) -> Iterator[LoggedBatch]:
+        """All batches from the log's start."""
+        log = self._partition.led_by(self._broker_id)
+        for batch in log.reader.replay_from(log.log_start_offset):
+            yield LoggedBatch(batch)

@@ -1,0 +1,135 @@
+"""The log of the metadata machine: ``__cluster_metadata-0`` as a KRaft controller keeps it.
+
+Each start of the cluster is a new leader epoch, begun with a LeaderChange record and noted in ``quorum-state``. The
+newest snapshot replaces the log before it. A real broker can go on with the directory, and we with a real one's.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from broker.coordination.metadata.quorum import Quorum
+from broker.coordination.outcome import TransactionalAppend
+from broker.replication.coordinator_log import CoordinatorLog, LoggedBatch
+from broker.replication.partition import ReplicatedPartition
+from protocol.log_records.metadata import decode, encode
+from protocol.log_records.quorum import (
+    kraft_version_of,
+    leader_change_batch,
+    quorum_records,
+    snapshot,
+    snapshot_values,
+    voters_batch,
+    voters_value,
+)
+from protocol.records.control import ControlType
+from storage.files import Files
+from storage.log.validation import AppendOrigin
+from storage.quorum_files import BOOTSTRAP, latest_snapshot, seen_epoch, write_quorum_state
+
+
+def next_epoch(files: Files, last_epoch: int) -> int:
+    """The leader epoch to begin: after the last one in the log and the last one that the node has seen."""
+    return max(last_epoch, seen_epoch(files), 0) + 1
+
+
+def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
+    """The records that a new cluster in this directory begins with.
+
+    They are what ``kafka-storage format`` has left there; where it has not been, ``bootstrap``, which is left instead.
+    """
+    if files.exists(BOOTSTRAP):
+        found = (decode(None, value) for value in snapshot_values(files.read_file(BOOTSTRAP)))
+        return [record for record in found if record is not None]
+    files.replace(BOOTSTRAP, snapshot([encode(record)[1] or b"" for record in bootstrap], now_ms))
+    return list(bootstrap)
+
+
+class SnapshotBatch:
+    """A snapshot as a batch to be replayed: all its records have the last offset that it covers."""
+
+    marker: bool | None = None
+    is_transactional = False
+    producer_id, producer_epoch = -1, -1
+
+    def __init__(self, contents: bytes, end_offset: int) -> None:
+        self._contents, self._offset = contents, end_offset - 1
+
+    def records(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+        """Offset, null key and value of each record."""
+        for value in snapshot_values(self._contents):
+            yield self._offset, None, value
+
+
+class MetadataLog(CoordinatorLog):
+    """The controller's side of the metadata log."""
+
+    def __init__(
+        self,
+        partition: ReplicatedPartition,
+        broker_id: int,
+        files: Files,
+        written: Callable[[int], None] = lambda _size_bytes: None,
+        quorum: Quorum | None = None,
+    ) -> None:
+        """``written`` is called with the size of new records, in bytes; ``quorum`` follows the control records."""
+        super().__init__(partition, broker_id)
+        self._files, self._written = files, written
+        self._quorum = quorum or Quorum(broker_id)
+        self._recorded: bytes | None = None
+        """The voters as the log has them; ``None``: it has none."""
+
+    def append(
+        self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
+    ) -> int:
+        """See :meth:`CoordinatorLog.append`."""
+        base_offset = super().append(records, now_ms, transaction)
+        self._written(sum(len(value or b"") for _, value in records))
+        return base_offset
+
+    def replay(self) -> Iterator[Any]:
+        """The newest snapshot, then the log from there on."""
+        log = self._partition.led_by(self._broker_id)
+        start, cut = log.log_start_offset, latest_snapshot(self._files)
+        if cut is not None and start <= cut.end_offset <= log.log_end_offset:
+            contents = self._files.read_file(cut.path)
+            self._follow(contents)
+            yield SnapshotBatch(contents, cut.end_offset)
+            start = cut.end_offset
+        size_bytes = 0
+        for batch in log.reader.replay_from(start):
+            size_bytes += 0 if batch.is_control else batch.size
+            if batch.is_control:
+                self._follow(bytes(batch.view))
+            yield LoggedBatch(batch)
+        self._written(size_bytes)
+
+    def begin(self, now_ms: int) -> None:
+        """Begin the partition's leader epoch: one control record, and the file that names the leader."""
+        epoch = self._partition.state.leader_epoch
+        batch = leader_change_batch(self._broker_id, epoch, now_ms)
+        self._partition.append(self._broker_id, batch, now_ms, origin=AppendOrigin.COORDINATOR)
+        write_quorum_state(self._files, self._broker_id, epoch)
+
+    def _follow(self, contents: bytes) -> None:
+        """Learn from the control records of a log or a snapshot whether the voters are recorded, and which."""
+        for kind, value in quorum_records(contents):
+            if kind == ControlType.KRAFT_VERSION:
+                self._quorum.version = kraft_version_of(value)
+            else:
+                self._recorded = value
+
+    def record_voters(self, now_ms: int) -> None:
+        """Record ``kraft.version`` and the voters, where they are kept in the log and it does not have them yet.
+
+        Those of a real controller stay while no listener of ours takes its place: a broker finds the controller there.
+        """
+        voters = (self._quorum.voter,)
+        if not self._quorum.version or self._recorded == voters_value(voters):
+            return
+        if self._recorded is not None and not self._quorum.listens:
+            return
+        epoch = self._partition.state.leader_epoch
+        batch = voters_batch(self._quorum.version, voters, epoch, now_ms)
+        self._partition.append(self._broker_id, batch, now_ms, origin=AppendOrigin.COORDINATOR)
+        self._recorded = voters_value(voters)
+        write_quorum_state(self._files, self._broker_id, epoch, recorded=True)

@@ -1,0 +1,115 @@
+"""Snapshots of the metadata log, so that it does not grow forever (KIP-630).
+
+One is written after ``metadata.log.max.record.bytes.between.snapshots`` of records, or
+``metadata.log.max.snapshot.interval.ms`` after the first record that the last one does not have (Kafka:
+SnapshotGenerator). What lies before the second oldest goes once log and snapshots exceed ``metadata.max.retention.*``
+(KafkaMetadataLog.maybeClean).
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from broker.clock import Clock, Timer
+from broker.coordination.metadata.features import METADATA_VERSION
+from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.metadata.snapshot import records_of
+from broker.settings import BrokerSettings
+from protocol.errors import KafkaError
+from protocol.log_records.metadata import LATEST_METADATA_VERSION, MetadataCodec
+from protocol.log_records.quorum import quorum_records, snapshot, snapshot_time_ms
+from storage.log import retention
+from storage.log.partition_log import PartitionLog
+from storage.quorum_files import Snapshot, latest_snapshot, snapshot_path, snapshots
+
+
+class MetadataSnapshots:
+    """Those of one life of the controller's log."""
+
+    def __init__(
+        self, log: PartitionLog, settings: BrokerSettings, clock: Clock, image: Callable[[], ClusterImage]
+    ) -> None:
+        """``image`` gives the state of the log so far; an image behind the log's end makes no snapshot."""
+        self._log, self._settings, self._clock, self._image = log, settings, clock, image
+        self._files = log.context.files
+        self._new_bytes = 0
+        self._timer: Timer | None = None
+
+    def written(self, size_bytes: int) -> None:
+        """Note that so many bytes of records, which no snapshot has, were appended."""
+        self._new_bytes += size_bytes
+        now_ms, interval_ms = self._clock.now_ms(), self._settings.long("metadata.log.max.snapshot.interval.ms")
+        if self._new_bytes >= self._settings.long("metadata.log.max.record.bytes.between.snapshots"):
+            self._plan(now_ms)  # not at once: the image does not have the records yet
+        elif interval_ms and self._timer is None:
+            self._plan(now_ms + interval_ms)
+
+    def close(self) -> None:
+        """Nothing is written any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _plan(self, at_ms: int) -> None:
+        if self._timer is not None:
+            if self._timer.at_ms <= at_ms:
+                return
+            self._timer.cancel()
+        self._timer = self._clock.call_at(at_ms, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        with suppress(KafkaError):  # the directory went offline, which the cluster has noted
+            self.take()
+            self.clean()
+
+    def take(self) -> bool:
+        """Write a snapshot of everything up to the log's end; false if there is one, or the image is not that far."""
+        log, image, last = self._log, self._image(), latest_snapshot(self._files)
+        end_offset = log.log_end_offset
+        batches = list(log.reader.replay_from(end_offset - 1))
+        if not batches or (last is not None and last.end_offset >= end_offset):
+            return False
+        if image.offset + 1 < end_offset and not batches[-1].is_control:
+            return False
+        codec = MetadataCodec(image.features.get(METADATA_VERSION, LATEST_METADATA_VERSION))
+        values = [codec.encode(record)[1] or b"" for record in records_of(image)]
+        contents = snapshot(
+            values,
+            self._clock.now_ms(),
+            last_contained_ms=batches[-1].max_timestamp_ms,
+            epoch=log.epochs.latest,
+            quorum=self._quorum(last),
+        )
+        with log.context.guard():
+            self._files.replace(snapshot_path(end_offset, log.epochs.latest), contents)
+        self._new_bytes = 0
+        return True
+
+    def _quorum(self, last: Snapshot | None) -> list[tuple[int, bytes]]:
+        """The voters, if the log has them (kraft.version 1): the newest of the last snapshot and the log."""
+        found = {} if last is None else dict(quorum_records(self._files.read_file(last.path)))
+        already = 0 if last is None else last.end_offset
+        for batch in self._log.reader.replay_from(max(self._log.log_start_offset, already)):
+            if batch.is_control:
+                found.update(quorum_records(bytes(batch.view)))
+        return sorted(found.items())
+
+    def clean(self) -> int:
+        """Let the log begin at a later snapshot, as far as the settings for retention want it; how many went."""
+        gone, known = 0, snapshots(self._files)
+        sizes = [self._files.size(each.path) for each in known]
+        limit_bytes, limit_ms = (
+            self._settings.long("metadata.max.retention.bytes"),
+            self._settings.long("metadata.max.retention.ms"),
+        )
+        while len(known) - gone > 1:
+            written_ms = snapshot_time_ms(self._files.read_file(known[gone].path))
+            too_large = 0 <= limit_bytes < self._log.segments.size + sum(sizes[gone:])
+            too_old = limit_ms >= 0 and self._clock.now_ms() - written_ms > limit_ms
+            if not (too_large or too_old):
+                break
+            gone += 1
+            self._log.delete_records_before(known[gone].end_offset)
+            retention.run(self._log, self._clock.now_ms())
+            with self._log.context.guard():
+                self._files.remove(known[gone - 1].path)
+        return gone

@@ -1,0 +1,276 @@
+"""One partition over all the brokers that hold it: who leads, what is replicated, who waits.
+
+All brokers live in one process, so replication is a copy from the leader's log to those of the other in-sync replicas,
+done in the same step as the append. The high watermark is the lowest end offset among the in-sync replicas (core F.9);
+with one replica it is the log's end at once. Steering may hold followers back; then appends with acks=-1 really wait.
+"""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from broker.clock import Clock
+from broker.coordination.metadata.image import NO_LEADER, Partition
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import RecordBatch
+from protocol.records.control import build_marker
+from storage.append_info import AppendInfo, AppendOrigin
+from storage.log import truncation
+from storage.log.partition_log import PartitionLog
+
+_REPLICATION_BYTES = 8 * 1024 * 1024
+
+
+class ReplicatedPartition:
+    """A topic's partition as its brokers hold it.
+
+    ``logs`` has the replica of every broker that is up and holds one. ``state`` is the registration that the brokers
+    have applied last. ``held`` are followers that steering keeps from replicating.
+    """
+
+    __slots__ = ("_clock", "_watchers", "held", "index", "logs", "min_isr", "state", "topic", "topic_id")
+
+    def __init__(self, topic: str, index: int, topic_id: UUID, state: Partition, clock: Clock) -> None:
+        self._clock = clock
+        self.topic, self.index, self.topic_id, self.state = topic, index, topic_id, state
+        self.logs: dict[int, PartitionLog] = {}
+        self.min_isr = 1
+        self.held: frozenset[int] = frozenset()
+        self._watchers: set[Callable[[], None]] = set()
+
+    @property
+    def name(self) -> str:
+        """Such as ``orders-3``."""
+        return f"{self.topic}-{self.index}"
+
+    # --- leadership --------------------------------------------------------------------------------------------------
+
+    def led_by(self, broker_id: int) -> PartitionLog:
+        """The leader's log, asked for at this broker.
+
+        Raises:
+            KafkaError: NOT_LEADER_OR_FOLLOWER where the broker does not lead; KAFKA_STORAGE_ERROR where its log
+                directory is offline.
+        """
+        if self.state.leader != broker_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self.hosted_by(broker_id)
+
+    def hosted_by(self, broker_id: int) -> PartitionLog:
+        """The log of any replica (preferred read replicas, debug consumers)."""
+        log = self.logs.get(broker_id)
+        if log is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if log.offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        return log
+
+    def check_epoch(self, broker_id: int, current_leader_epoch: int) -> None:
+        """Fencing by leader epoch, before the question who leads (core B.2.5); -1 asks for no check.
+
+        A broker without a replica knows no epoch: it answers that it is not the leader.
+        """
+        if broker_id not in self.logs:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if current_leader_epoch in (-1, self.state.leader_epoch):
+            return
+        older = current_leader_epoch < self.state.leader_epoch
+        raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    def apply(self, state: Partition) -> bool:
+        """Take over a changed registration; true if the leader or its epoch changed."""
+        old, self.state = self.state, state
+        changed = (old.leader, old.leader_epoch) != (state.leader, state.leader_epoch)
+        if changed and state.leader != NO_LEADER:
+            self._lead(state)
+        self.replicate()
+        if changed:
+            self.wake()
+        return changed
+
+    def _lead(self, state: Partition) -> None:
+        """A new leader epoch starts at the leader's end; followers are cut to what the leader has (core F.8)."""
+        leader = self.logs.get(state.leader)
+        if leader is None or leader.offline:
+            return
+        leader.epochs.assign(state.leader_epoch, leader.log_end_offset)
+        for broker_id, log in self.logs.items():
+            if broker_id != state.leader and not log.offline:
+                self._cut_to(leader, log)
+
+    def host(self, broker_id: int, log: PartitionLog) -> None:
+        """A broker's replica is within reach. What it has beyond the leader's history was never committed, and goes."""
+        self.logs[broker_id] = log
+        leader = self.logs.get(self.state.leader)
+        if leader is log and not log.offline:
+            log.epochs.assign(
+                self.state.leader_epoch, log.log_end_offset
+            )  # from its first moment on, also while it is empty
+        elif leader is not None and not leader.offline and not log.offline:
+            self._cut_to(leader, log)
+
+    def _cut_to(self, leader: PartitionLog, follower: PartitionLog) -> None:
+        """Truncate a follower where its history and the leader's part (KIP-101, KIP-279)."""
+        now_ms = self._clock.now_ms()
+        if follower.log_end_offset < leader.log_start_offset:
+            truncation.truncate_fully_and_start_at(follower, leader.log_start_offset, now_ms)
+            return
+        end = min(_common_end(leader, follower), leader.log_end_offset)
+        if end < follower.log_end_offset:
+            truncation.truncate_to(follower, end, now_ms)
+
+    # --- appending ---------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        broker_id: int,
+        batch: bytearray | memoryview,
+        now_ms: int,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: object | None = None,
+        all_in_sync: bool = False,
+    ) -> AppendInfo:
+        """Append one batch at its leader and replicate it. ``all_in_sync`` is acks=-1.
+
+        Raises:
+            KafkaError: not led here, too few replicas in sync (NOT_ENOUGH_REPLICAS), or the log refuses the batch.
+        """
+        log = self.led_by(broker_id)
+        if all_in_sync and len(self.state.isr) < self.required_isr:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        info = log.append_as_leader(
+            batch, leader_epoch=self.state.leader_epoch, now_ms=now_ms, origin=origin, guard=guard
+        )
+        if not info.duplicate:
+            self.replicate()
+        return info
+
+    def append_marker(
+        self, broker_id: int, producer_id: int, producer_epoch: int, committed: bool, coordinator_epoch: int,
+        transaction_version: int, now_ms: int,
+    ) -> AppendInfo:  # fmt: skip
+        """Append a transaction marker at the leader.
+
+        Raises:
+            KafkaError: not led here; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED (transactions D.6).
+        """
+        log = self.led_by(broker_id)
+        if len(self.state.isr) < self.required_isr:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        batch = build_marker(producer_id, producer_epoch, committed, coordinator_epoch, now_ms)
+        info = log.append_as_leader(
+            batch,
+            leader_epoch=self.state.leader_epoch,
+            now_ms=now_ms,
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
+        self.replicate()
+        return info
+
+    @property
+    def required_isr(self) -> int:
+        """The number of in-sync replicas that acks=-1 needs: never more than there are replicas (core D.5.1)."""
+        return min(self.min_isr, len(self.state.replicas))
+
+    def replicate(self) -> None:
+        """Copy to in-sync followers what they do not have yet, and advance the high watermark."""
+        leader = self.logs.get(self.state.leader)
+        if leader is None or leader.offline:
+            return
+        isr, bounds = self.state.isr, leader.bounds
+        lowest = bounds.log_end_offset
+        if len(isr) > 1 or len(self.logs) > 1:
+            for broker_id, log in self.logs.items():
+                if log is leader or log.offline or broker_id in self.held or broker_id not in self.state.replicas:
+                    continue
+                try:
+                    self._copy(leader, log)
+                except KafkaError:
+                    if not log.offline:
+                        raise
+                    # Its directory has failed; the leader goes on, and it will not stay in sync (KIP-858).
+            # An in-sync replica whose broker is silent holds the high watermark until it is taken out of the set
+            # (transactions LSO-03).
+            ends = (self.logs[b].log_end_offset if b in self.logs else leader.high_watermark for b in isr)
+            lowest = min(ends, default=lowest)
+        if lowest > bounds.high_watermark and len(isr) >= self.required_isr:
+            leader.advance_high_watermark(lowest)
+            for log in self.logs.values():
+                if log is not leader:
+                    log.advance_high_watermark(min(lowest, log.log_end_offset))
+        self.wake()
+
+    def _copy(self, leader: PartitionLog, follower: PartitionLog) -> None:
+        if follower.log_end_offset < leader.log_start_offset:
+            truncation.truncate_fully_and_start_at(follower, leader.log_start_offset, self._clock.now_ms())
+        while follower.log_end_offset < leader.log_end_offset:
+            piece = leader.reader.read(
+                follower.log_end_offset, _REPLICATION_BYTES, bound=leader.log_end_offset, min_one=True
+            )
+            if not piece.size:
+                return
+            if follower.log_end_offset == follower.log_start_offset:
+                first = RecordBatch(piece.buffers[0]).base_offset
+                if first < follower.log_end_offset:
+                    # The leader's log begins inside a batch, after DeleteRecords: the batch is copied whole.
+                    truncation.truncate_fully_and_start_at(follower, first, self._clock.now_ms())
+            follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
+        if follower.high_watermark < leader.high_watermark:  # it was away, and comes back with its old one
+            follower.advance_high_watermark(min(leader.high_watermark, follower.log_end_offset))
+        if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:
+            follower.delete_records_before(leader.log_start_offset)
+
+    def delete_records_before(self, broker_id: int, offset: int) -> int:
+        """DeleteRecords at the leader, on every replica; the low watermark (core E.10).
+
+        Raises:
+            KafkaError: OFFSET_OUT_OF_RANGE outside 0 to the high watermark; ``-1`` means the high watermark.
+        """
+        log = self.led_by(broker_id)
+        target = log.high_watermark if offset == -1 else offset
+        if target < 0 or target > log.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        for replica in self.logs.values():
+            replica.delete_records_before(min(target, replica.log_end_offset))
+        self.wake()
+        return min(replica.log_start_offset for replica in self.logs.values())
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """Call whenever offsets or leadership may have moved, until :meth:`unwatch`."""
+        self._watchers.add(call)
+
+    @property
+    def watched(self) -> bool:
+        """Whether any call waits."""
+        return bool(self._watchers)
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """Call no more."""
+        self._watchers.discard(call)
+
+    def wake(self) -> None:
+        """Wake all that wait on this partition."""
+        if self._watchers:
+            for call in tuple(self._watchers):
+                call()
+
+
+def _common_end(leader: PartitionLog, follower: PartitionLog) -> int:
+    """The offset where two histories diverge: the end of the newest common epoch, on the side where it ended first."""
+    end, epoch = follower.log_end_offset, follower.epochs.latest
+    while True:
+        known, leader_end = leader.epochs.end_offset_for(epoch, leader.log_end_offset)
+        if leader_end < 0:
+            return end
+        own, own_end = (
+            (epoch, end) if known == epoch else follower.epochs.end_offset_for(known, follower.log_end_offset)
+        )
+        if own_end < 0:
+            return min(end, leader_end)
+        end = min(end, own_end)
+        if own == known:
+            return min(end, leader_end)
+        epoch = own  # an epoch that only the leader had: ask for the one before it

@@ -1,0 +1,44 @@
+"""Shared by the handlers of ACLs: unknown codes, the required authorizer, filters."""
+
+from broker.api import Disconnect
+from broker.context import RequestContext
+from broker.coordination.metadata.acls import AclFilter
+from protocol.acls import UNKNOWN
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_acls import AclCreation
+from protocol.messages.delete_acls import DeleteAclsFilter
+from protocol.messages.describe_acls import DescribeAclsRequest
+
+
+def check_codes(*items: AclCreation | DeleteAclsFilter | DescribeAclsRequest) -> None:
+    """Quirk: a code of 0 is what no client sends, and Kafka hangs up on it; other unknown codes are answered.
+
+    Raises:
+        Disconnect: there is such a code.
+    """
+    for item in items:
+        if isinstance(item, AclCreation):
+            codes = {item.resource_type, item.resource_pattern_type}
+        else:
+            codes = {item.resource_type_filter, item.pattern_type_filter}
+        if UNKNOWN in codes | {item.operation, item.permission_type}:
+            raise Disconnect("an ACL with a code of 0 (unknown)")
+
+
+def require_authorizer(ctx: RequestContext) -> None:
+    """Raise SECURITY_DISABLED where the broker has no authorizer."""
+    if ctx.node.authorizer is None:
+        raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+
+
+def filter_of(asked: DeleteAclsFilter | DescribeAclsRequest) -> AclFilter:
+    """The filter of a request."""
+    return AclFilter(
+        asked.resource_type_filter,
+        asked.resource_name_filter,
+        asked.pattern_type_filter,
+        asked.principal_filter,
+        asked.host_filter,
+        asked.operation,
+        asked.permission_type,
+    )

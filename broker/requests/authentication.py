@@ -1,0 +1,113 @@
+"""SASL between connections and handlers: which connections have a gate, and what passes it."""
+
+import struct
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from broker.api import AnyHandler, Disconnect
+from broker.clock import Waiter
+from broker.context import ClusterView, Connection, RequestContext
+from broker.coordination.metadata.tokens import Rules
+from broker.rng import unguessable
+from broker.sasl.key_set import KeySet
+from broker.sasl.scram import Token
+from broker.security.sasl_gate import Gate, State
+from broker.settings import BrokerSettings
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata_security import DelegationTokenRecord, UserScramCredentialRecord
+from protocol.messages.api_versions import ApiVersionsResponse
+from protocol.types import Message
+from protocol.writers import Parts
+
+if TYPE_CHECKING:
+    from broker.node import Node
+
+_SIZE = struct.Struct(">i")
+_NONCE_BITS = 160
+
+
+def token_rules(settings: BrokerSettings) -> Rules | None:
+    """A broker's rules for delegation tokens; ``None`` if it has no key for them."""
+    key = settings.optional_string("delegation.token.secret.key")
+    if key is None:
+        return None
+    return Rules(
+        key, settings.long("delegation.token.max.lifetime.ms"), settings.long("delegation.token.expiry.time.ms")
+    )
+
+
+class _Known:
+    """The cluster's credentials for mechanisms (:class:`~broker.sasl.mechanisms.Credentials`)."""
+
+    def __init__(self, cluster: ClusterView, node: "Node") -> None:
+        self._cluster, self._node, self._settings = cluster, node, node.settings
+
+    def scram(self, user: str, mechanism: int) -> UserScramCredentialRecord | None:
+        found: UserScramCredentialRecord | None = self._cluster.image.scram.get((user, mechanism))
+        return found
+
+    def token(self, token_id: str) -> Token | None:
+        found: DelegationTokenRecord | None = self._cluster.image.tokens.get(token_id)
+        rules = token_rules(self._settings)
+        if found is None or rules is None or found.expiration_timestamp_ms < self.now_ms():
+            return None
+        return Token(found.owner.partition(":")[2], rules.hmac(token_id), found.expiration_timestamp_ms)
+
+    def nonce(self) -> str:
+        return f"{unguessable(_NONCE_BITS):x}"
+
+    def now_ms(self) -> int:
+        return self._cluster.clock.now_ms()
+
+    def keys(self, url: str, refresh_ms: int) -> KeySet:
+        return self._node.key_sets.setdefault((url, refresh_ms), KeySet(url, refresh_ms))
+
+
+def new_gate(connection: Connection, node: "Node", cluster: ClusterView) -> Gate | None:
+    """The gate of a new connection; ``None`` where its listener asks for no authentication."""
+    endpoint, _ = node.bound.get(connection.listener, (None, 0))
+    if endpoint is None or not endpoint.has_sasl:
+        return None
+    return Gate(node.settings, connection.listener, _Known(cluster, node))
+
+
+async def answer_raw_token(gate: Gate, frame: bytearray, connection: Connection) -> Parts:
+    """The answer to a token without headers (core G.2 S4). Raises Disconnect where it is not taken."""
+    await gate.prepare()
+    try:
+        passed = gate.token(bytes(frame))
+    except KafkaError as error:
+        raise Disconnect(error.message or error.code.name) from error
+    connection.principal = gate.principal or connection.principal
+    return [_SIZE.pack(len(passed.token)), passed.token]
+
+
+def authenticate(request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
+    """Middleware, outermost: requests pass a connection's gate, and after a failure the connection closes.
+
+    (core G.2 S1, S2, S5, S9)
+    """
+    gate = ctx.connection.gate
+    return handle(request, ctx) if gate is None else _pass_gate(gate, request, ctx, handle)
+
+
+async def _pass_gate(gate: Gate, request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
+    response: Message | None
+    if gate.refusal is None:
+        response = await handle(request, ctx)
+    else:
+        response = ctx.api.refuse(request, gate.refusal, ctx.version)
+    if response is not None and ctx.notes.byte_fault is None:
+        await _finish(gate, response, ctx)
+    return response
+
+
+async def _finish(gate: Gate, response: Message, ctx: RequestContext) -> None:
+    """After a failed authentication the answer waits, against guessing, and the connection closes behind it."""
+    if isinstance(response, ApiVersionsResponse) and response.error_code is ErrorCode.NONE:
+        gate.versions_sent()
+    if gate.state is State.OVER:
+        clock = ctx.cluster.clock
+        delay_ms = ctx.node.settings.int("connection.failed.authentication.delay.ms")
+        await Waiter().wait(clock, clock.now_ms() + delay_ms)
+        ctx.notes.closes = True

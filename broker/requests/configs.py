@@ -1,0 +1,68 @@
+"""Shared by AlterConfigs and IncrementalAlterConfigs: decide on what is stored now, then store (core C.4)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata.features import ELR_VERSION
+from broker.coordination.metadata.topic_names import check_topic_name
+from broker.releases import Behaviour
+from broker.settings import ConfigResourceType
+from broker.settings.alter import Alteration, Decision, World, decide
+from protocol.acls import CLUSTER_NAME
+from protocol.errors import ErrorCode, KafkaError
+
+_MOST_CHANGES = 10_000
+"""QuorumController.MAX_RECORDS_PER_USER_OP."""
+
+_ACL_RESOURCES = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
+
+
+def config_allowed(ctx: RequestContext, operation: AclOperation, resource_type: int, name: str) -> bool:
+    """Whether the requester may read or alter a resource's settings: a topic's, a group's, or else the cluster's."""
+    acl_resource = _ACL_RESOURCES.get(ConfigResourceType(resource_type))
+    if acl_resource is None:
+        return ctx.authorized(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+    return ctx.authorized(operation, acl_resource, name)
+
+
+async def alter(
+    ctx: RequestContext, alterations: Sequence[Alteration], *, incremental: bool, validate_only: bool
+) -> list[Decision]:
+    """Decide on each resource and store what was allowed, before anybody else gets to run.
+
+    Raises:
+        KafkaError: POLICY_VIOLATION where there are more changes than Kafka's controller stores at once.
+    """
+    if sum(len(one.changes) for one in alterations) > _MOST_CHANGES:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    image = ctx.cluster.image
+    world = World(
+        settings=ctx.node.settings,
+        stored=image.config,
+        topic_exists=image.topics.__contains__,
+        check_topic_name=check_topic_name,
+        broker_exists=image.brokers.__contains__,
+        at_controller=ctx.at_controller,
+        authorizes_first=ctx.release.has(Behaviour.BROKER_CONFIGS_AUTHORIZED_FIRST),
+        may_alter=partial(config_allowed, ctx, AclOperation.ALTER_CONFIGS),
+        eligible_leader_replicas=image.features.get(ELR_VERSION, 0) > 0,
+    )
+    decisions = decide(alterations, world, incremental=incremental)
+    if not validate_only:
+        for one, decision in zip(alterations, decisions, strict=True):
+            await _store(ctx, one, decision)
+    return decisions
+
+
+async def _store(ctx: RequestContext, one: Alteration, decision: Decision) -> None:
+    """Settings go to the metadata, log levels to the broker that was asked."""
+    new = decision.configs
+    if new is not None:
+        named = [change.name for change in one.changes]
+        await ctx.cluster.metadata.ask(
+            lambda machine, _now_ms, to: machine.alter_configs(one.type, one.name, new, to, named)
+        )
+    elif one.type == ConfigResourceType.BROKER_LOGGER and not decision.error:
+        for change in one.changes:
+            ctx.node.settings.loggers.alter(change.name, change.operation, change.value)

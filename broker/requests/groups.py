@@ -1,0 +1,169 @@
+"""Shared by the handlers of group APIs: permission, the way to the coordinator, topics it cannot be asked about."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from uuid import UUID
+
+from broker.api import Disconnect
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.coordination.group.machine import GroupMachine
+from broker.coordination.group.outcome_builder import GroupOutcome
+from broker.coordination.group.responses import error_for_clients
+from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.runtime import Token
+from protocol.errors import ErrorCode, KafkaError
+
+R = TypeVar("R")
+
+
+def require_group(operation: AclOperation, group_id: str, ctx: RequestContext, *, named: bool = True) -> None:
+    """The checks that come before a group's coordinator is looked for (groups 0.6).
+
+    Raises:
+        KafkaError: GROUP_AUTHORIZATION_FAILED; INVALID_GROUP_ID for "", unless the API takes it (``named=False``).
+    """
+    if not ctx.authorized(operation, ResourceType.GROUP, group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if named and not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+
+async def ask_coordinator(
+    group_id: str, ctx: RequestContext, operation: "Callable[[GroupMachine, int, Token[R]], GroupOutcome]"
+) -> R:
+    """Ask the group's coordinator on this broker.
+
+    What is asked is done in any case. An answer that takes long, as JoinGroup's does, is waited for only as long as the
+    peer is there: else a peer that joins and hangs up, over and over, would leave a connection each time.
+
+    Raises:
+        Disconnect: the client has disconnected.
+        KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, the coordinator's own error, or that of its log
+            as the code that clients know (groups 0.6.3).
+    """
+    try:
+        answer = ctx.node.groups_for(group_id).begin(operation, ctx)
+        return await (answer if answer.done() else _while_there(answer, ctx.connection))
+    except KafkaError as error:
+        raise KafkaError(error_for_clients(error.code), error.message) from error
+
+
+def serves_consumer_groups(ctx: RequestContext) -> bool:
+    """Whether groups may use the consumer protocol here (groups C.2.1)."""
+    level = ctx.cluster.image.features.get("group.version", 0)
+    return level >= 1 and "consumer" in ctx.node.settings.list("group.coordinator.rebalance.protocols")
+
+
+def serves_streams_groups(ctx: RequestContext) -> bool:
+    """Whether groups may use the streams protocol here (groups E.1.1)."""
+    level = ctx.cluster.image.features.get("streams.version", 0)
+    return level >= 1 and "streams" in ctx.node.settings.list("group.coordinator.rebalance.protocols")
+
+
+_GONE = object()
+
+
+async def _while_there(answer: "Token[R]", connection: Connection) -> R:
+    def give_up() -> None:
+        if not answer.done():
+            answer.set_result(cast("R", _GONE))  # an exception would hold this frame, and this frame the exception
+
+    connection.watch(give_up)
+    if connection.lost:
+        give_up()
+    try:
+        found = await answer
+    finally:
+        connection.unwatch(give_up)
+    if found is _GONE:
+        raise Disconnect("the client left before the group's answer")
+    return found
+
+
+def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:
+    """The group's coordinator on this broker, for questions that change nothing.
+
+    Raises:
+        KafkaError: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+    """
+    runtime = ctx.node.groups_for(group_id)
+    runtime.check_active()
+    return runtime.machine
+
+
+# --- topics of a request ---------------------------------------------------------------------------------------------
+
+
+class _Topic(Protocol):
+    name: str
+    partitions: Sequence[Any]
+
+    def changed(self, **values: Any) -> Self: ...
+
+
+T = TypeVar("T", bound=_Topic)
+A = TypeVar("A", bound=_Topic)
+
+
+@dataclass(slots=True)
+class TopicSplit(Generic[T]):
+    """A request's topics: those that go on to the coordinator, and the others with the error of some partitions."""
+
+    passed: list[T] = field(default_factory=list)
+    failed: list[tuple[T, Sequence[Any], ErrorCode]] = field(default_factory=list)
+
+
+def split_topics(
+    topics: Iterable[T], ctx: RequestContext, resolve: Callable[[T, ClusterImage], T | None] = lambda topic, _: topic
+) -> TopicSplit[T]:
+    """Let pass what exists and may be read; of a topic some of whose partitions do not exist, the others pass.
+
+    ``resolve`` fills in what a request may leave out of a topic, in a copy: the name of an id (groups B.1). ``None``:
+    nothing has that id.
+    """
+    split: TopicSplit[T] = TopicSplit()
+    image = ctx.cluster.image
+    for asked in topics:
+        topic = resolve(asked, image)
+        if topic is None:
+            split.failed.append((asked, asked.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
+            continue
+        if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic.name):
+            split.failed.append((topic, topic.partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
+        known = image.topics.get(topic.name)
+        existing = () if known is None else known.partitions
+        missing = [each for each in topic.partitions if each.partition_index not in existing]
+        if missing or known is None:
+            split.failed.append((topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            topic = topic.changed(partitions=[each for each in topic.partitions if each.partition_index in existing])
+        if topic.partitions:
+            split.passed.append(topic)
+    return split
+
+
+def merge_topics(
+    failed: list[tuple[T, Sequence[Any], ErrorCode]],
+    answered: Sequence[A],
+    answer: Callable[[T, Sequence[Any], ErrorCode], A],
+) -> list[A]:
+    """The topics of a response: the failed ones first, then those of the coordinator's answer, one entry per topic.
+
+    ``answer`` makes a topic of the response: one code for some partitions of a topic of the request.
+    """
+    topics = [answer(topic, partitions, code) for topic, partitions, code in failed]
+    if not topics:
+        return list(answered)
+    places = {_identity(topic): topic for topic in topics}
+    for topic in answered:
+        known = places.get(_identity(topic))
+        if known is None:
+            topics.append(topic)
+        else:
+            known.partitions = [*known.partitions, *topic.partitions]
+    return topics
+
+
+def _identity(topic: _Topic) -> tuple[str, UUID | None]:
+    return topic.name, getattr(topic, "topic_id", None)

@@ -1,0 +1,91 @@
+"""The message formats before 0.11, in releases that spoke them: a topic's own, and those of old clients.
+
+The log holds format v2, even if the topic's is older; records are converted on their way in and out.
+"""
+
+import re
+
+from broker.context import RequestContext
+from broker.releases import Behaviour
+from broker.settings import ConfigResourceType
+from protocol import features
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import MAGIC_V2, magic_of
+from protocol.records.conversion import batch_of_messages, messages_of_batches
+from protocol.records.errors import BatchDamagedError, DecompressedTooLargeError, UnreadableCompressionError
+from protocol.types import Buffer
+
+FORMAT = "message.format.version"
+_DEFAULT_FORMAT = "log.message.format.version"
+DOWN_CONVERSION = "message.downconversion.enable"
+_RELEASE = re.compile(r"(\d+)\.(\d+)")
+
+
+def topic_magic(topic: str, ctx: RequestContext) -> int:
+    """The magic of a topic's records, as far as its release obeys the setting (KIP-724)."""
+    if ctx.release.has(Behaviour.MESSAGE_FORMAT_IGNORED):
+        return MAGIC_V2
+    wanted = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic).get(FORMAT) or ctx.node.settings.get(
+        _DEFAULT_FORMAT
+    )
+    found = None if wanted is None else _RELEASE.match(str(wanted))
+    if found is None:
+        return MAGIC_V2
+    release = (int(found[1]), int(found[2]))
+    return MAGIC_V2 if release >= (0, 11) else 1 if release >= (0, 10) else 0
+
+
+def check_producer(topic: str, ctx: RequestContext) -> None:
+    """Idempotent producers need format v2.
+
+    Raises:
+        KafkaError: UNSUPPORTED_FOR_MESSAGE_FORMAT (KIP-185's case).
+    """
+    if topic_magic(topic, ctx) < MAGIC_V2:
+        raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+
+
+def check_time(topic: str, ctx: RequestContext) -> None:
+    """Records of magic 0 have no timestamps to look for.
+
+    Raises:
+        KafkaError: UNSUPPORTED_FOR_MESSAGE_FORMAT.
+    """
+    if topic_magic(topic, ctx) < 1 and not features.list_offsets_counts_segments(ctx.version):
+        raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+
+
+def upconvert(records: memoryview, ctx: RequestContext) -> memoryview:
+    """The records of a Produce request in format v2: requests before v3 may bring older ones.
+
+    Raises:
+        KafkaError: CORRUPT_MESSAGE, INVALID_RECORD.
+    """
+    if not features.produce_takes_messages(ctx.version) or not 0 <= magic_of(records) < MAGIC_V2:
+        return records
+    try:
+        return memoryview(batch_of_messages(records))
+    except DecompressedTooLargeError as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from error
+    except (BatchDamagedError, UnreadableCompressionError) as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+
+
+def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: RequestContext) -> list[Buffer]:
+    """Stored batches in the format of the fetcher's version and of the topic.
+
+    Raises:
+        KafkaError: UNSUPPORTED_VERSION, the topic converts nothing; UNSUPPORTED_COMPRESSION_TYPE, zstd for an old
+            format.
+    """
+    wanted = features.fetch_magic(ctx.version)
+    magic = min(topic_magic(topic, ctx), wanted)
+    if magic >= MAGIC_V2 or not buffers:
+        return list(buffers)
+    settings = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic)
+    if wanted < MAGIC_V2 and settings.get(DOWN_CONVERSION, "true").lower() == "false":
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        return [messages_of_batches(b"".join(buffers), magic, offset)]
+    except UnreadableCompressionError as error:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE) from error

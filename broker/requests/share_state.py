@@ -1,0 +1,205 @@
+"""The way to the share coordinator of a share partition: for leaders, group coordinators and requests (groups D.9)."""
+
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import UUID
+
+from broker.clock import Waiter
+from broker.context import AclOperation, ClusterView, RequestContext
+from broker.coordination.group.outcome_builder import InitializeShareState
+from broker.coordination.group.responses import error_for_clients
+from broker.coordination.group.share.context import Offsets
+from broker.coordination.share.machine import ShareMachine, ShareOutcome, StateWrite
+from broker.coordination.share.persister import (
+    Persister,
+    ReadResult,
+    SharePartitionKey,
+    StateBatch,
+    StateResult,
+    SummaryResult,
+)
+from broker.node import SHARE_TOPIC
+from broker.requests.topology import may_on_cluster
+from protocol.errors import ErrorCode, KafkaError
+from protocol.types import ZERO_UUID
+
+if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
+
+ATTEMPTS = 5
+"""How often a share coordinator is asked that is not there, or loads (Kafka's ``PersisterStateManager``)."""
+BACKOFF_MS = 1000
+"""The first pause between two attempts; each further one is twice as long."""
+_AGAIN = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+
+R = TypeVar("R", bound=StateResult)
+A = TypeVar("A")
+Operation = Callable[[ShareMachine, int, Hashable], ShareOutcome]
+
+
+class SharePersister:
+    """The :class:`~broker.coordination.share.persister.Persister` of a cluster."""
+
+    def __init__(self, cluster: ClusterView) -> None:
+        self._cluster = cluster
+
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> StateResult:
+        """See :class:`Persister`."""
+        return await self._ask(
+            key, StateResult, lambda machine, now_ms, to: machine.initialize(key, state_epoch, start_offset, now_ms, to)
+        )
+
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ReadResult:
+        """See :class:`Persister`."""
+        return await self._ask(key, ReadResult, lambda machine, now_ms, to: machine.read(key, leader_epoch, now_ms, to))
+
+    async def write(
+        self,
+        key: SharePartitionKey,
+        *,
+        state_epoch: int,
+        leader_epoch: int,
+        start_offset: int,
+        delivery_complete_count: int,
+        batches: Sequence[StateBatch],
+    ) -> StateResult:
+        """See :class:`Persister`."""
+        change = StateWrite(state_epoch, leader_epoch, start_offset, delivery_complete_count, tuple(batches))
+        return await self._ask(key, StateResult, lambda machine, now_ms, to: machine.write(key, change, now_ms, to))
+
+    async def delete(self, key: SharePartitionKey) -> StateResult:
+        """See :class:`Persister`."""
+        return await self._ask(key, StateResult, lambda machine, now_ms, to: machine.delete(key, now_ms, to))
+
+    async def read_summary(self, key: SharePartitionKey, leader_epoch: int) -> SummaryResult:  # noqa: ARG002
+        """See :class:`Persister`; Kafka's coordinator does not look at the leader epoch either."""
+        return await self._ask(key, SummaryResult, lambda machine, _now_ms, to: machine.summarize(key, to))
+
+    async def _ask(self, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
+        """Ask until a coordinator answers, with pauses by the cluster's clock."""
+        clock = self._cluster.clock
+        for attempt in range(ATTEMPTS):
+            result = await ask_share_coordinator(self._coordinator(key), kind, operation)
+            if result.error not in _AGAIN:
+                break
+            if attempt < ATTEMPTS - 1:
+                await Waiter().wait(clock, clock.now_ms() + (BACKOFF_MS << attempt))
+        return result
+
+    def _coordinator(self, key: SharePartitionKey) -> "ShareCoordinator | None":
+        """The runtime at the leader of the key's partition; the topic is created when it is first needed."""
+        cluster = self._cluster
+        if SHARE_TOPIC not in cluster.image.topics:
+            machine = cluster.metadata.machine
+            cluster.metadata.submit(lambda _now_ms: machine.create_internal_topic(SHARE_TOPIC))
+        for node in cluster.nodes.values():
+            index = node.coordinating_partition(SHARE_TOPIC, key.coordinator_key)
+            partition = cluster.image.partition(SHARE_TOPIC, index)
+            leader = None if partition is None else cluster.nodes.get(partition.leader)
+            return None if leader is None or leader.silent else leader.share_shards.get(index)
+        return None
+
+
+async def initialize_partitions(
+    persister: Persister, group_id: str, state_epoch: int, offsets: Offsets
+) -> dict[UUID, dict[int, StateResult]]:
+    """Create the state of share partitions with these start offsets; the results by topic id and partition."""
+    return {
+        topic_id: {
+            partition: await persister.initialize(SharePartitionKey(group_id, topic_id, partition), state_epoch, start)
+            for partition, start in starts.items()
+        }
+        for topic_id, starts in offsets.items()
+    }
+
+
+async def delete_partitions(
+    persister: Persister, group_id: str, partitions: Mapping[UUID, Iterable[int]]
+) -> dict[UUID, list[StateResult]]:
+    """Delete the state of share partitions; the results by topic id."""
+    return {
+        topic_id: [
+            await persister.delete(SharePartitionKey(group_id, topic_id, partition)) for partition in sorted(indexes)
+        ]
+        for topic_id, indexes in partitions.items()
+    }
+
+
+async def initialize_state(persister: Persister, runtime: "GroupCoordinator", effect: InitializeShareState) -> None:
+    """Perform the effect of a group coordinator: the result is another operation of its machine (groups D.2 I2)."""
+    results = await initialize_partitions(persister, effect.group_id, effect.state_epoch, effect.offsets)
+    partitions = {topic_id: list(by_partition) for topic_id, by_partition in results.items()}
+    failed = any(result.failed for by_partition in results.values() for result in by_partition.values())
+    runtime.submit(
+        lambda now_ms: runtime.machine.shares.state_created(effect.group_id, partitions, now_ms, failed=failed)
+    )
+
+
+async def ask_share_coordinator(runtime: "ShareCoordinator | None", kind: type[R], operation: Operation) -> R:
+    """Ask a share coordinator; errors of its log, or that there is none, become results."""
+    try:
+        if runtime is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        answer: R = await runtime.ask(operation)
+    except KafkaError as error:
+        code = error_for_clients(error.code)
+        return kind(code, error.message)
+    return answer
+
+
+# --- the requests of other brokers -----------------------------------------------------------------------------------
+
+
+class _Request(Protocol):
+    group_id: str
+
+    @property
+    def topics(self) -> Sequence[Any]: ...
+
+
+async def each_partition(
+    request: _Request, ctx: RequestContext, answer: Callable[[SharePartitionKey, Any], Awaitable[A]]
+) -> list[tuple[UUID, list[A]]]:
+    """Answer each partition of a request on its own, by topic; nothing for a request without group or partitions.
+
+    Raises:
+        KafkaError: CLUSTER_AUTHORIZATION_FAILED; brokers alone may ask.
+    """
+    if not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    if not request.group_id.strip() or not all(topic.partitions for topic in request.topics):
+        return []
+    results = []
+    for topic in request.topics:
+        topic_id = topic.topic_id or ZERO_UUID
+        results.append(
+            (
+                topic_id,
+                [
+                    await answer(SharePartitionKey(request.group_id, topic_id, each.partition), each)
+                    for each in topic.partitions
+                ],
+            )
+        )
+    return results
+
+
+async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
+    """Ask the share coordinator on this broker."""
+    try:
+        runtime = ctx.node.share_coordinator_for(key.coordinator_key)
+    except KafkaError as error:
+        return kind(error.code, "This is not the correct coordinator.")
+    return await ask_share_coordinator(runtime, kind, operation)
+
+
+def refused_partitions(
+    request: _Request, error: KafkaError, answer: Callable[[int, ErrorCode, str | None], A]
+) -> list[tuple[UUID | None, list[A]]]:
+    """The error on every partition of a request."""
+    return [
+        (topic.topic_id, [answer(each.partition, error.code, error.message) for each in topic.partitions])
+        for topic in request.topics
+    ]

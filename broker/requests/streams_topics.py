@@ -1,0 +1,99 @@
+"""Internal topics of streams groups, which the broker creates for the member that needs them (groups E.5).
+
+After Kafka's ``KafkaApis`` and ``AutoTopicCreationManager.createStreamsInternalTopics``.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.streams.configuration import InternalTopic, Status
+from broker.coordination.group.streams.step import BeatResult
+from broker.coordination.metadata.topics import CreatedTopic, NewTopic
+from broker.requests.throttling import Mutations
+from broker.requests.topology import may_on_cluster
+from broker.settings import groups as group_settings
+from broker.settings import topics as topic_settings
+from broker.settings.model import ConfigResourceType
+from protocol.errors import KafkaError
+from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
+
+_NAMED_TOPICS = 3
+_HEARTBEATS = 2
+_HEARTBEAT_INTERVAL = "streams.heartbeat.interval.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class CreationFailure:
+    """The last attempt to create a topic, remembered until ``forgotten_at_ms``."""
+
+    message: str
+    forgotten_at_ms: int
+
+
+def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContext) -> None:
+    """Create the topics that a heartbeat reports as missing, with its sender's rights.
+
+    The response names the topics that may not be created, and those whose creation failed within the last two
+    heartbeat intervals, which is not tried again until then.
+    """
+    denied = () if may_on_cluster(ctx, AclOperation.CREATE) else _denied(result.missing, ctx)
+    if denied:
+        _add_detail(result.response, f"Unauthorized to CREATE on topics {', '.join(denied)}.")
+        return
+    failures = ctx.node.streams_topic_failures
+    for name in [name for name, each in failures.items() if each.forgotten_at_ms <= ctx.now_ms]:
+        del failures[name]
+    known = {topic.name: failures[topic.name] for topic in result.missing if topic.name in failures}
+    _create([topic for topic in result.missing if topic.name not in known], group_id, ctx)
+    if known:
+        _add_detail(result.response, f"Creation failed: {_summarized(known)}.")
+
+
+def _denied(topics: Sequence[InternalTopic], ctx: RequestContext) -> list[str]:
+    return [topic.name for topic in topics if not ctx.authorized(AclOperation.CREATE, ResourceType.TOPIC, topic.name)]
+
+
+def _add_detail(response: StreamsGroupHeartbeatResponse, text: str) -> None:
+    for status in response.status or ():
+        if status.status_code == Status.MISSING_INTERNAL_TOPICS:
+            status.status_detail = f"{status.status_detail}; {text}"
+            return
+
+
+def _summarized(failures: Mapping[str, CreationFailure]) -> str:
+    listed = [f"{name} ({failure.message})" for name, failure in failures.items()]
+    more = len(listed) - _NAMED_TOPICS
+    return ", ".join(listed[:_NAMED_TOPICS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _create(topics: Sequence[InternalTopic], group_id: str, ctx: RequestContext) -> None:
+    settings, metadata = ctx.node.settings, ctx.cluster.metadata
+    if not topics:
+        return
+
+    def check_configs(configs: Mapping[str, str | None]) -> None:
+        topic_settings.validate(configs, settings)
+
+    answer: asyncio.Future[list[CreatedTopic]] = metadata.begin(
+        lambda machine, _now_ms, token: machine.create_topics(
+            [NewTopic(each.name, each.partitions, each.replication_factor, (), each.configs) for each in topics],
+            token,
+            check_configs=check_configs,
+            charge=Mutations(ctx, strict=True).charge,
+        )
+    )
+    created = answer.result()
+    stored = ctx.cluster.image.config(ConfigResourceType.GROUP, group_id)
+    interval_ms = group_settings.effective(stored, settings)[_HEARTBEAT_INTERVAL]
+    assert isinstance(interval_ms, int)  # an INT without null
+    for topic in created:
+        if topic.error is not None:
+            ctx.node.streams_topic_failures[topic.name] = CreationFailure(
+                _message(topic.error), ctx.now_ms + _HEARTBEATS * interval_ms
+            )
+
+
+def _message(error: KafkaError) -> str:
+    return error.message or error.code.name

@@ -1,0 +1,129 @@
+"""Quotas at work: what a request is charged, and how long its connection is not read (core A.6, G.10).
+
+After Kafka's ``RequestHandlerHelper`` (KIP-219): the answer goes out at once and carries the throttle time, and the
+broker reads nothing from that connection until it is over.
+"""
+
+from broker.context import RequestContext
+from broker.node import Node
+from broker.quotas.quotas import REQUEST_COST, BrokerQuotas
+from broker.security.authorizer import java_host
+from broker.security.sasl_gate import State
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.fetch import FetchRequest
+from protocol.messages.produce import ProduceRequest
+from protocol.types import Message
+
+_ACKS_NONE = 0
+_EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS})  # brokers send these to each other
+_AUTHENTICATING = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+
+
+def user_of(principal: str) -> str:
+    """The name that quotas know a principal by: without its type (``User:``)."""
+    return principal.partition(":")[2]
+
+
+def charge_quotas(request: Message, ctx: RequestContext, response: Message | None) -> Message | None:
+    """Stage of responses: the client pays for a request that was handled; the response carries the throttle time."""
+    quotas = ctx.node.quotas  # as of now: the request may have altered them
+    if quotas is None or _goes_free(request, ctx):
+        return response
+    throttle_ms = _charge(quotas, request, ctx)
+    if not throttle_ms:
+        return response
+    mute(ctx, throttle_ms)
+    already_ms: int | None = getattr(response, "throttle_time_ms", None)
+    if response is None or already_ms is None:
+        return response
+    return response.changed(throttle_time_ms=max(already_ms, throttle_ms))
+
+
+def _goes_free(request: Message, ctx: RequestContext) -> bool:
+    """Whether a request costs nothing: authentication, followers and coordinators, or it was charged already."""
+    gate, key = ctx.connection.gate, ctx.api.key
+    if gate is not None and (gate.state is not State.READY or key in _AUTHENTICATING):
+        return True
+    follower = isinstance(request, FetchRequest) and request.replica_state.replica_id >= 0
+    return follower or key in _EXEMPT or ctx.notes.charged
+
+
+def _charge(quotas: BrokerQuotas, request: Message, ctx: RequestContext) -> int:
+    """Charge a request; for how many ms its client has to wait."""
+    user, client_id, now_ms = user_of(ctx.principal), ctx.client_id, ctx.now_ms
+    throttle_ms = 0
+    if isinstance(request, ProduceRequest):
+        throttle_ms = quotas.produce.charge(user, client_id, ctx.request_bytes, now_ms)
+        if request.acks == _ACKS_NONE:
+            return throttle_ms
+    return max(throttle_ms, quotas.request.charge(user, client_id, REQUEST_COST, now_ms))
+
+
+def mute(ctx: RequestContext, throttle_ms: int) -> None:
+    """Read nothing from the connection for so long."""
+    ctx.connection.throttled_until_ms = max(ctx.connection.throttled_until_ms, ctx.now_ms + throttle_ms)
+
+
+def throttle_connection(node: Node, host: str, now_ms: int) -> int:
+    """A connection comes from an address: for how many ms it is left unread, and then closed; 0: it is served."""
+    return 0 if node.quotas is None else node.quotas.connections.charge(java_host(host), now_ms)
+
+
+# --- Fetch -----------------------------------------------------------------------------------------------------------
+
+
+def most_fetched(quotas: BrokerQuotas, ctx: RequestContext) -> int | None:
+    """The most bytes of a response to a consumer under its quota; ``None``: no limit."""
+    return quotas.fetch.most_at_once(user_of(ctx.principal), ctx.client_id)
+
+
+def charge_fetch(quotas: BrokerQuotas, ctx: RequestContext, size: int) -> int:
+    """A consumer is about to be given so many bytes; if it has to wait instead, for how many ms.
+
+    Then it is given nothing, and the bytes do not count.
+    """
+    ctx.notes.charged = True
+    user, client_id, now_ms = user_of(ctx.principal), ctx.client_id, ctx.now_ms
+    throttle_ms = max(
+        quotas.request.charge(user, client_id, REQUEST_COST, now_ms),
+        quotas.fetch.charge(user, client_id, size, now_ms),
+    )
+    if throttle_ms:
+        quotas.fetch.give_back(user, client_id, size, now_ms)
+        mute(ctx, throttle_ms)
+    return throttle_ms
+
+
+# --- changes of partitions -------------------------------------------------------------------------------------------
+
+
+class Mutations:
+    """The partition changes of one request, charged to the quota of its sender (KIP-599).
+
+    ``strict``: what exceeds it is refused with THROTTLING_QUOTA_EXCEEDED; else it is done, and the sender waits.
+    """
+
+    def __init__(self, ctx: RequestContext, *, strict: bool) -> None:
+        self._ctx, self._strict = ctx, strict
+        self._until_ms = 0
+
+    def charge(self, partitions: int) -> None:
+        """So many partitions come or go. Raises THROTTLING_QUOTA_EXCEEDED."""
+        quotas = self._ctx.cluster.nodes[self._ctx.cluster.controller_id].quotas
+        if quotas is None:
+            return
+        ctx = self._ctx
+        user = user_of(ctx.principal)
+        missing_ms = quotas.mutations.charge(user, ctx.client_id, partitions, ctx.now_ms, strict=self._strict)
+        if missing_ms:
+            self._until_ms = ctx.now_ms + missing_ms
+            if self._strict:
+                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+
+    def settle(self) -> int:
+        """ThrottleTimeMs of the answer; the connection is not read for so long."""
+        throttle_ms = max(self._until_ms - self._ctx.now_ms, 0)
+        if throttle_ms:
+            mute(self._ctx, throttle_ms)
+        return throttle_ms

@@ -1,0 +1,76 @@
+"""The public keys by which tokens are verified: a JSON Web Key Set, in a file or at a URL (RFC 7517).
+
+After Kafka's `JwksFileVerificationKeyResolver` and `RefreshingHttpsJwks`: a file is read again when it has changed; a
+URL is asked again in intervals, and soon after a token named a key that is not there.
+"""
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import structlog
+
+_log = structlog.get_logger(__name__)
+MISSING_MS = 60_000
+"""For so long a key that was not found causes no further question (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
+_TIMEOUT_S = 10
+_MOST_BYTES = 1024 * 1024
+Key = Mapping[str, Any]
+
+
+class KeySet:
+    """The keys of one issuer."""
+
+    def __init__(self, url: str, refresh_ms: int) -> None:
+        """`url`: `file:`, `http:` or `https:`."""
+        self._url, self._refresh_ms = url, refresh_ms
+        self._keys: list[Key] = []
+        self._due_ms = 0
+        self._changed_ns = -1  # of a file
+        self._missing: dict[str, int] = {}
+
+    async def refresh(self, now_ms: int) -> None:
+        """Load the keys if they are due; if they cannot be loaded, the old ones stay, with a line in the log."""
+        try:
+            if urlsplit(self._url).scheme == "file":
+                self._refresh_file()
+            elif now_ms >= self._due_ms:
+                self._due_ms = now_ms + self._refresh_ms
+                self._keys = _keys(await asyncio.to_thread(_fetch, self._url))
+        except (OSError, ValueError) as error:
+            self._due_ms = 0
+            _log.warning("the keys of an issuer cannot be loaded", url=self._url, reason=str(error))
+
+    def _refresh_file(self) -> None:
+        path = Path(unquote(urlsplit(self._url).path))
+        changed_ns = path.stat().st_mtime_ns
+        if changed_ns != self._changed_ns:
+            self._keys, self._changed_ns = _keys(path.read_bytes()), changed_ns
+
+    def find(self, key_id: str | None, now_ms: int) -> list[Key]:
+        """The keys of that id, all of them for None; a key that is missing makes the set due."""
+        found = [key for key in self._keys if key_id is None or key.get("kid") == key_id]
+        if not found and key_id is not None and now_ms - self._missing.get(key_id, -MISSING_MS) >= MISSING_MS:
+            self._missing = {each: at_ms for each, at_ms in self._missing.items() if now_ms - at_ms < MISSING_MS}
+            self._missing[key_id] = now_ms
+            self._due_ms = 0
+        return found
+
+
+def _fetch(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the operator's own setting
+        found: bytes = answer.read(_MOST_BYTES)
+        return found
+
+
+def _keys(raw: bytes) -> list[Key]:
+    """The keys of a set that are for signatures. Raises ValueError."""
+    document = json.loads(raw)
+    keys = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(keys, list):
+        raise ValueError("it is no JSON Web Key Set")  # noqa: TRY004 - a mistake in a document
+    return [key for key in keys if isinstance(key, dict) and key.get("use", "sig") == "sig"]

@@ -1,0 +1,180 @@
+"""Authorization as ``StandardAuthorizer``, by the ACLs of the metadata (core G.7, KIP-801).
+
+A broker has one where ``authorizer.class.name`` is set. Decisions are cached until the ACLs change.
+"""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Protocol
+
+from broker.coordination.metadata.acls import Acl
+from broker.coordination.metadata.image import ClusterImage
+from broker.settings import BrokerSettings
+from protocol.acls import ANY_PRINCIPAL, WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
+
+_MOST_KEPT = 10_000  # decisions; beyond, all are forgotten
+_IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
+    AclOperation.DESCRIBE: frozenset(
+        {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.DESCRIBE}
+    ),
+    AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS}),
+}
+"""Operation -> the operations of an ACL that imply it."""
+_SOME_NAME = "hardcode"  # Quirk: Authorizer.authorizeByResourceType asks for a resource of this name first
+
+
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of a client that has not authenticated."""
+
+
+class Requester(Protocol):
+    """The principal and the address of a request."""
+
+    @property
+    def principal(self) -> str:
+        """Such as ``User:ANONYMOUS``."""
+        ...
+
+    @property
+    def client_host(self) -> str:
+        """The address."""
+        ...
+
+
+class Authorizer:
+    """Decides by super users, ACLs, and the default for resources without ACLs."""
+
+    def __init__(self, super_users: frozenset[str], *, unless_named: bool) -> None:
+        """``unless_named``: resources without ACLs are open to all (``allow.everyone.if.no.acl.found``)."""
+        self._super_users, self._unless_named = super_users, unless_named
+        self._image: ClusterImage | None = None
+        self._changes = -1
+        self._named: dict[tuple[int, int, str], list[Acl]] = {}
+        self._decisions: dict[tuple[str, str, int, int, str | None], bool] = {}
+
+    def allows(
+        self, image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """Whether a principal may perform an operation on one resource: rules 1 to 4."""
+        if who.principal in self._super_users:
+            return True
+        self._follow(image)
+        key = who.principal, who.client_host, int(operation), int(resource_type), name
+        known = self._decisions.get(key)
+        if known is None:
+            known = self._keep(key, self._decide(who, operation, resource_type, name))
+        return known
+
+    def allows_somewhere(
+        self, image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Whether a principal may perform an operation on any resource of a type: rule 5."""
+        if self.allows(image, who, operation, resource_type, _SOME_NAME):
+            return True
+        key = who.principal, who.client_host, int(operation), int(resource_type), None
+        known = self._decisions.get(key)
+        if known is None:
+            known = self._keep(key, self._decide_somewhere(image, who, operation, resource_type))
+        return known
+
+    def _keep(self, key: tuple[str, str, int, int, str | None], decision: bool) -> bool:
+        if len(self._decisions) >= _MOST_KEPT:
+            self._decisions.clear()
+        self._decisions[key] = decision
+        return decision
+
+    def _follow(self, image: ClusterImage) -> None:
+        """Drop the cached decisions if the ACLs have changed."""
+        if image is self._image and image.acl_changes == self._changes:
+            return
+        self._image, self._changes = image, image.acl_changes
+        self._decisions.clear()
+        self._named = {}
+        for acl in image.acls.values():
+            self._named.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
+
+    def _speaking_of(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
+        """The ACLs of every principal that apply to a resource: rule 2."""
+        yield from self._named.get((resource_type, PatternType.LITERAL, name), ())
+        if name != WILDCARD:
+            yield from self._named.get((resource_type, PatternType.LITERAL, WILDCARD), ())
+        for size in range(1, len(name) + 1):
+            yield from self._named.get((resource_type, PatternType.PREFIXED, name[:size]), ())
+
+    def _decide(self, who: Requester, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        allowed: bool | None = None
+        for acl in self._speaking_of(resource_type, name):
+            allowed = bool(allowed)
+            if not _is_about(acl, who):
+                continue
+            if acl.permission_type == PermissionType.DENY:
+                if acl.operation in (operation, AclOperation.ALL):
+                    return False
+            elif acl.operation in (operation, AclOperation.ALL) or acl.operation in _IMPLYING.get(operation, ()):
+                allowed = True
+        return self._unless_named if allowed is None else allowed
+
+    @staticmethod
+    def _decide_somewhere(
+        image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Some pattern is allowed that no pattern of a denial covers."""
+        allowed: set[tuple[int, str]] = set()
+        denied: set[tuple[int, str]] = set()
+        for acl in image.acls.values():
+            meant = acl.resource_type == resource_type and acl.operation in (operation, AclOperation.ALL)
+            if meant and _is_about(acl, who):
+                patterns = denied if acl.permission_type == PermissionType.DENY else allowed
+                patterns.add((acl.pattern_type, acl.resource_name))
+        if (PatternType.LITERAL, WILDCARD) in denied:
+            return False
+        return (PatternType.LITERAL, WILDCARD) in allowed or any(not _covered(each, denied) for each in allowed)
+
+
+def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]]) -> bool:
+    kind, name = pattern
+    if kind == PatternType.LITERAL and pattern in denied:
+        return True
+    return any((PatternType.PREFIXED, name[:size]) in denied for size in range(1, len(name) + 1))
+
+
+def _is_about(acl: Acl, who: Requester) -> bool:
+    return acl.principal in (who.principal, ANY_PRINCIPAL) and acl.host in (WILDCARD, java_host(who.client_host))
+
+
+@lru_cache(maxsize=1024)
+def java_host(host: str) -> str:
+    """An address as Java writes it (``InetAddress.getHostAddress``), which ACLs are compared with: IPv6 in full."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    groups = (int.from_bytes(address.packed[at : at + 2], "big") for at in range(0, 16, 2))
+    scope = "" if address.scope_id is None else f"%{address.scope_id}"
+    return ":".join(f"{group:x}" for group in groups) + scope
+
+
+@lru_cache(maxsize=1024)
+def speaks_as(rules: str, client_id: str) -> str | None:
+    """As whom ``understudy.principals`` takes a client that has not authenticated: the first rule that fits counts."""
+    for rule in rules.split(";"):
+        pattern, _, principal = rule.strip().partition("=")
+        if fnmatchcase(client_id, pattern.strip()):
+            return principal.strip()
+    return None
+
+
+def authorizer_of(settings: BrokerSettings) -> Authorizer | None:
+    """The authorizer that a broker's settings ask for, if any."""
+    if not settings.string("authorizer.class.name"):
+        return None
+    users = (user.strip() for user in settings.string("super.users").split(";"))
+    return Authorizer(
+        frozenset(user for user in users if user), unless_named=settings.boolean("allow.everyone.if.no.acl.found")
+    )

@@ -1,0 +1,252 @@
+"""One broker's settings: default < static < dynamic for all brokers < dynamic for this broker (core C.4.6)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from broker.settings.checks import at_least
+from broker.settings.loggers import Loggers
+from broker.settings.model import ConfigSource, Row, UpdateMode, Value, Visibility
+from broker.settings.names import base_name, broker_row
+from broker.settings.tables import BROKER, TOPIC
+from broker.settings.values import parse, shown
+from protocol.errors import KafkaError
+
+_DEFAULTS: dict[str, Value] = {row.name: row.default for row in BROKER.values()}
+
+# What a broker is without other settings: each of ours is its own controller.
+_IDENTITY = {"process.roles": "broker,controller", "controller.listener.names": "CONTROLLER"}
+
+Listener = Callable[[frozenset[str]], None]
+"""Called with the names whose effective value changed."""
+
+# The getters below are named after Kafka's types, which hide Python's.
+_Int: TypeAlias = int
+_Float: TypeAlias = float
+_Str: TypeAlias = str
+
+
+class BrokerSettings:
+    """The settings of one broker, with typed getters.
+
+    A getter is one dictionary lookup; every change of a layer rebuilds the dictionary. A name that no table knows is a
+    KeyError. Values are what `broker.settings.values.parse` makes of the texts.
+    """
+
+    def __init__(self, node_id: _Int, static: Mapping[_Str, _Str] | None = None) -> None:
+        """Take the static layer, texts by Kafka's own names.
+
+        Raises:
+            KafkaError: INVALID_CONFIG with Kafka's message, for the first value that Kafka would refuse to start with.
+        """
+        self.node_id = node_id
+        self.static: Mapping[_Str, _Str] = {**_IDENTITY, **(static or {}), "node.id": str(node_id)}
+        self.cluster_wide: Mapping[_Str, _Str] = {}
+        self.own: Mapping[_Str, _Str] = {}
+        self.loggers = Loggers()
+        self._defaults: Mapping[_Str, _Str] = {}
+        self._retired = self._small_segments = False
+        self.missing: frozenset[str] = frozenset()
+        self.bounds_as_ranges = True
+        self._base = self._below_dynamic()
+        self._values: dict[_Str, Any] = self._base
+        self._topic_defaults: dict[_Str, Value] | None = None
+        self._listeners: list[Listener] = []
+
+    def set_listener_settings(self, texts: Mapping[_Str, _Str]) -> None:
+        """Override the static layer with the broker's own values once its listeners are open."""
+        self.static = {**self.static, **texts}
+        self._base = self._below_dynamic()
+        self.set_dynamic(self.cluster_wide, self.own)
+
+    def emulate(
+        self,
+        defaults: Mapping[_Str, _Str],
+        *,
+        retired: bool,
+        small_segments: bool,
+        missing: frozenset[_Str] = frozenset(),
+        bounds_as_ranges: bool = True,
+    ) -> None:
+        """Take over what the settings were in an older release.
+
+        Args:
+            defaults: those that were others, as texts.
+            retired: whether topics may have settings that 4.0 removed.
+            small_segments: whether segment.bytes may be below a mebibyte (before KIP-1030).
+            missing: settings of brokers, topics and groups that the release does not have yet.
+            bounds_as_ranges: whether a group's setting outside of the broker's bounds is refused with their values.
+        """
+        self._defaults, self._retired, self._small_segments = defaults, retired, small_segments
+        self.missing, self.bounds_as_ranges = missing, bounds_as_ranges
+        self._base = self._below_dynamic()
+        self.set_dynamic(self.cluster_wide, self.own)
+
+    def _below_dynamic(self) -> dict[_Str, Value]:
+        return {**_DEFAULTS, **_parsed(self._defaults), **_parsed(self.static)}
+
+    def topic_row(self, name: _Str) -> Row | None:
+        """A topic's setting, if there is such a one in the release that is played."""
+        row = TOPIC.get(name)
+        if row is None or name in self.missing or (row.visibility is Visibility.RETIRED and not self._retired):
+            return None
+        return row._replace(check=at_least(14)) if self._small_segments and name == "segment.bytes" else row
+
+    def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> frozenset[_Str]:
+        """Replace both dynamic layers by what is stored for BROKER "" and BROKER "<id>"; notify the listeners.
+
+        What may not be set there, or has become invalid, is left out, as Kafka does when it meets such a record.
+
+        Returns:
+            The names whose effective value changed.
+        """
+        self.cluster_wide = _acceptable(cluster_wide, per_broker=False)
+        self.own = _acceptable(own, per_broker=True)
+        before = self._values
+        self._values = {**self._base, **_parsed(self.cluster_wide), **_parsed(self.own)}
+        self._topic_defaults = None
+        names = before.keys() | self._values.keys()
+        changed = frozenset(name for name in names if before.get(name) != self._values.get(name))
+        if changed:
+            for listener in tuple(self._listeners):
+                listener(changed)
+        return changed
+
+    def on_change(self, listener: Listener) -> Callable[[], None]:
+        """Call the listener after every change of an effective value; the result ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @property
+    def layers(self) -> tuple[tuple[ConfigSource, Mapping[_Str, _Str]], ...]:
+        """The texts of each layer, highest precedence first."""
+        return (
+            (ConfigSource.DYNAMIC_BROKER, self.own),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.cluster_wide),
+            (ConfigSource.STATIC_BROKER, self.static),
+            (ConfigSource.DEFAULT, {**default_texts(), **self._defaults} if self._defaults else default_texts()),
+        )
+
+    @property
+    def topic_defaults(self) -> dict[_Str, Value]:
+        """The defaults of topics: each topic setting, in its own unit. Not to be changed."""
+        if self._topic_defaults is None:
+            self._topic_defaults = _topic_defaults(self._values)
+        return self._topic_defaults
+
+    def preview(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> dict[_Str, Value]:
+        """The effective values, were these the dynamic layers; all of them must parse."""
+        return {**self._base, **_parsed(cluster_wide), **_parsed(own)}
+
+    def value(self, name: _Str) -> Value:
+        """The effective value, of any type."""
+        found: Value = self._values[name]
+        return found
+
+    def get(self, name: _Str) -> Value:
+        """The effective value, or None for a name that is neither known nor set."""
+        found: Value = self._values.get(name)
+        return found
+
+    def of_listener(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
+        """The value for one listener: listener.name.<l>.<mechanism>.<name>, listener.name.<l>.<name>, or <name>."""
+        prefix = f"listener.name.{listener.lower()}."
+        if mechanism is not None:
+            full = f"{prefix}{mechanism.lower()}.{name}"
+            if full in self._values:
+                return self.value(full)
+        full = prefix + name
+        return self.value(full if full in self._values else name)
+
+    def boolean(self, name: _Str) -> bool:
+        """The effective value of a BOOLEAN."""
+        found: bool = self._values[name]
+        return found
+
+    def int(self, name: _Str) -> _Int:
+        """The effective value of an INT or SHORT whose default is not null."""
+        found: _Int = self._values[name]
+        return found
+
+    def long(self, name: _Str) -> _Int:
+        """The effective value of a LONG whose default is not null."""
+        found: _Int = self._values[name]
+        return found
+
+    def optional_int(self, name: _Str) -> _Int | None:
+        """The effective value of an INT or LONG that may be null."""
+        found: _Int | None = self._values[name]
+        return found
+
+    def double(self, name: _Str) -> _Float:
+        """The effective value of a DOUBLE."""
+        found: _Float = self._values[name]
+        return found
+
+    def string(self, name: _Str) -> _Str:
+        """The effective value of a STRING, CLASS or PASSWORD whose default is not null."""
+        found: _Str = self._values[name]
+        return found
+
+    def optional_string(self, name: _Str) -> _Str | None:
+        """The effective value of a STRING, CLASS or PASSWORD that may be null."""
+        found: _Str | None = self._values[name]
+        return found
+
+    def list(self, name: _Str) -> tuple[_Str, ...]:
+        """The effective value of a LIST; null is empty."""
+        found: tuple[_Str, ...] | None = self._values[name]
+        return found or ()
+
+
+def _parsed(texts: Mapping[str, str]) -> dict[str, Value]:
+    """The values of a layer's texts; what no table knows stays the text that it is."""
+    values: dict[str, Value] = {}
+    for name, text in texts.items():
+        row = BROKER.get(base_name(name))
+        values[name] = text if row is None else parse(row, text)
+    return values
+
+
+def _acceptable(texts: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
+    """The valid part of a stored dynamic layer."""
+    found = {}
+    for name, text in texts.items():
+        row = broker_row(name)
+        if row is not None:
+            if row.mode is UpdateMode.READ_ONLY or (row.mode is UpdateMode.PER_BROKER and not per_broker):
+                continue
+            try:
+                parse(row, text)
+            except KafkaError:
+                continue
+        found[name] = text
+    return found
+
+
+_default_texts: dict[str, str] = {}
+
+
+def default_texts() -> Mapping[str, str]:
+    """The defaults that are not null, as texts."""
+    if not _default_texts:
+        known = (row for row in BROKER.values() if row.visibility is not Visibility.PLUGIN)
+        texts = ((row.name, shown(row.default)) for row in known)
+        _default_texts.update((name, text) for name, text in texts if text is not None)
+    return _default_texts
+
+
+def _topic_defaults(values: Mapping[str, Any]) -> dict[str, Value]:
+    """Each topic setting from the first of its broker settings that is not null (KafkaConfig.extractLogConfigMap)."""
+    defaults: dict[str, Value] = {}
+    for row in TOPIC.values():
+        defaults[row.name] = row.default
+        for synonym in row.synonyms:
+            value = values[synonym.name]
+            if value is not None:
+                defaults[row.name] = value if synonym.factor == 1 else value * synonym.factor
+                break
+    retention_ms = defaults["retention.ms"]
+    assert isinstance(retention_ms, int)  # log.retention.hours is never null
+    # Any negative broker value means forever.
+    defaults["retention.ms"] = max(retention_ms, -1)
+    return defaults

@@ -1,0 +1,35 @@
+"""Secrets: the one list, by field of a message and by setting. Journal, capture, logs and errors obey it.
+
+Settings are secret by their type, as in Kafka's ConfigDef (Password). A name that no table has may be one too, as in
+Kafka, which reports settings of unknown type as sensitive.
+"""
+
+from typing import Final
+
+from broker.settings.model import ConfigType
+from broker.settings.names import base_name, broker_row
+from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
+
+FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password", "hmac"})
+"""Fields of messages: SASL's tokens, SCRAM credentials, what proves a delegation token."""
+HIDDEN: Final = "[hidden]"
+"""The replacement of a secret value (Kafka: Password.HIDDEN)."""
+
+
+def is_password(name: str) -> bool:
+    """Whether a broker setting is of the type Password, also with a listener's prefix."""
+    row = BROKER.get(base_name(name))
+    return row is not None and row.type is ConfigType.PASSWORD
+
+
+def may_be_secret(name: str) -> bool:
+    """Whether the value of a setting of any resource must not be shown: it is a password, or unknown."""
+    if name in TOPIC or name in GROUP or name in CLIENT_METRICS:
+        return False
+    row = broker_row(name)
+    return row is None or row.sensitive
+
+
+def shown_value(name: str, value: str) -> str:
+    """A setting's value for a message: hidden where it is a password."""
+    return HIDDEN if is_password(name) else value

@@ -1,0 +1,101 @@
+"""The acknowledgements of a ShareAcknowledge or ShareFetch: validated, then passed on by partition (groups D.6)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.share.persister import SharePartitionKey
+from broker.share.machine.acknowledge import Acknowledgement, AcknowledgeType
+from broker.share.partitions import SharePartitions
+from broker.share.sessions import PartitionKey
+from protocol import features
+from protocol.errors import ErrorCode, KafkaError
+
+
+class AckResult(NamedTuple):
+    """The result for one partition."""
+
+    code: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+class _Request(Protocol):
+    is_renew_ack: bool
+
+    @property
+    def topics(self) -> Sequence[Any]: ...
+
+
+async def acknowledge_all(
+    request: _Request, ctx: RequestContext, shares: SharePartitions, group_id: str, member_id: str
+) -> dict[PartitionKey, AckResult]:
+    """Each partition on its own; partitions without batches are answered only beside others (groups D.6)."""
+    results: dict[PartitionKey, AckResult] = {}
+    empty: dict[PartitionKey, AckResult] = {}
+    passed: dict[PartitionKey, list[Acknowledgement]] = {}
+    for key, batches in _by_partition(request).items():
+        error = _refusal(key, batches, request, ctx)
+        if error is not None:
+            results[key] = AckResult(error)
+        elif not batches:
+            empty[key] = AckResult()
+        else:
+            passed[key] = batches
+    for key, batches in passed.items():
+        results[key] = await _acknowledge(shares, group_id, member_id, key, batches)
+    return {**results, **empty} if passed else results
+
+
+def _by_partition(request: _Request) -> Mapping[PartitionKey, list[Acknowledgement]]:
+    return {
+        PartitionKey(topic.topic_id, partition.partition_index): [
+            Acknowledgement(batch.first_offset, batch.last_offset, tuple(batch.acknowledge_types or ()))
+            for batch in partition.acknowledgement_batches
+        ]
+        for topic in request.topics
+        for partition in topic.partitions
+    }
+
+
+def _refusal(
+    key: PartitionKey, batches: Sequence[Acknowledgement], request: _Request, ctx: RequestContext
+) -> ErrorCode | None:
+    image = ctx.cluster.image
+    topic = None if key.topic_id is None else image.topics_by_id.get(key.topic_id)
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    newest = AcknowledgeType.RENEW if features.share_groups_renew_locks(ctx.version) else AcknowledgeType.REJECT
+    if not _valid(batches, newest, renews=request.is_renew_ack):
+        return ErrorCode.INVALID_REQUEST
+    if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic.name):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return None if key.partition in topic.partitions else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _valid(batches: Sequence[Acknowledgement], newest: int, *, renews: bool) -> bool:
+    """Kafka's ``validateAcknowledgementBatches``; a batch may begin at the offset where the one before ends."""
+    before = -1
+    for first, last, types in batches:
+        count_differs = len(types) > 1 and len(types) != last - first + 1
+        if not before <= first <= last or not types or count_differs:
+            return False
+        if any(not AcknowledgeType.GAP <= each <= newest for each in types):
+            return False
+        if AcknowledgeType.RENEW in types and not renews:
+            return False
+        before = last
+    return True
+
+
+async def _acknowledge(
+    shares: SharePartitions, group_id: str, member_id: str, key: PartitionKey, batches: Sequence[Acknowledgement]
+) -> AckResult:
+    assert key.topic_id is not None
+    partition = shares.get(SharePartitionKey(group_id, key.topic_id, key.partition))
+    try:
+        if partition is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        await partition.acknowledge(member_id, batches)
+    except KafkaError as error:
+        return AckResult(error.code, error.message)
+    return AckResult()

@@ -1,0 +1,191 @@
+"""Fetching for a member of a share group: reading, acquiring, and waiting until there is something (groups D.5).
+
+After Kafka's ``DelayedShareFetch``: tried again whenever records are appended or become available, completed at the
+latest after the request's maximum wait.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from broker.clock import Waiter
+from broker.context import Connection, RequestContext
+from broker.coordination.share.persister import SharePartitionKey
+from broker.replication.partition import ReplicatedPartition
+from broker.share.machine.aborted import aborted_spans
+from broker.share.machine.acquire import Acquired, Demand, Span, acquire, leave_out
+from broker.share.partition import SharePartition
+from broker.share.partitions import SharePartitions
+from broker.share.sessions import Interest
+from broker.share.settings import reads_committed
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.share_fetch import AcquiredRecords, PartitionData
+from protocol.records.batch import RecordBatch, batches
+from protocol.types import RecordData
+from storage.log.partition_log import PartitionLog
+
+Answer = tuple[Interest, PartitionData]
+
+
+def failed(interest: Interest, code: ErrorCode) -> PartitionData:
+    """A partition without records; messages of fetch errors are not sent (groups D.5 SF9)."""
+    return PartitionData(interest.key.partition, code, records=b"")
+
+
+@dataclass(slots=True)
+class Limits:
+    """Limits of one response. The first record batch may exceed ``max_bytes``."""
+
+    max_bytes: int
+    min_bytes: int
+    max_wait_ms: int
+
+
+class ShareFetch:
+    """One fetch of a member from the partitions that it may read."""
+
+    def __init__(self, ctx: RequestContext, shares: SharePartitions, group_id: str, demand: Demand) -> None:
+        self._ctx, self._shares, self._group_id, self._demand = ctx, shares, group_id, demand
+        self._committed = reads_committed(ctx.cluster, group_id)
+        self._found: list[tuple[Interest, SharePartition]] = []
+        self._errors: list[Answer] = []
+
+    async def fetch(self, interests: Sequence[Interest], limits: Limits) -> list[Answer]:
+        """Wait, read and acquire; only partitions that could be fetched, or failed, have an answer."""
+        if not interests or self._demand.max_records == 0 or limits.max_bytes == 0:
+            return []
+        for interest in interests:
+            try:
+                self._found.append((interest, self._share_partition(interest)))
+            except KafkaError as error:
+                self._errors.append((interest, failed(interest, error.code)))
+        if self._found:
+            await self._wait(limits)
+        return [*self._read(limits), *self._errors]
+
+    def _share_partition(self, interest: Interest) -> SharePartition:
+        assert interest.topic is not None
+        assert interest.key.topic_id is not None
+        key = SharePartitionKey(self._group_id, interest.key.topic_id, interest.key.partition)
+        return self._shares.get_or_load(key, interest.topic)
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    async def _wait(self, limits: Limits) -> None:
+        clock, connection, waiter = self._ctx.cluster.clock, self._ctx.connection, Waiter()
+        deadline_ms = self._ctx.now_ms + limits.max_wait_ms
+        watched: list[Connection | ReplicatedPartition | SharePartition] = [connection]
+        for _, share in self._found:
+            watched += [share.partition, share]
+        for each in watched:
+            each.watch(waiter.wake)
+        try:
+            while not connection.lost and not self._enough(limits):
+                if not await waiter.wait(clock, deadline_ms):
+                    return
+                waiter.again()
+        finally:
+            for each in watched:
+                each.unwatch(waiter.wake)
+
+    def _acquirable(self) -> list[tuple[Interest, SharePartition]]:
+        """The partitions that could be fetched now; those that cannot be any more become errors."""
+        acquirable = []
+        for interest, share in list(self._found):
+            if share.failure is not None:
+                self._found.remove((interest, share))
+                self._errors.append((interest, failed(interest, share.failure.code)))
+            elif share.active and share.inflight.can_acquire():
+                acquirable.append((interest, share))
+        return acquirable
+
+    def _log(self, share: SharePartition) -> tuple[PartitionLog, int]:
+        """The leader's log, and the offset up to which it may be read."""
+        log = share.partition.led_by(self._ctx.node.id)
+        return log, log.last_stable_offset if self._committed else log.high_watermark
+
+    def _enough(self, limits: Limits) -> bool:
+        """Whether the response is due by what there is to read (groups D.5 SF6)."""
+        acquirable = self._acquirable()
+        available = 0
+        for _, share in acquirable:
+            offset = share.inflight.next_fetch_offset()
+            try:
+                log, bound = self._log(share)
+            except KafkaError:
+                return True
+            if offset > bound or offset < log.log_start_offset:
+                return True
+            if offset < bound:
+                if log.reader.in_older_segment(offset, bound):
+                    return True
+                available += log.reader.bytes_available(offset, bound, limits.max_bytes // len(acquirable))
+        return bool(acquirable) and available >= limits.min_bytes
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self, limits: Limits) -> list[Answer]:
+        acquirable = self._acquirable()
+        answers: list[Answer] = []
+        left, size, count = limits.max_bytes, 0, 0
+        for interest, share in acquirable:
+            demand = self._demand._replace(max_records=self._demand.max_records - count)
+            most = min(limits.max_bytes // len(acquirable), left)
+            data = PartitionData(interest.key.partition, records=b"")
+            try:
+                piece, acquired = self._acquire(share, demand, most, min_one=size == 0)
+            except KafkaError as error:
+                data.error_code = error.code
+            else:
+                size += piece.size
+                left = max(0, left - piece.size)
+                if acquired:
+                    count += sum(last - first + 1 for first, last, _ in acquired)
+                    data.records = piece.overlapping(acquired[0].first, acquired[-1].last)
+                    data.acquired_records = [AcquiredRecords(*each) for each in acquired]
+            answers.append((interest, data))
+        return answers
+
+    def _acquire(
+        self, share: SharePartition, demand: Demand, max_bytes: int, *, min_one: bool
+    ) -> tuple["Piece", list[Acquired]]:
+        inflight = share.inflight
+        offset = inflight.next_fetch_offset()
+        log, bound = self._log(share)
+        if offset < log.log_start_offset:  # retention, or DeleteRecords: records from there on come with the next fetch
+            inflight.begin_at(log.log_start_offset)
+            return Piece([], 0), []
+        if offset > log.log_end_offset:
+            return Piece([], 0), []
+        found = log.reader.read(offset, max_bytes, bound=bound, min_one=min_one)
+        piece = Piece(found.buffers, found.size)
+        spans = [Span(batch.base_offset, batch.last_offset) for batch in piece.batches]
+        acquired = acquire(inflight, demand, offset, spans, self._ctx.now_ms)
+        if acquired and self._committed:
+            aborted = log.reader.aborted_transactions(offset, log.reader.upper_bound_of(found, bound))
+            if aborted:
+                acquired = leave_out(inflight, acquired, aborted_spans(piece.batches, aborted))
+        share.follow_locks()
+        return piece, acquired
+
+
+class Piece:
+    """Whole record batches that were read from a log."""
+
+    def __init__(self, buffers: list[memoryview], size: int) -> None:
+        self._bytes = buffers[0] if len(buffers) == 1 else memoryview(b"".join(buffers))
+        self.size = size
+        self.batches: list[RecordBatch] = list(batches(self._bytes))
+
+    def overlapping(self, first: int, last: int) -> RecordData:
+        """The bytes of the batches from the one that contains ``first`` to the one that contains ``last``."""
+        if len(self.batches) == 1:
+            return [self._bytes]
+        found = self.batches[0]
+        for batch in self.batches[1:]:
+            if batch.base_offset <= first:
+                found = batch
+        end = found.end
+        for batch in self.batches:
+            if found.base_offset < batch.base_offset <= last:
+                end = batch.end
+        return [self._bytes[found.position : end]]

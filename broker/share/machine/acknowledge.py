@@ -1,0 +1,218 @@
+"""Acknowledgements, releases and the ends of locks (groups D.6, D.7; Kafka's ``SharePartition.acknowledge``).
+
+Each gives a :class:`Change`: what is to be written to the share coordinator. Acknowledged and released records keep
+their locks until :func:`commit`, and become again what they were by :func:`roll_back`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from broker.coordination.share.persister import StateBatch
+from broker.share.machine.inflight import InFlight
+from broker.share.machine.states import InFlightBatch, InFlightState, RecordState
+from protocol.errors import ErrorCode, KafkaError
+
+
+class AcknowledgeType(IntEnum):
+    """A member's verdict on a record; 0 is for offsets without one."""
+
+    GAP = 0
+    ACCEPT = 1
+    RELEASE = 2
+    REJECT = 3
+    RENEW = 4
+
+
+_STATES = {
+    AcknowledgeType.GAP: RecordState.ARCHIVED,
+    AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
+    AcknowledgeType.RELEASE: RecordState.AVAILABLE,
+    AcknowledgeType.REJECT: RecordState.ARCHIVED,
+}
+
+
+class Acknowledgement(NamedTuple):
+    """A range of a request: one type for all of it, or one for each offset."""
+
+    first: int
+    last: int
+    types: Sequence[int]
+
+
+@dataclass(slots=True)
+class Change:
+    """Records whose state changes, and what is written about them."""
+
+    states: list[InFlightState] = field(default_factory=list)
+    batches: list[StateBatch] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.batches)
+
+    def add(self, first: int, last: int, state: InFlightState) -> None:
+        """Note the new state of a range."""
+        self.states.append(state)
+        self.batches.append(StateBatch(first, last, int(state.state), state.delivery_count))
+
+
+def acknowledge(inflight: InFlight, member: str, asked: Sequence[Acknowledgement], now_ms: int) -> Change:
+    """Begin what a member's acknowledgements of a partition ask for, all or nothing; renewals are done at once.
+
+    Raises:
+        KafkaError: INVALID_RECORD_STATE: not acquired, by another member, or a change is being written;
+            INVALID_REQUEST: offsets after what is in flight.
+    """
+    change = Change()
+    try:
+        for each in asked:
+            if each.last >= inflight.start_offset:
+                for batch in _touched(inflight, each):
+                    if batch.last >= inflight.start_offset:
+                        _acknowledge_batch(inflight, member, each, batch, change, now_ms)
+    except KafkaError:
+        roll_back(inflight, change, now_ms)
+        raise
+    return change
+
+
+def _invalid_state(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD_STATE, message)
+
+
+def _touched(inflight: InFlight, asked: Acknowledgement) -> list[InFlightBatch]:
+    place = inflight.floor(asked.first)
+    if place < 0 and asked.first < inflight.start_offset <= asked.last:
+        place = inflight.floor(inflight.start_offset)
+    if place < 0:
+        raise _invalid_state("Batch record not found. The request batch offsets are not found in the cache.")
+    batches = inflight.batches[place : inflight.floor(asked.last) + 1]
+    for name, offset in (("first", asked.first), ("last", asked.last)):
+        if batches[-1].last < offset:
+            message = f"Batch record not found. The {name} offset in request is past acquired records."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+    return batches
+
+
+def _acknowledge_batch(
+    inflight: InFlight, member: str, asked: Acknowledgement, batch: InFlightBatch, change: Change, now_ms: int
+) -> None:
+    state = batch.whole
+    if state is not None:
+        _check_owner(state, member)
+        starts_within = batch.first < inflight.start_offset <= batch.last
+        if batch.is_within(asked.first, asked.last) and len(asked.types) == 1 and not starts_within:
+            _apply(inflight, asked.types[0], batch, batch.first, batch.last, state, change, now_ms)
+            return
+    first = max(asked.first, inflight.start_offset)
+    for offset, each in inflight.split(batch).items():
+        if first <= offset <= asked.last:
+            _check_owner_of_offset(each, member)
+            kind = asked.types[offset - asked.first if len(asked.types) > 1 else 0]
+            _apply(inflight, kind, batch, offset, offset, each, change, now_ms)
+
+
+def _check_owner(state: InFlightState, member: str) -> None:
+    if not state.member:
+        raise _invalid_state("The batch cannot be acknowledged. The batch is not in the acquired state.")
+    if state.member != member:
+        raise _invalid_state("Member is not the owner of batch record")
+    if state.changing:
+        raise _changing()
+
+
+def _check_owner_of_offset(state: InFlightState, member: str) -> None:
+    if state.state is not RecordState.ACQUIRED:
+        raise _invalid_state("The offset cannot be acknowledged. The offset is not acquired.")
+    if state.changing:
+        raise _changing()
+    if state.member != member:
+        raise _invalid_state("Member is not the owner of offset")
+
+
+def _changing() -> KafkaError:
+    return _invalid_state("The record state is invalid. The acknowledgement of delivery could not be completed.")
+
+
+def _apply(
+    inflight: InFlight, kind: int, batch: InFlightBatch, first: int, last: int, state: InFlightState,
+    change: Change, now_ms: int,
+) -> None:  # fmt: skip
+    settings = inflight.settings
+    if kind == AcknowledgeType.RENEW:
+        if not settings.renew_enabled:
+            raise _invalid_state("Renewing acquisition locks is not enabled for the group.")
+        state.lock_until_ms = now_ms + settings.lock_ms
+        inflight.lock(batch, state, first)
+        return
+    if not state.begin_change(_STATES[AcknowledgeType(kind)], settings.max_delivery_count):
+        raise _invalid_state("Unable to acknowledge records for the batch")
+    change.add(first, last, state)
+    if state.state.terminal:
+        inflight.delivery_complete_count += inflight.counted(first, last)
+
+
+def release(inflight: InFlight, member: str) -> Change:
+    """Begin to release what a member holds: its share session is closed."""
+    change, most = Change(), inflight.settings.max_delivery_count
+    for batch in inflight.batches:
+        whole = batch.whole
+        if whole is not None and whole.member == member and batch.first < inflight.start_offset <= batch.last:
+            inflight.split(batch)
+        for first, last, state in batch.runs():
+            if state.member != member or state.state is not RecordState.ACQUIRED:
+                continue
+            below = last < inflight.start_offset
+            if state.begin_change(RecordState.ARCHIVED if below else RecordState.AVAILABLE, most):
+                change.add(first, last, state)
+                if state.state.terminal:
+                    inflight.delivery_complete_count += inflight.counted(first, last)
+    return change
+
+
+def expire(inflight: InFlight, now_ms: int) -> Change:
+    """End the locks that are due, at once; the change is only to be written (no :func:`commit`)."""
+    change, most = Change(), inflight.settings.max_delivery_count
+    for batch, offset in inflight.due_locks(now_ms):
+        if batch.whole is not None and batch.first < inflight.start_offset <= batch.last:
+            for each in inflight.split(batch):
+                _expire_one(inflight, batch, each, most, change)
+        else:
+            _expire_one(inflight, batch, offset, most, change)
+    return change
+
+
+def _expire_one(inflight: InFlight, batch: InFlightBatch, offset: int, most: int, change: Change) -> None:
+    whole = batch.whole
+    first, last = (batch.first, batch.last) if whole is not None else (offset, offset)
+    state = whole if batch.offsets is None else batch.offsets[offset]
+    assert state is not None
+    below = last < inflight.start_offset
+    if not state.end(RecordState.ARCHIVED if below else RecordState.AVAILABLE, most):
+        return
+    state.lock_until_ms = None
+    change.add(first, last, state)
+    if state.state.terminal:
+        inflight.delivery_complete_count += inflight.counted(first, last)
+    else:
+        inflight.note_available()
+
+
+def commit(inflight: InFlight, change: Change) -> None:
+    """The change is written: locks end and the start offset moves."""
+    for state in change.states:
+        state.commit()
+        if state.state is RecordState.AVAILABLE:
+            inflight.note_available()
+    inflight.move_start()
+
+
+def roll_back(inflight: InFlight, change: Change, now_ms: int) -> None:
+    """The change is not written."""
+    for state, batch in zip(change.states, change.batches, strict=True):
+        state.roll_back(now_ms)
+        if state.state is RecordState.AVAILABLE:
+            inflight.note_available()
+        if RecordState(batch.delivery_state).terminal and not state.state.terminal:
+            inflight.delivery_complete_count -= inflight.counted(batch.first_offset, batch.last_offset)

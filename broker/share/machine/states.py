@@ -1,0 +1,153 @@
+"""The states of records in flight, after Kafka's ``InFlightState`` and ``InFlightBatch`` (groups D.7).
+
+A batch has one state for all of its offsets for as long as they are treated alike, then one state for each offset.
+Offsets are log offsets; times are the cluster's, in milliseconds.
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+NO_MEMBER = ""
+
+
+class RecordState(IntEnum):
+    """What may happen to a record next; the numbers are those of ``__share_group_state``."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVED = 4
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the group is done with the record."""
+        return self >= RecordState.ACKNOWLEDGED
+
+
+class _Before(NamedTuple):
+    """What a state was before a change that is being written."""
+
+    state: RecordState
+    member: str
+    max_delivery_count: int
+
+
+class InFlightState:
+    """The state of a batch or of one offset.
+
+    Attributes:
+        delivery_count: how often it was delivered.
+        member: the id of the member that has acquired it; "" for none.
+        lock_until_ms: when the acquisition lock ends; ``None`` without a lock.
+        since_ms: when it was acquired last; ``None`` if that was before the partition was loaded.
+    """
+
+    __slots__ = ("_archived", "_before", "delivery_count", "lock_until_ms", "member", "since_ms", "state")
+
+    def __init__(
+        self,
+        state: RecordState,
+        delivery_count: int,
+        member: str = NO_MEMBER,
+        lock_until_ms: int | None = None,
+        since_ms: int | None = None,
+    ) -> None:
+        self.state, self.delivery_count, self.member = state, delivery_count, member
+        self.lock_until_ms, self.since_ms = lock_until_ms, since_ms
+        self._before: _Before | None = None
+        self._archived = False
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change is being written to the share coordinator."""
+        return self._before is not None
+
+    @property
+    def acquirable(self) -> bool:
+        """Whether a member may acquire it now."""
+        return self.state is RecordState.AVAILABLE and self._before is None
+
+    def copy(self) -> "InFlightState":
+        """The same for one offset of a batch."""
+        return InFlightState(self.state, self.delivery_count, self.member, self.lock_until_ms, self.since_ms)
+
+    def acquire(self, member: str, lock_until_ms: int, now_ms: int) -> None:
+        """Deliver to a member once more."""
+        self.state, self.member, self.delivery_count = RecordState.ACQUIRED, member, self.delivery_count + 1
+        self.lock_until_ms, self.since_ms = lock_until_ms, now_ms
+
+    def end(self, state: RecordState, max_delivery_count: int) -> bool:
+        """End an acquisition, for good or for the next delivery; false if a change is being written already.
+
+        A record that was delivered as often as allowed becomes ARCHIVED instead of AVAILABLE.
+        """
+        if self._before is not None or self.state is not RecordState.ACQUIRED:
+            return False
+        if state is RecordState.AVAILABLE and self.delivery_count >= max_delivery_count:
+            state = RecordState.ARCHIVED
+        self.state, self.member = state, NO_MEMBER
+        return True
+
+    def begin_change(self, state: RecordState, max_delivery_count: int) -> bool:
+        """:meth:`end`, to be committed or rolled back when the share coordinator has answered."""
+        before = _Before(self.state, self.member, max_delivery_count)
+        if not self.end(state, max_delivery_count):
+            return False
+        self._before = before
+        return True
+
+    def commit(self) -> None:
+        """The change is written: the lock ends."""
+        self._before, self.lock_until_ms = None, None
+
+    def roll_back(self, now_ms: int) -> None:
+        """The change is not written: as before, or as after the end of the lock, if that has passed meanwhile."""
+        before, self._before = self._before, None
+        if self._archived or before is None:
+            self.lock_until_ms = None
+            return
+        if self.lock_until_ms is not None and self.lock_until_ms <= now_ms:
+            limit_reached = self.delivery_count >= before.max_delivery_count
+            self.state = RecordState.ARCHIVED if limit_reached else RecordState.AVAILABLE
+            self.member, self.lock_until_ms = NO_MEMBER, None
+        else:
+            self.state, self.member = before.state, before.member
+
+    def archive(self) -> None:
+        """End it for good, also while a change is being written."""
+        self._archived = True
+        self.state, self.member, self.lock_until_ms = RecordState.ARCHIVED, NO_MEMBER, None
+
+
+class InFlightBatch:
+    """Offsets that were acquired together. Exactly one of ``whole`` and ``offsets`` is set."""
+
+    __slots__ = ("first", "last", "offsets", "whole")
+
+    def __init__(self, first: int, last: int, whole: InFlightState) -> None:
+        self.first, self.last = first, last
+        self.whole: InFlightState | None = whole
+        self.offsets: dict[int, InFlightState] | None = None
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def by_offset(self) -> dict[int, InFlightState]:
+        """Keep a state for each offset from now on, in ascending order."""
+        if self.offsets is None:
+            assert self.whole is not None
+            self.offsets = {offset: self.whole.copy() for offset in range(self.first, self.last + 1)}
+            self.whole = None
+        return self.offsets
+
+    def runs(self) -> Iterator[tuple[int, int, InFlightState]]:
+        """First and last offset of each state."""
+        if self.whole is not None:
+            yield self.first, self.last, self.whole
+        for offset, state in (self.offsets or {}).items():
+            yield offset, offset, state
+
+    def is_within(self, first: int, last: int) -> bool:
+        """Whether all of its offsets are in the range."""
+        return self.first >= first and self.last <= last

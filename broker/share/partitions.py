@@ -1,0 +1,97 @@
+"""The share partitions and share sessions of one broker (Kafka's ``SharePartitionManager``)."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from typing import Any
+
+from broker.context import ClusterView
+from broker.coordination.share.persister import SharePartitionKey
+from broker.node import Node
+from broker.share.partition import SharePartition
+from broker.share.sessions import SessionKey, ShareSession, ShareSessions
+from protocol.errors import ErrorCode, KafkaError
+
+
+class SharePartitions:
+    """Those that a broker leads and some member has fetched from."""
+
+    def __init__(self, cluster: ClusterView, node: Node) -> None:
+        self._cluster, self._node = cluster, node
+        self._partitions: dict[SharePartitionKey, SharePartition] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.sessions = ShareSessions(
+            lambda: node.settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
+        )
+
+    def get(self, key: SharePartitionKey) -> SharePartition | None:
+        """A share partition that is in memory."""
+        return self._partitions.get(key)
+
+    def of_group(self, group_id: str) -> list[SharePartition]:
+        """A group's partitions that are in memory."""
+        return [each for key, each in self._partitions.items() if key.group_id == group_id]
+
+    def get_or_load(self, key: SharePartitionKey, topic: str) -> SharePartition:
+        """A share partition, which may still be loading.
+
+        Raises:
+            KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        found = self._partitions.get(key)
+        if found is not None:
+            return found
+        partition = self._node.partition(topic, key.partition)
+        partition.led_by(self._node.id)
+        found = self._partitions[key] = SharePartition(
+            self._cluster, self._node, key, partition, self._run, self._dropped
+        )
+        found.begin_loading()
+        return found
+
+    def end_session(self, key: SessionKey) -> None:
+        """Close a session and release what its member holds (groups D.7).
+
+        Raises:
+            KafkaError: SHARE_SESSION_NOT_FOUND.
+        """
+        session = self.sessions.remove(key)
+        if session is None:
+            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        self._release_all(session)
+
+    def close(self) -> None:
+        """The broker loses what is in its memory."""
+        self.sessions.close()
+        self._close(list(self._partitions))
+        for task in self._tasks:
+            task.cancel()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _release_all(self, session: ShareSession) -> None:
+        group_id, member_id = session.key
+        for topic_id, index in session.interests:
+            partition = None if topic_id is None else self.get(SharePartitionKey(group_id, topic_id, index))
+            if partition is not None:
+                partition.run(_release(partition, member_id))
+
+    def _forget_group(self, group_id: str) -> None:
+        """No session of the group is left: the state comes back from the share coordinator (groups D.4.4)."""
+        self._close([key for key in self._partitions if key.group_id == group_id])
+
+    def _close(self, keys: Iterable[SharePartitionKey]) -> None:
+        for key in keys:
+            self._partitions.pop(key).close()
+
+    def _dropped(self, partition: SharePartition) -> None:
+        if self._partitions.get(partition.key) is partition:
+            del self._partitions[partition.key]
+
+
+async def _release(partition: SharePartition, member_id: str) -> None:
+    with suppress(KafkaError):  # nothing waits for the answer; the locks end by themselves
+        await partition.release(member_id)

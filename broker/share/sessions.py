@@ -1,0 +1,217 @@
+"""Share sessions: what a broker remembers between a member's fetches (groups D.4; Kafka's ``ShareSessionCache``)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+from uuid import UUID
+
+from broker.context import Connection
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.share_fetch import PartitionData, ShareFetchRequest
+
+INITIAL_EPOCH, FINAL_EPOCH, MAX_EPOCH = 0, -1, 2**31 - 1
+
+
+class SessionKey(NamedTuple):
+    """The member of a group; group membership itself is not looked at."""
+
+    group_id: str
+    member_id: str
+
+
+class PartitionKey(NamedTuple):
+    """A partition as requests name it."""
+
+    topic_id: UUID | None
+    partition: int
+
+
+@dataclass(slots=True)
+class Interest:
+    """A partition of a session, and the name that its topic had when it was added."""
+
+    key: PartitionKey
+    topic: str | None
+    due: bool = False
+    """Whether the next response has to list it."""
+
+    def is_news(self, answer: PartitionData) -> bool:
+        """Whether a later response of the session lists the partition; notes what is sent."""
+        news = bool(answer.records) or self.due
+        self.due = answer.error_code is not ErrorCode.NONE
+        return news or self.due
+
+
+@dataclass(slots=True)
+class ShareSession:
+    """A session; ``epoch`` is the one that the next request must carry."""
+
+    key: SessionKey
+    connection: Connection
+    interests: dict[PartitionKey, Interest] = field(default_factory=dict)
+    epoch: int = 1
+
+    def advance(self) -> None:
+        """After 2^31-1 comes 1."""
+        self.epoch = next_epoch(self.epoch)
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch of the request after this one."""
+    return 1 if epoch == MAX_EPOCH else epoch + 1
+
+
+@dataclass(slots=True)
+class Round:
+    """One ShareFetch within its session: the partitions to fetch, in order, and what the response lists."""
+
+    interests: Sequence[Interest]
+    session: ShareSession | None = None
+    expected_epoch: int = 0
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether another request has used the session meanwhile (groups D.5 SF12)."""
+        return self.session is not None and self.session.epoch != self.expected_epoch
+
+    def news(self, answers: Iterable[tuple[Interest, PartitionData]]) -> list[tuple[Interest, PartitionData]]:
+        """The partitions of the response: all of the first one, later the ones with records or changed errors."""
+        if self.session is None:
+            return list(answers)
+        listed = []
+        for interest, data in answers:
+            if interest.is_news(data):
+                listed.append((interest, data))
+                if data.records and self.session.interests.pop(interest.key, None) is not None:
+                    self.session.interests[interest.key] = interest  # to the end: others first next time
+        return listed
+
+
+class ShareSessions:
+    """The sessions of one broker.
+
+    ``closed`` is called with a session whose connection is gone, ``emptied`` with a group that has none left then.
+    """
+
+    def __init__(
+        self, most: Callable[[], int], closed: Callable[[ShareSession], None], emptied: Callable[[str], None]
+    ) -> None:
+        self._most, self._closed, self._emptied = most, closed, emptied
+        self._sessions: dict[SessionKey, ShareSession] = {}
+        self._newest: dict[int, ShareSession] = {}  # only the newest session of a connection ends with it
+        self._watched: dict[int, tuple[Connection, Callable[[], None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def of_group(self, group_id: str) -> list[ShareSession]:
+        """The sessions of a group's members."""
+        return [session for key, session in self._sessions.items() if key.group_id == group_id]
+
+    def begin(
+        self,
+        request: ShareFetchRequest,
+        key: SessionKey,
+        connection: Connection,
+        name_of: Callable[[UUID | None], str | None],
+    ) -> Round:
+        """The round of a ShareFetch (groups D.5).
+
+        Raises:
+            KafkaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, INVALID_REQUEST,
+                SHARE_SESSION_LIMIT_REACHED.
+        """
+        epoch = request.share_session_epoch
+        wanted = [
+            Interest(PartitionKey(topic.topic_id, each.partition_index), name_of(topic.topic_id))
+            for topic in request.topics
+            for each in topic.partitions
+        ]
+        if epoch == FINAL_EPOCH:
+            self._existing(key)
+            return Round(())
+        if epoch == INITIAL_EPOCH:
+            if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
+                raise KafkaError(ErrorCode.INVALID_REQUEST)
+            return Round(list(self._create(key, connection, wanted).interests.values()))
+        session = self._existing(key)
+        self._check_epoch(session, epoch)
+        for interest in wanted:
+            if interest.key not in session.interests:
+                interest.due = True
+                session.interests[interest.key] = interest
+        for topic in request.forgotten_topics_data:
+            for partition in topic.partitions:
+                session.interests.pop(PartitionKey(topic.topic_id, partition), None)
+        session.advance()
+        return Round(_rotated(list(session.interests.values()), epoch), session, session.epoch)
+
+    def acknowledge(self, key: SessionKey, epoch: int) -> None:
+        """A ShareAcknowledge of the session: its epoch counts on (groups D.6).
+
+        Raises:
+            KafkaError: INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_NOT_FOUND.
+        """
+        if epoch == INITIAL_EPOCH:
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        session = self._existing(key)
+        if epoch != FINAL_EPOCH:
+            self._check_epoch(session, epoch)
+            session.advance()
+
+    def remove(self, key: SessionKey) -> ShareSession | None:
+        """Forget a session; the caller releases what its member holds."""
+        session = self._sessions.pop(key, None)
+        if session is not None and self._newest.get(id(session.connection)) is session:
+            del self._newest[id(session.connection)]
+        return session
+
+    def close(self) -> None:
+        """Forget all, and follow no connection any more."""
+        for connection, call in self._watched.values():
+            connection.unwatch(call)
+        self._sessions.clear()
+        self._newest.clear()
+        self._watched.clear()
+
+    def _existing(self, key: SessionKey) -> ShareSession:
+        session = self._sessions.get(key)
+        if session is None:
+            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        return session
+
+    @staticmethod
+    def _check_epoch(session: ShareSession, epoch: int) -> None:
+        if session.epoch != epoch:
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+
+    def _create(self, key: SessionKey, connection: Connection, wanted: Iterable[Interest]) -> ShareSession:
+        self.remove(key)
+        if len(self._sessions) >= self._most():
+            raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+        session = ShareSession(key, connection, {interest.key: interest for interest in wanted})
+        self._sessions[key] = self._newest[id(connection)] = session
+        if id(connection) not in self._watched:
+            call = partial(self._lose, connection)
+            self._watched[id(connection)] = connection, call
+            connection.watch(call)
+        return session
+
+    def _lose(self, connection: Connection) -> None:
+        connection.unwatch(self._watched.pop(id(connection))[1])
+        session = self._newest.pop(id(connection), None)
+        if session is None:
+            return
+        self.remove(session.key)
+        self._closed(session)
+        if not self.of_group(session.key.group_id):
+            self._emptied(session.key.group_id)
+
+
+def _rotated(interests: list[Interest], epoch: int) -> list[Interest]:
+    """Each fetch begins with another partition (groups D.5 SF3)."""
+    if not interests:
+        return interests
+    turn = epoch % len(interests)
+    return interests[turn:] + interests[:turn]

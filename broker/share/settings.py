@@ -1,0 +1,36 @@
+"""The settings of a share group, as the leaders of its partitions follow them (groups 0.7)."""
+
+from broker.context import ClusterView
+from broker.node import Node
+from broker.settings import groups
+from broker.settings.checks import duration_ms
+from broker.settings.model import ConfigResourceType
+from broker.share.machine.inflight import ShareSettings
+
+LATEST, EARLIEST, BY_DURATION = "latest", "earliest", "by_duration:"
+_LIMITS = ("share.delivery.count.limit", "share.partition.max.record.locks", "share.record.lock.duration.ms")
+
+
+def share_settings(cluster: ClusterView, node: Node, group_id: str) -> ShareSettings:
+    """A group's own settings within the broker's bounds, else the broker's."""
+    stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
+    if not stored:
+        deliveries, locks, lock_ms = (node.settings.int(f"group.{name}") for name in _LIMITS)
+        return ShareSettings(deliveries, locks, lock_ms)
+    values = groups.effective(stored, node.settings)
+    deliveries, locks, lock_ms = (int(str(values[name])) for name in _LIMITS)
+    return ShareSettings(deliveries, locks, lock_ms, bool(values["share.renew.acknowledge.enable"]))
+
+
+def reads_committed(cluster: ClusterView, group_id: str) -> bool:
+    """Whether the group gets committed records alone."""
+    stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
+    return stored.get("share.isolation.level") == "read_committed"
+
+
+def offset_reset(cluster: ClusterView, group_id: str) -> tuple[str, int]:
+    """Where a share partition without an offset begins: ``latest``, ``earliest``, or a duration back from now in ms."""
+    text = cluster.image.config(ConfigResourceType.GROUP, group_id).get("share.auto.offset.reset", LATEST)
+    if text.startswith(BY_DURATION):
+        return BY_DURATION, duration_ms(text.removeprefix(BY_DURATION)) or 0
+    return text, 0

@@ -1,0 +1,1 @@
+"""What happened to a transactional id, a producer or a group, event by event."""

@@ -1,0 +1,242 @@
+"""The events of many ids within bounds: transactional ids, producers, groups.
+
+The latest events of an id are kept one by one. When the log is full, one of three things happens:
+
+* Refusals are kept as they are, and so are the events that caused them.
+* Routine events (a commit, a rebalance, a batch that is accepted) are folded: one event represents many and counts
+  them.
+* Events that still do not fit are forgotten. The log counts them, so that an answer can report the gap.
+
+Limits are numbers of events, per id and over all ids. `docs/steering.md` documents them.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Collection, Hashable, Iterator
+from enum import IntEnum
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+E = TypeVar("E")
+
+UNKNOWN_COUNT = -1
+"""The number of forgotten events of an id that the log itself has forgotten."""
+
+
+class Limits(NamedTuple):
+    """How many events are kept.
+
+    ``recent`` events are kept one by one, ``kept`` are older refusals, their causes, and folded events. ``ids`` is how
+    many ids that were forgotten as a whole are remembered as such.
+    """
+
+    recent_of_one: int = 200
+    recent: int = 10_000
+    kept_of_one: int = 200
+    kept: int = 10_000
+    ids: int = 10_000
+
+
+LIMITS = Limits()
+
+
+class Weight(IntEnum):
+    """How much an event matters when the log is full."""
+
+    ROUTINE = 0
+    """It may be folded with others."""
+    RETRIABLE = 1
+    """A refusal that clients answer by asking again: the latest of its kind matters."""
+    LASTING = 2
+    """A refusal, or something that a refusal followed from."""
+
+
+class Folding(Protocol[E]):
+    """What a log has to know of its events."""
+
+    def weight(self, event: E) -> Weight:
+        """How much it matters."""
+        ...
+
+    def key(self, event: E) -> Hashable | None:
+        """Older events of the same key become one event; ``None``: the event is never folded by its key."""
+        ...
+
+    def folded(self, older: E, newer: E) -> E:
+        """One event for both. Either may represent many already; ``older`` may be changed."""
+        ...
+
+    def count(self, event: E) -> int:
+        """How many events it represents."""
+        ...
+
+
+class _History(Generic[E]):
+    """The events of one id. ``growing``: key -> index in ``kept`` of the event that others are folded into."""
+
+    __slots__ = ("causes", "forgotten", "growing", "kept", "recent")
+
+    def __init__(self, forgotten: int) -> None:
+        self.recent: deque[E] = deque()
+        self.kept: list[E] = []
+        self.growing: dict[Hashable, int] = {}
+        self.causes: set[int] = set()  # by identity; the events themselves are in `recent` or `kept`
+        self.forgotten = forgotten
+
+
+class EventLog(Generic[K, E]):
+    """The events of all ids of a kind."""
+
+    def __init__(self, folding: Folding[E], limits: Limits = LIMITS) -> None:
+        self._folding, self._limits = folding, limits
+        # By the time of their latest event, the oldest first. An id is idle when none of its events is kept one by one.
+        self._active: OrderedDict[K, _History[E]] = OrderedDict()
+        self._idle: OrderedDict[K, _History[E]] = OrderedDict()
+        self._recent = self._kept = 0
+        self._gone: OrderedDict[K, int] = OrderedDict()
+        self._overflowed = False
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def of(self, key: K) -> list[E]:
+        """The events of an id, oldest first."""
+        history = self._history(key)
+        return [] if history is None else [*history.kept, *history.recent]
+
+    def newest_first(self, key: K) -> Iterator[E]:
+        """The events of an id, newest first."""
+        history = self._history(key)
+        if history is not None:
+            yield from reversed(history.recent)
+            yield from reversed(history.kept)
+
+    def forgotten(self, key: K) -> int:
+        """How many events of an id are neither listed nor counted in one that is listed; -1: it is not known."""
+        history = self._history(key)
+        if history is not None:
+            return history.forgotten
+        return self._gone.get(key, UNKNOWN_COUNT if self._overflowed else 0)
+
+    def ids(self) -> list[K]:
+        """All ids of which anything is kept, those with the latest events last."""
+        return [*self._idle, *self._active]
+
+    def __contains__(self, key: K) -> bool:
+        return self._history(key) is not None
+
+    def __len__(self) -> int:
+        """How many events are kept of all ids."""
+        return self._recent + self._kept
+
+    def _history(self, key: K) -> _History[E] | None:
+        return self._active.get(key) or self._idle.get(key)
+
+    # --- noting ------------------------------------------------------------------------------------------------------
+
+    def note(self, key: K, event: E, causes: Collection[E] = ()) -> None:
+        """One more event of an id. ``causes`` are events of the id that it followed from."""
+        history = self._active.get(key)
+        if history is None:
+            history = self._activated(key)
+        else:
+            self._active.move_to_end(key)
+        if causes:
+            history.causes.update(map(id, causes))
+        history.recent.append(event)
+        if len(history.recent) > self._limits.recent_of_one:
+            self._keep(history, history.recent.popleft())
+            self._evict()
+        else:
+            self._recent += 1
+            if self._recent > self._limits.recent:
+                self._evict()
+
+    def clear(self) -> None:
+        """Forget everything, also that anything was forgotten."""
+        for each in (self._active, self._idle, self._gone):
+            each.clear()
+        self._recent = self._kept = 0
+        self._overflowed = False
+
+    def _activated(self, key: K) -> _History[E]:
+        history = self._idle.pop(key, None)
+        if history is None:
+            history = _History(self._gone.pop(key, UNKNOWN_COUNT if self._overflowed else 0))
+        self._active[key] = history
+        return history
+
+    # --- evicting ----------------------------------------------------------------------------------------------------
+
+    def _keep(self, history: _History[E], event: E) -> None:
+        """An event leaves those that are kept one by one."""
+        folding, kept = self._folding, history.kept
+        key = None if id(event) in history.causes else folding.key(event)
+        if key is not None:
+            at = history.growing.get(key)
+            if at is not None:
+                kept[at] = folding.folded(kept[at], event)
+                return
+        if key is None or folding.weight(event) is not Weight.ROUTINE:
+            history.growing.clear()  # what comes after it is not folded with what came before it
+        elif kept and folding.weight(kept[-1]) is not Weight.ROUTINE:
+            history.growing.clear()  # nor are two refusals with something between them
+        if key is not None:
+            history.growing[key] = len(kept)
+        kept.append(event)
+        self._kept += 1
+        if len(kept) > self._limits.kept_of_one:
+            self._condense(history)
+
+    def _evict(self) -> None:
+        """Shorten, then forget, the ids whose latest event is the oldest."""
+        while self._recent > self._limits.recent:
+            key, history = self._active.popitem(last=False)
+            self._idle[key] = history
+            self._recent -= len(history.recent)
+            while history.recent:
+                self._keep(history, history.recent.popleft())
+        while self._kept > self._limits.kept:
+            key, history = (self._idle or self._active).popitem(last=False)
+            self._kept -= len(history.kept)
+            self._recent -= len(history.recent)
+            self._remember_gone(key, history)
+
+    def _remember_gone(self, key: K, history: _History[E]) -> None:
+        events = [*history.kept, *history.recent]
+        self._gone[key] = _sum(history.forgotten, sum(map(self._folding.count, events)))
+        if len(self._gone) > self._limits.ids:
+            self._gone.popitem(last=False)
+            self._overflowed = True
+
+    def _condense(self, history: _History[E]) -> None:
+        """Fold an id's older events where possible, then forget those that matter least."""
+        folding = self._folding
+        latest = {folding.key(event): at for at, event in enumerate(history.kept)}
+        condensed: list[E] = []
+        weights: list[Weight] = []
+        for at, event in enumerate(history.kept):
+            weight = self._weight(history, event)
+            if weight is Weight.RETRIABLE and latest[folding.key(event)] != at:
+                weight = Weight.ROUTINE
+            if weight is Weight.ROUTINE and weights and weights[-1] is Weight.ROUTINE:
+                condensed[-1] = folding.folded(condensed[-1], event)
+            else:
+                condensed.append(event)
+                weights.append(weight)
+        # Go below the limit, so that the next event does not condense the history again.
+        surplus = len(condensed) - self._limits.kept_of_one * 3 // 4
+        least = sorted(range(len(condensed)), key=lambda at: (weights[at], at))[: max(surplus, 0)]
+        for at in least:
+            history.forgotten = _sum(history.forgotten, folding.count(condensed[at]))
+            history.causes.discard(id(condensed[at]))
+        dropped = set(least)
+        self._kept -= len(history.kept)
+        history.kept = [event for at, event in enumerate(condensed) if at not in dropped]
+        self._kept += len(history.kept)
+        history.growing.clear()
+
+    def _weight(self, history: _History[E], event: E) -> Weight:
+        return Weight.LASTING if id(event) in history.causes else self._folding.weight(event)
+
+
+def _sum(forgotten: int, more: int) -> int:
+    return UNKNOWN_COUNT if forgotten == UNKNOWN_COUNT else forgotten + more

@@ -1,0 +1,1 @@
+"""Transaction markers on their way, and the verification of transactional appends."""

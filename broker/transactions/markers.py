@@ -1,0 +1,254 @@
+"""Commit and abort markers on their way from a transaction's coordinator to the leaders of its partitions.
+
+The coordinator's decision is answered first; its markers are written in a later turn of the loop, so that the time
+between the two is real, as it is between brokers. Steering may hold a transaction there (:class:`Holds`). After Kafka's
+``TransactionMarkerChannelManager`` (transactions B.6, C.5).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.coordination.coordinators import GroupCoordinator, TransactionCoordinator
+from broker.coordination.metadata.image import NO_LEADER
+from broker.coordination.outcome import WriteMarkers
+from broker.coordination.runtime import State
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.node import GROUP_TOPIC, Node
+from broker.replication.partition import ReplicatedPartition
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.transaction import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.clock import Timer
+    from broker.cluster.cluster import Cluster
+    from broker.context import ClusterView
+
+Answered = Callable[[ErrorCode], None]
+
+
+class Marker(NamedTuple):
+    """What is written: who ends how, on whose authority; ``transaction_version`` decides how the epoch is checked."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    transaction_version: int
+
+
+# --- one partition ---------------------------------------------------------------------------------------------------
+
+
+def write_marker(cluster: "ClusterView", node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> None:
+    """Write a marker at the partition's leader and report the result: at once, or when it is replicated.
+
+    On a partition of the offsets topic the groups' pending offsets are resolved with it (transactions C.5.3).
+    """
+    try:
+        partition = node.partition(*place)
+        shard = _group_shard(node, place)
+        info = partition.append_marker(node.id, *marker, cluster.clock.now_ms())
+        if shard is not None:
+            shard.marker_written(marker.producer_id, marker.producer_epoch, marker.committed)
+    except KafkaError as error:
+        answered(error.code)
+        return
+    if partition.led_by(node.id).high_watermark > info.last_offset:
+        answered(ErrorCode.NONE)
+    else:
+        timeout_ms = node.settings.int("request.timeout.ms")
+        _Replication(cluster, node, partition, info.last_offset, answered).wait(timeout_ms)
+
+
+def _group_shard(node: Node, place: TopicPartition) -> "GroupCoordinator | None":
+    """The group coordinator that has to hear of a marker. One that is not there, or loads, counts as no leader."""
+    topic, index = place
+    if topic != GROUP_TOPIC:
+        return None
+    shard = node.group_shards.get(index)
+    if shard is None or shard.state is not State.ACTIVE:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return shard
+
+
+class _Replication:
+    """A marker in the leader's log that the in-sync replicas do not all have yet."""
+
+    def __init__(
+        self, cluster: "ClusterView", node: Node, partition: ReplicatedPartition, offset: int, answered: Answered
+    ) -> None:
+        self._cluster, self._node, self._partition = cluster, node, partition
+        self._offset, self._answered = offset, answered
+        self._timer: Timer | None = None
+
+    def wait(self, timeout_ms: int) -> None:
+        """Answer when the marker is replicated, its leader is gone, or time is up."""
+        clock = self._cluster.clock
+        self._timer = clock.call_at(clock.now_ms() + timeout_ms, lambda: self._end(ErrorCode.REQUEST_TIMED_OUT))
+        self._partition.watch(self._look)
+
+    def _look(self) -> None:
+        try:
+            if self._partition.led_by(self._node.id).high_watermark > self._offset:
+                self._end(ErrorCode.NONE)
+        except KafkaError as error:
+            self._end(error.code)
+
+    def _end(self, code: ErrorCode) -> None:
+        self._partition.unwatch(self._look)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._answered(code)
+
+
+# --- holding a transaction -------------------------------------------------------------------------------------------
+
+
+class Step(Enum):
+    """Where a commit or abort can be held."""
+
+    PREPARE = "prepare"
+    """Decided and answered; no marker is written."""
+    MARKERS = "markers"
+    """Some markers are written."""
+    COMPLETE = "complete"
+    """All markers are written; the coordinator has not noted it."""
+
+
+@dataclass(slots=True)
+class _Hold:
+    at: Step
+    markers_left: int
+    waiting: list[Callable[[], None]] = field(default_factory=list)
+
+
+class Holds:
+    """Which transactional ids steering holds, and where. A hold lasts until it is released, over many transactions."""
+
+    def __init__(self) -> None:
+        self._holds: dict[str, _Hold] = {}
+
+    def hold(self, transactional_id: str, at: Step, after_markers: int = 0) -> None:
+        """Stop the next commits or aborts of the id at that step; ``after_markers`` counts for :attr:`Step.MARKERS`.
+
+        What an earlier hold has stopped stays stopped.
+        """
+        waiting = self._holds[transactional_id].waiting if transactional_id in self._holds else []
+        self._holds[transactional_id] = _Hold(at, after_markers if at is Step.MARKERS else 0, waiting)
+
+    def release(self, transactional_id: str) -> bool:
+        """Let it go on; false if it was not held."""
+        found = self._holds.pop(transactional_id, None)
+        if found is None:
+            return False
+        for go_on in found.waiting:
+            go_on()
+        return True
+
+    def held(self, transactional_id: str) -> tuple[Step, bool] | None:
+        """Where the id is to stop, and whether something has stopped there; ``None`` without a hold."""
+        found = self._holds.get(transactional_id)
+        return None if found is None else (found.at, bool(found.waiting))
+
+    def clear(self) -> None:
+        """Forget all holds and what they have stopped."""
+        self._holds.clear()
+
+    def passes_marker(self, transactional_id: str, go_on: Callable[[], None]) -> bool:
+        """Whether one more marker may be written now; if not, ``go_on`` is called at the release."""
+        found = self._holds.get(transactional_id)
+        if found is None or found.at is Step.COMPLETE:
+            return True
+        if found.markers_left > 0:
+            found.markers_left -= 1
+            return True
+        found.waiting.append(go_on)
+        return False
+
+    def passes_completion(self, transactional_id: str, go_on: Callable[[], None]) -> bool:
+        """Whether the coordinator may note that all markers are written; see :meth:`passes_marker`."""
+        found = self._holds.get(transactional_id)
+        if found is None:
+            return True
+        found.waiting.append(go_on)
+        return False
+
+
+# --- all partitions of a transaction ---------------------------------------------------------------------------------
+
+
+class Markers:
+    """Performs the coordinators' :class:`WriteMarkers` effects over the cluster's brokers."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self.holds = Holds()
+
+    def perform(self, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
+        """Write the markers in a later turn of the loop."""
+        asyncio.get_running_loop().call_soon(self._send, runtime, effect, sorted(effect.partitions))
+
+    def _send(self, runtime: TransactionCoordinator, effect: WriteMarkers, places: list[TopicPartition]) -> None:
+        """Write what may be written now; report what is known now, together, and the rest as it comes."""
+        if runtime.state is not State.ACTIVE:
+            return  # the coordinator has moved: its successor sends them all
+        report = _Report(self, runtime, effect)
+        while places:
+            if not self.holds.passes_marker(effect.transactional_id, lambda: self._send(runtime, effect, places)):
+                break
+            self._write(runtime, effect, places.pop(0), report)
+        report.send(nothing_to_do=not effect.partitions)
+
+    def _write(
+        self, runtime: TransactionCoordinator, effect: WriteMarkers, place: TopicPartition, report: "_Report"
+    ) -> None:
+        found = self._cluster.image.partition(*place)
+        if found is None or found.leader == NO_LEADER:
+            # A deleted topic; or, as in 4.3.1 (KAFKA-20734), a partition whose broker is fenced: it is left out.
+            report.note(place, ErrorCode.NONE)
+            return
+        node = self._cluster.nodes.get(found.leader)
+        if node is None or node.silent:
+            report.note(place, ErrorCode.NETWORK_EXCEPTION)  # silent, and not yet known to be gone
+            return
+        marker = Marker(
+            effect.producer_id, effect.producer_epoch, effect.committed, runtime.epoch, effect.transaction_version
+        )
+        write_marker(self._cluster, node, place, marker, lambda code: report.note(place, code))
+
+    def report(
+        self, runtime: TransactionCoordinator, effect: WriteMarkers, results: dict[TopicPartition, ErrorCode]
+    ) -> None:
+        """Report the results of some markers to the coordinator."""
+        name, producer = effect.transactional_id, ProducerIdAndEpoch(effect.producer_id, effect.producer_epoch)
+        completes = self.holds.passes_completion(name, lambda: self.report(runtime, effect, {}))
+        runtime.submit(
+            lambda now_ms: runtime.machine.markers_written(name, producer, results, now_ms, completes=completes)
+        )
+
+
+class _Report:
+    """Collects what is known at once, so that the coordinator hears of it in one go; later answers go singly."""
+
+    def __init__(self, markers: Markers, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
+        self._markers, self._runtime, self._effect = markers, runtime, effect
+        self._results: dict[TopicPartition, ErrorCode] | None = {}
+
+    def note(self, place: TopicPartition, code: ErrorCode) -> None:
+        if self._results is None:
+            self._markers.report(self._runtime, self._effect, {place: code})
+        else:
+            self._results[place] = code
+
+    def send(self, *, nothing_to_do: bool) -> None:
+        results, self._results = self._results, None
+        if results or nothing_to_do:
+            self._markers.report(self._runtime, self._effect, results or {})
+
+
+def perform(cluster: "Cluster", runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
+    """What a transaction coordinator's runtime calls for its markers."""
+    cluster.markers.perform(runtime, effect)

@@ -1,0 +1,239 @@
+"""Whether a batch belongs to its producer's transaction: asked of the coordinator before the log sees it (KIP-890).
+
+A partition's leader keeps a guard for the producer, asks, and appends under that guard; a marker written in between
+voids it. Older clients have added the partition themselves and are only verified; for newer ones the leader adds it
+(transactions D.5, C.4 O10).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+
+from broker.clock import Waiter
+from broker.context import RequestContext
+from broker.coordination.coordinators import TransactionCoordinator
+from broker.coordination.metadata.image import NO_LEADER
+from broker.coordination.reasons import Refusal
+from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import TV2
+from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
+from broker.produce.results import Admitted, Produced
+from broker.releases import Behaviour, Release
+from broker.replication.partition import ReplicatedPartition
+from broker.settings import BrokerSettings
+from protocol import features
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.transaction import TopicPartition
+from storage.append_errors import RecordsRejectedError
+
+_NOT_ADDED = "Partition was not added to the transaction"
+_UNABLE = "Unable to verify the partition has been added to the transaction. Underlying error: {}"
+
+
+def verifies(release: Release, settings: BrokerSettings) -> bool:
+    """Whether a broker asks coordinators at all before it appends."""
+    return release.has(Behaviour.VERIFICATION) and settings.boolean("transaction.partition.verification.enable")
+
+
+class Mode(Enum):
+    """What the coordinator is asked to do."""
+
+    VERIFY = "verify"
+    ADD = "add"
+
+
+# --- Produce ---------------------------------------------------------------------------------------------------------
+
+
+async def verify(
+    transactional_id: str, entries: Sequence[Admitted | Produced], ctx: RequestContext
+) -> list[Admitted | Produced]:
+    """Give each transactional entry its guard, or the error that keeps it from the log (transactions D.5)."""
+    mode = Mode.ADD if features.produce_adds_partitions(ctx.version) else Mode.VERIFY
+    if mode is Mode.VERIFY and not verifies(ctx.release, ctx.node.settings):
+        return list(entries)
+    verified = [_guarded(each, mode, ctx) for each in entries]
+    asked = [each for each in verified if isinstance(each, Admitted) and each.guard is not None]
+    if not asked:
+        return verified
+    producer = ProducerIdAndEpoch(asked[0].batch.producer_id, asked[0].batch.producer_epoch)
+    codes = await _answers(transactional_id, producer, [(each.topic, each.index) for each in asked], mode, ctx)
+    knows_abortable = features.produce_knows_abortable(ctx.version)
+    for at, each in enumerate(verified):
+        if isinstance(each, Admitted) and each.guard is not None:
+            code = codes[each.topic, each.index]
+            if code is not ErrorCode.NONE:
+                verified[at] = each.refused(_for_producer(code, mode, knows_abortable=knows_abortable))
+    return verified
+
+
+def _guarded(entry: Admitted | Produced, mode: Mode, ctx: RequestContext) -> Admitted | Produced:
+    """A transactional entry with its guard, where the coordinator has to be asked: not for one that is open already."""
+    if not isinstance(entry, Admitted) or not entry.transactional:
+        return entry
+    batch = entry.batch
+    try:
+        guard = entry.partition.led_by(ctx.node.id).producers.start_verification(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            supports_epoch_bump=mode is Mode.ADD,
+            now_ms=ctx.now_ms,
+        )
+    except KafkaError as error:
+        # The response carries no message (transactions D.13); a rejection has none, but knows its rule.
+        return entry.refused(error if isinstance(error, RecordsRejectedError) else KafkaError(error.code))
+    return entry if guard is None else replace(entry, guard=guard)
+
+
+def _for_producer(code: ErrorCode, mode: Mode, *, knows_abortable: bool) -> Refusal:
+    """The coordinator's answer as a producer gets it (transactions D.5)."""
+    known_as, message = _known_as(code, mode, knows_abortable=knows_abortable)
+    sentence = f"the transaction's coordinator answered {code.name}"
+    return Refusal(known_as, "transactions D.5", "KIP-890", message, sentence=sentence)
+
+
+def _known_as(code: ErrorCode, mode: Mode, *, knows_abortable: bool) -> tuple[ErrorCode, str | None]:
+    match code:
+        case ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH, None
+        case ErrorCode.TRANSACTION_ABORTABLE if not knows_abortable:
+            return ErrorCode.INVALID_TXN_STATE, _NOT_ADDED
+        case ErrorCode.INVALID_TXN_STATE:
+            return code, _NOT_ADDED
+        case (
+            ErrorCode.NETWORK_EXCEPTION
+            | ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            | ErrorCode.COORDINATOR_NOT_AVAILABLE
+            | ErrorCode.NOT_COORDINATOR
+        ):
+            return ErrorCode.NOT_ENOUGH_REPLICAS, _UNABLE.format(code.name)
+        case ErrorCode.CONCURRENT_TRANSACTIONS if mode is Mode.VERIFY:
+            return ErrorCode.NOT_ENOUGH_REPLICAS, _UNABLE.format(code.name)
+        case _:
+            return code, None
+
+
+# --- TxnOffsetCommit -------------------------------------------------------------------------------------------------
+
+
+async def verify_offsets(
+    transactional_id: str, producer: ProducerIdAndEpoch, group_id: str, ctx: RequestContext
+) -> object | None:
+    """The guard under which a group's offsets may be appended to the transaction; ``None``: it is open there already.
+
+    Raises:
+        KafkaError: as TxnOffsetCommit answers it on every partition (transactions C.4.1).
+    """
+    mode = Mode.ADD if features.txn_offset_commit_adds_partitions(ctx.version) else Mode.VERIFY
+    if mode is Mode.VERIFY and not verifies(ctx.release, ctx.node.settings):
+        return None
+    index = ctx.node.coordinating_partition(GROUP_TOPIC, group_id)
+    try:
+        partition = _offsets_partition(index, ctx)
+        guard = partition.led_by(ctx.node.id).producers.start_verification(
+            *producer, 0, supports_epoch_bump=mode is Mode.ADD, now_ms=ctx.now_ms
+        )
+        if guard is None:
+            return None
+        place = (GROUP_TOPIC, index)
+        code = (await _answers(transactional_id, producer, [place], mode, ctx, patient=False))[place]
+    except KafkaError as error:
+        code = error.code
+    if code is not ErrorCode.NONE:
+        raise KafkaError(_for_committer(code, ctx.version))
+    return guard
+
+
+def _offsets_partition(index: int, ctx: RequestContext) -> ReplicatedPartition:
+    try:
+        return ctx.node.partition(GROUP_TOPIC, index)
+    except KafkaError as error:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+
+
+_FOR_COMMITTER = {
+    ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+def _for_committer(code: ErrorCode, version: int) -> ErrorCode:
+    """What TxnOffsetCommit answers for an error of the coordinator or of the append (transactions C.4.1)."""
+    if code is ErrorCode.TRANSACTION_ABORTABLE and not features.txn_offset_commit_knows_abortable(version):
+        return ErrorCode.INVALID_TXN_STATE
+    return _FOR_COMMITTER.get(code, code)
+
+
+# --- asking the coordinator ------------------------------------------------------------------------------------------
+
+
+async def _answers(
+    transactional_id: str,
+    producer: ProducerIdAndEpoch,
+    places: list[TopicPartition],
+    mode: Mode,
+    ctx: RequestContext,
+    *,
+    patient: bool = True,
+) -> dict[TopicPartition, ErrorCode]:
+    """The coordinator's answer per partition.
+
+    Where the last transaction is still completing, an add is repeated for a moment, so that a client that goes straight
+    on does not notice; ``patient`` is false for offsets, whose client asks again itself.
+    """
+    settings = ctx.node.settings
+    backoff_ms = settings.int("add.partitions.to.txn.retry.backoff.ms")
+    longest_ms = settings.int("add.partitions.to.txn.retry.backoff.max.ms")
+    deadline_ms = ctx.now_ms + min(longest_ms, settings.int("request.timeout.ms"))
+    while True:
+        try:
+            return await _ask(transactional_id, producer, places, mode, ctx)
+        except KafkaError as error:
+            again = mode is Mode.ADD and patient and error.code is ErrorCode.CONCURRENT_TRANSACTIONS
+            if not again or ctx.now_ms >= deadline_ms:
+                return dict.fromkeys(places, error.code)
+        await Waiter().wait(ctx.cluster.clock, ctx.now_ms + backoff_ms)
+
+
+async def _ask(
+    transactional_id: str, producer: ProducerIdAndEpoch, places: list[TopicPartition], mode: Mode, ctx: RequestContext
+) -> dict[TopicPartition, ErrorCode]:
+    """One AddPartitionsToTxn to the coordinator, without the wire between: all brokers are in this process."""
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    runtime = await _coordinator(transactional_id, ctx)
+    if mode is Mode.VERIFY:
+        codes: dict[TopicPartition, ErrorCode] = await runtime.ask(
+            lambda machine, _now_ms, to: machine.verify_partitions(transactional_id, producer, places, to), cause=ctx
+        )
+        return codes
+    await runtime.ask(
+        lambda machine, now_ms, to: machine.add_partitions(
+            transactional_id, producer, frozenset(places), now_ms, to, client=TV2
+        ),
+        cause=ctx,
+    )
+    return dict.fromkeys(places, ErrorCode.NONE)
+
+
+async def _coordinator(transactional_id: str, ctx: RequestContext) -> "TransactionCoordinator":
+    index = ctx.node.coordinating_partition(TRANSACTION_TOPIC, transactional_id)
+    found = ctx.cluster.image.partition(TRANSACTION_TOPIC, index)
+    if found is None or found.leader == NO_LEADER:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    node = ctx.cluster.nodes.get(found.leader)
+    if node is not None and node.up and node.server.paused:
+        # Paused: wait until it resumes, or for as long as a request between brokers may take.
+        await node.server.wait_for_resumption(ctx.now_ms + ctx.node.settings.int("request.timeout.ms"))
+    if node is None or node.silent:
+        raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
+    return node.transactions_for(transactional_id)

@@ -1,0 +1,213 @@
+"""Waiting until the effects of a step are complete: each wait observes the cluster, none is a fixed time.
+
+Kafka responds to CreateTopics when its controller has the record, and its broker follows a moment later; it responds to
+EndTxn before the markers are written. A history without waits would compare timing, not behaviour.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import count
+
+from comparison.connection import Closed
+from comparison.difference import Difference
+from comparison.histories.step_request import Settle
+from comparison.target import Target
+from protocol.apis import ApiKey
+from protocol.codec import known_versions
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+PROBE_TOPIC = "comparison-bell"
+"""Topic with a config that is changed: a broker that returns the new value has applied all earlier metadata."""
+TOPIC, SET = 2, 0
+TIMEOUT_S = 8.0
+STUCK_ALIKE_S = 1.5
+"""Markers that a partition accepts are written within milliseconds."""
+_values = count(1_000_000)
+
+
+class Restless(Exception):
+    """A wait that timed out."""
+
+
+def deadline_for(what: str) -> "Deadline":
+    """Return a deadline for a wait."""
+    return Deadline(what, time.monotonic() + TIMEOUT_S)
+
+
+class Deadline:
+    """Ends a wait that takes too long."""
+
+    def __init__(self, what: str, at: float) -> None:
+        self._what, self._at, self._turns = what, at, 0
+
+    def check(self, seen: object = "") -> None:
+        """Sleep a moment. Raises Restless, with the last observation, when the time is up."""
+        if time.monotonic() > self._at:
+            raise Restless(f"{self._what} {seen}".strip())
+        self._turns += 1
+        time.sleep(min(0.001 * self._turns, 0.05))
+
+
+def wait_metadata(target: Target, kind: int = TOPIC, name: str = PROBE_TOPIC, setting: str = "retention.ms") -> None:
+    """Wait until the brokers have applied all metadata changes made before this call.
+
+    Two rounds: the first value may arrive together with the change that is waited for, the second comes after it.
+    """
+    for _ in range(2):
+        value = str(next(_values))
+        resource = AlterConfigsResource(kind, name, [AlterableConfig(setting, SET, value)])
+        target.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
+        request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [setting])])
+        deadline = deadline_for("the brokers follow their metadata")
+        for broker in range(1, len(target.brokers) + 1):
+            while True:
+                (result,) = target.call(ApiKey.DESCRIBE_CONFIGS, 4, request, broker).results
+                if result.configs and result.configs[0].value == value:
+                    break
+                deadline.check()
+
+
+def wait_reassigned(target: Target) -> None:
+    """Wait until no partition is being reassigned: until then Kafka's old leader keeps serving."""
+    deadline = deadline_for("partitions have moved")
+    request = ListPartitionReassignmentsRequest(topics=None)
+    while target.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request).topics:
+        deadline.check()
+
+
+def leader(target: Target, topic: str, partition: int) -> int:
+    """Return the leader of a partition, by the topic's full name; broker 1 if there is none."""
+    if not target.others:
+        return 1
+    (metadata,) = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)], False)).topics
+    led = (each.leader_id for each in metadata.partitions if each.partition_index == partition)
+    return max(next(led, 1), 1)
+
+
+def coordinator(target: Target, name: str, kind: int) -> int:
+    """Return the coordinator of a group (0) or a transactional id (1), by its full name."""
+    if not target.others:
+        return 1
+    request = FindCoordinatorRequest(name, kind, [name])
+    (result,) = target.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+    return max(int(result.node_id), 1)
+
+
+def transactions_ended(targets: Sequence[Target], name: str) -> list[Difference]:
+    """Wait until a transactional id is in a state that its coordinator does not leave by itself.
+
+    A coordinator whose markers are always rejected stays in a Prepare state. If all clusters stay there, they agree; if
+    only some do, that is a difference.
+    """
+    deadline = deadline_for(f"the transaction of {name} ends")
+    alike_until = time.monotonic() + STUCK_ALIKE_S
+    while True:
+        states = [_passing_state(target, name) for target in targets]
+        if not any(states):
+            return []
+        if all(states) and len(set(states)) == 1 and time.monotonic() > alike_until:
+            return []
+        try:
+            deadline.check()
+        except Restless:
+            return [Difference("Settle", Settle.TRANSACTION.value, states[0], states[-1])]
+
+
+def _passing_state(target: Target, name: str) -> str:
+    """Return the state that a coordinator leaves by itself, or an empty string."""
+    request = DescribeTransactionsRequest([target.called(name)])
+    broker = coordinator(target, target.called(name), 1)
+    (state,) = target.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, request, broker).transaction_states
+    if state.error_code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR):
+        return "loading"
+    name_of_state: str = state.transaction_state
+    return name_of_state if name_of_state.startswith("Prepare") else ""
+
+
+def requests_done(target: Target, connection: str) -> bool:
+    """Wait until all requests of a connection are served; False if the broker closed it instead."""
+    try:
+        target.connection(connection).call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    except Closed:
+        target.connections.pop(connection).close()
+        return False
+    return True
+
+
+def wait_ready(target: Target) -> None:
+    """Wait until the cluster is ready: internal topics and probe topic exist, all coordinators are loaded."""
+    deadline = deadline_for("the coordinators load")
+    target.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(PROBE_TOPIC, 1, 1)], 15_000))
+    wait_metadata(target)
+    for kind in (0, 1):
+        while True:
+            request = FindCoordinatorRequest("any", kind, ["any"])
+            (result,) = target.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+            if not result.error_code:
+                break
+            deadline.check()
+    for number in range(40):  # enough names to reach every partition
+        _answers_without_loading(target, f"warm-{number}", deadline)
+    wait_metadata(target)
+    target.close()
+
+
+def wait_restarted(target: Target) -> None:
+    """Wait until a restarted cluster has leaders for all partitions and its coordinators are loaded."""
+    deadline = deadline_for("the cluster comes back")
+    while True:
+        topics = target.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
+        if topics and all(each.leader_id >= 0 for topic in topics for each in topic.partitions):
+            break
+        deadline.check()
+    for number in range(40):
+        _answers_without_loading(target, f"warm-{number}", deadline)
+    wait_metadata(target)
+    target.close()
+
+
+def _answers_without_loading(target: Target, name: str, deadline: Deadline) -> None:
+    waiting = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    for each in (name, None):  # a new producer id comes from a block that the broker may be waiting for
+        init = InitProducerIdRequest(each, 60_000)
+        while target.call(ApiKey.INIT_PRODUCER_ID, 4, init, coordinator(target, name, 1)).error_code in waiting:
+            deadline.check()
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(name, None)])
+    while target.call(ApiKey.OFFSET_FETCH, 8, request, coordinator(target, name, 0)).groups[0].error_code in waiting:
+        deadline.check()
+
+
+def partitions_of(target: Target, topic: str) -> int:
+    """Return the number of partitions of a topic, by its full name; 0 if it does not exist."""
+    request = MetadataRequest([MetadataRequestTopic(topic)], False)
+    (metadata,) = target.call(ApiKey.METADATA, 12, request).topics
+    return len(metadata.partitions)
+
+
+def common_versions(*targets: Target) -> dict[ApiKey, tuple[int, int]]:
+    """Return the versions of each API that both clusters serve and this library can write."""
+    common: dict[ApiKey, tuple[int, int]] = {}
+    ranges = []
+    for target in targets:
+        answer = target.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("comparison", "1"))
+        ranges.append({each.api_key: (each.min_version, each.max_version) for each in answer.api_keys})
+    for key in set.intersection(*(set(each) for each in ranges)):
+        known = known_versions(key)
+        if known is not None:
+            lows, highs = zip(*(each[key] for each in ranges), known, strict=True)
+            common[ApiKey(key)] = (max(lows), min(highs))
+    return common

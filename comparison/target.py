@@ -1,0 +1,109 @@
+"""A cluster that histories are played on: its connections, and its ids of topics, producers and members."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from comparison.connection import Connection
+from comparison.rules import Names
+from protocol.apis import ApiKey
+
+UNKNOWN_PRODUCER_ID = 9_000_000_000
+"""Id of a producer that was never initialised; no cluster allocates it."""
+UNKNOWN_MEMBER_ID = "nobody"  # as in recorded histories
+UNKNOWN_TRANSACTIONAL_ID = "nobody"
+UNKNOWN_TOPIC_ID = UUID("5f0c7bb6-6a3c-4d0e-9a54-7c1f00c0ffee")
+
+
+@dataclass
+class Producer:
+    """Producer: its id, its epoch, and the next sequence of each partition."""
+
+    transactional_id: str | None = None
+    id: int = UNKNOWN_PRODUCER_ID
+    epoch: int = 0
+    sequences: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def became(self, producer_id: int, epoch: int) -> None:
+        """Set the id and epoch; sequences start at 0 if they changed."""
+        if (producer_id, epoch) != (self.id, self.epoch):
+            self.sequences.clear()
+        self.id, self.epoch = producer_id, epoch
+
+
+@dataclass
+class Member:
+    """A member of a classic group."""
+
+    group: str
+    id: str = ""
+    generation: int = -1
+    instance_id: str | None = None
+    leads: bool = False
+    members: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Target:
+    """Cluster at an address. Names of topics, groups and transactional ids are the same on both clusters.
+
+    ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts a broker, clean or
+    not, if it can be restarted. ``address`` is the first broker's, ``others`` are those of brokers 2 to N.
+    """
+
+    address: str
+    names: Names = field(default_factory=Names)
+    topics: dict[str, UUID] = field(default_factory=dict)
+    producers: dict[str, Producer] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    restart: Callable[[bool, int], None] | None = None
+    connections: dict[str, Connection] = field(default_factory=dict)
+    client_id: str = "compare"
+    others: tuple[str, ...] = ()
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Addresses of all brokers."""
+        return (self.address, *self.others)
+
+    def begin(self, prefix: str, base_ms: int) -> None:
+        """Reset the state for a new history, with its own names."""
+        self.close()
+        self.names = Names(prefix, base_ms)
+        self.names.name("producer", UNKNOWN_PRODUCER_ID)
+        self.topics, self.producers, self.members, self.sessions = {}, {}, {}, {}
+
+    def called(self, symbol: str) -> str:
+        """Return the name of a symbol in this history; a symbol that begins with `=` is taken literally."""
+        return symbol[1:] if symbol.startswith("=") else self.names.prefix + symbol
+
+    def connection(self, name: str) -> Connection:
+        """Return a connection, opened on first use; `0@2` goes to broker 2."""
+        if name not in self.connections:
+            broker = int(name.partition("@")[2] or 1)
+            self.connections[name] = Connection(self.brokers[broker - 1], self.client_id)
+        return self.connections[name]
+
+    def call(self, key: ApiKey, version: int, request: Any, broker: int = 1) -> Any:
+        """Send a request on a connection that no step uses."""
+        return self.connection(f"aside@{broker}").call(key, version, request)
+
+    def producer(self, symbol: str) -> Producer:
+        """Return a producer by its symbol; unknown to the cluster until a step has initialised it."""
+        return self.producers.get(symbol) or Producer()
+
+    def member(self, symbol: str, group: str) -> Member:
+        """Return a member by its symbol."""
+        return self.members.setdefault(symbol, Member(group))
+
+    def topic_id(self, symbol: str) -> UUID:
+        """Return the id of a topic, or an unknown id."""
+        return self.topics.get(symbol, UNKNOWN_TOPIC_ID)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()

@@ -1,0 +1,12 @@
+-- title: a key that contradicts compaction
+-- severity: warning
+-- needs: records
+-- In a compacted topic every record has a key (a topic that became compacted later may have older ones without), and a key has
+-- one value below the place up to which the cleaner has been.
+SELECT directory, topic, partition, offset, 'no key' AS what, CAST(NULL AS BIGINT) AS later_offset
+FROM compacted_keys WHERE key_hash IS NULL
+UNION ALL
+SELECT directory, topic, partition, min(offset), 'a later value below the cleaner\'s checkpoint', max(offset)
+FROM compacted_keys JOIN partitions USING (directory, topic, partition)
+WHERE key_hash IS NOT NULL AND offset < cleaned_to AND cleaner_checkpoint IS NOT NULL AND NOT is_transactional
+GROUP BY directory, topic, partition, key_hash HAVING count(*) > 1

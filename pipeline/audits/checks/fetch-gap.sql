@@ -1,0 +1,15 @@
+-- title: records left out of an answer
+-- severity: error
+-- needs: journal
+-- The log has records between the offset that a consumer asked for, or a batch of the answer, and the next batch of the answer:
+-- the consumer goes on behind them, and never sees them.
+SELECT given.run, given.id, given.topic, given.partition, min(batches.base_offset) AS offset, given.client_id, given.software,
+       fetch_offset, records_from, delivered_to
+FROM current_fetches given
+JOIN batches ON batches.topic = given.topic AND batches.partition = given.partition AND batches.damage IS NULL
+  AND batches.last_offset >= fetch_offset AND batches.base_offset < delivered_to AND batches.record_count > 0
+JOIN (SELECT topic, partition, max(log_start) AS log_start, max(cleaned_to) AS cleaned_to FROM partitions GROUP BY ALL)
+  known ON known.topic = given.topic AND known.partition = given.partition
+WHERE given.batches IS NOT NULL AND coalesce(replica_id, -1) < 0 AND batches.base_offset >= greatest(log_start, cleaned_to)
+  AND NOT exists(given.batches, each -> each.base_offset <= batches.base_offset AND each.last_offset >= batches.last_offset)
+GROUP BY ALL

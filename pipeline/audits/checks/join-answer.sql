@@ -1,0 +1,20 @@
+-- title: an invalid answer to JoinGroup
+-- severity: error
+-- needs: journal
+-- A group's generation only grows for each of its members, a generation has one leader, and a member that names its id keeps it.
+WITH joined AS (
+  SELECT run, era, id, ts_us, end_us, client_id, software, sent.group_id, sent.member_id AS requested_id, got.member_id, got.leader, got.generation_id AS generation
+  FROM (SELECT *, from_json(request, 'group_id STRING, member_id STRING') AS sent,
+               from_json(response, 'member_id STRING, leader STRING, generation_id INT') AS got
+        FROM calls WHERE api = 'JoinGroup' AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+)
+SELECT run, id, client_id, software, group_id, requested_id, member_id, leader, generation, highest, previous_leader
+FROM (SELECT *, max(generation) OVER own AS highest, max(end_us) OVER own AS answered_us, lag(leader) OVER before AS previous_leader,
+             lag(generation) OVER before AS previous_generation, lag(id) OVER before AS previous_id
+      FROM joined
+      WINDOW before AS (PARTITION BY run, era, group_id ORDER BY id),
+             own AS (PARTITION BY run, era, group_id, member_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answers
+WHERE (generation < highest AND answered_us < ts_us) OR (requested_id <> '' AND requested_id <> member_id)
+  OR (leader <> previous_leader AND generation = previous_generation AND NOT EXISTS (
+      SELECT 1 FROM calls gone WHERE gone.run = answers.run AND gone.api IN ('LeaveGroup', 'DeleteGroups')
+        AND gone.id > answers.previous_id AND gone.id < answers.id))

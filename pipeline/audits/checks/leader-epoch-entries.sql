@@ -1,0 +1,22 @@
+-- title: leader epochs that are missing or out of order
+-- severity: error
+-- `leader-epoch-checkpoint` has an entry for each leader epoch of the log, growing in epoch and offset. An epoch is missing, an
+-- entry is out of order, begins behind the first batch of its log, or lies beyond the log's end.
+WITH entries AS (
+  SELECT *, lag(epoch) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_epoch,
+         lag(start_offset) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_offset
+  FROM epochs
+)
+SELECT entries.directory, topic, partition, start_offset AS offset, epoch, 'an entry out of order' AS what
+FROM entries JOIN partitions USING (directory, topic, partition)
+WHERE epoch < 0 OR start_offset < 0 OR epoch <= previous_epoch OR start_offset <= previous_offset
+  OR (start_offset > log_end AND NOT is_damaged)
+UNION ALL
+SELECT ordered.directory, topic, partition, min(base_offset), leader_epoch, 'an epoch without an entry'
+FROM ordered JOIN partitions USING (directory, topic, partition)
+WHERE damage IS NULL AND leader_epoch >= 0 AND last_offset >= log_start AND magic = 2
+  AND NOT EXISTS (SELECT 1 FROM epochs WHERE epochs.directory = ordered.directory AND epochs.topic = ordered.topic
+                  AND epochs.partition = ordered.partition AND epochs.epoch = ordered.leader_epoch)
+  AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = ordered.directory AND unreadable.topic = ordered.topic
+                  AND unreadable.partition = ordered.partition AND file LIKE '%leader-epoch-checkpoint')
+GROUP BY ordered.directory, topic, partition, leader_epoch

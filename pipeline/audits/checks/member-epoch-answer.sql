@@ -1,0 +1,13 @@
+-- title: a member epoch that goes back
+-- severity: error
+-- needs: journal
+-- A member of a consumer group (KIP-848) that names its epoch is given the same or a newer one; it had not been fenced.
+SELECT run, id, client_id, software, group_id, member_id, requested_epoch, member_epoch
+FROM (
+  SELECT run, id, client_id, software, get_json_object(request, '$.group_id') AS group_id, get_json_object(request, '$.member_id') AS member_id,
+         try_cast(get_json_object(request, '$.member_epoch') AS INT) AS requested_epoch,
+         try_cast(get_json_object(response, '$.member_epoch') AS INT) AS member_epoch
+  FROM calls WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat', 'StreamsGroupHeartbeat') AND error IS NULL AND response IS NOT NULL
+    AND size(coalesce(faults, array())) = 0
+)
+WHERE requested_epoch > 0 AND member_epoch < requested_epoch

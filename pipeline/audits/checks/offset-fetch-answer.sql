@@ -1,0 +1,29 @@
+-- title: OffsetFetch returned another offset than the committed one
+-- severity: error
+-- needs: journal
+-- A group asked for its committed offset, and was given neither the last one that was committed before, nor one that was being
+-- committed meanwhile: it skips records, or has them again.
+WITH answers AS (
+  SELECT pieces.*, coalesce(topic_names.topic, name, key) AS topic
+  FROM (
+    SELECT run, era, id, ts_us, end_us, client_id, software, one.group_id, nullif(each.name, '') AS name, each.topic_id AS key,
+           piece.partition_index AS partition, piece.committed_offset
+    FROM (SELECT *, from_json(response, 'groups ARRAY<STRUCT<group_id STRING, topics ARRAY<STRUCT<name STRING, topic_id STRING,
+            partitions ARRAY<STRUCT<partition_index INT, committed_offset BIGINT, error_code STRING>>>>>>') AS got
+          FROM calls WHERE api = 'OffsetFetch' AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+    LATERAL VIEW explode(got.groups) AS one LATERAL VIEW explode(one.topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+    WHERE piece.error_code = 'NONE'
+  ) pieces LEFT JOIN topic_names ON topic_names.topic_id = key
+),
+near AS (
+  SELECT answers.*, max_by(done.committed_offset, done.end_us) FILTER (WHERE done.end_us < answers.ts_us) AS last_committed,
+         collect_set(if(done.end_us >= answers.ts_us, done.committed_offset, NULL)) AS meanwhile
+  FROM answers LEFT JOIN effective_commits done ON done.run = answers.run AND done.era = answers.era AND done.group_id = answers.group_id
+    AND done.topic = answers.topic AND done.partition = answers.partition
+  GROUP BY ALL
+)
+SELECT run, id, topic, partition, near.committed_offset AS offset, client_id, software, group_id, last_committed
+FROM near
+WHERE last_committed IS NOT NULL AND near.committed_offset <> last_committed AND NOT array_contains(meanwhile, near.committed_offset)
+  AND topic NOT IN (SELECT topic FROM deletions)
+  AND NOT EXISTS (SELECT 1 FROM calls gone WHERE gone.run = near.run AND gone.api IN ('OffsetDelete', 'DeleteGroups') AND gone.id < near.id)

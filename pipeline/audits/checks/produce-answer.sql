@@ -1,0 +1,33 @@
+-- title: an answer to Produce that contradicts itself
+-- severity: error
+-- needs: journal
+-- An accepted batch has an offset, not before the log's start, and a refused one has none; every partition that was asked is
+-- answered, and no other. What the producer believes about its records is wrong.
+WITH answered AS (
+  SELECT run, id, coalesce(nullif(answer.name, ''), answer.topic_id) AS topic_key, piece.index AS partition, piece.error_code AS error,
+         piece.base_offset, piece.log_start_offset
+  FROM (SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<name STRING, topic_id STRING, partition_responses
+          ARRAY<STRUCT<index INT, error_code STRING, base_offset BIGINT, log_start_offset BIGINT>>>>') AS got
+        FROM calls WHERE api = 'Produce' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(got.responses) AS answer LATERAL VIEW explode(answer.partition_responses) AS piece
+),
+asked AS (
+  SELECT run, id, coalesce(nullif(data.name, ''), data.topic_id) AS topic_key, piece.index AS partition
+  FROM (SELECT run, id, from_json(request, 'topic_data ARRAY<STRUCT<name STRING, topic_id STRING, partition_data
+          ARRAY<STRUCT<index INT>>>>') AS sent
+        FROM calls WHERE api = 'Produce' AND outcome = 'answered' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+          AND coalesce(get_json_object(request, '$.acks'), '-1') <> '0')
+  LATERAL VIEW explode(sent.topic_data) AS data LATERAL VIEW explode(data.partition_data) AS piece
+)
+SELECT run, id, topic_key AS topic, min(partition) AS partition
+FROM (
+  SELECT run, id, topic_key, partition FROM answered
+  WHERE CASE error WHEN 'NONE' THEN base_offset < 0 OR log_start_offset > base_offset
+                   WHEN 'DUPLICATE_SEQUENCE_NUMBER' THEN false ELSE base_offset >= 0 END
+  UNION ALL
+  SELECT run, id, topic_key, partition
+  FROM (SELECT *, 1 AS is_asked, 0 AS is_answered FROM asked
+        UNION ALL SELECT run, id, topic_key, partition, 0, 1 FROM answered)
+  GROUP BY run, id, topic_key, partition HAVING max(is_asked) = 0 OR max(is_answered) = 0
+)
+GROUP BY run, id, topic_key

@@ -1,0 +1,56 @@
+-- title: a producer snapshot does not fit the log
+-- severity: error
+-- `OFFSET.snapshot` holds the producers as they were at that offset, and a broker that starts believes it: it accepts duplicates,
+-- refuses what is right, or forgets an open transaction where an entry is wrong.
+WITH names AS (SELECT DISTINCT directory, topic, partition, snapshot_offset FROM snapshots),
+before AS (
+  SELECT names.directory, names.topic, names.partition, names.snapshot_offset, producer_id,
+         max_by(producer_epoch, base_offset) AS epoch, max_by(last_sequence, base_offset) FILTER (WHERE NOT is_control) AS sequence,
+         max(last_offset) FILTER (WHERE NOT is_control) AS offset,
+         max_by(producer_epoch, base_offset) FILTER (WHERE NOT is_control) AS data_epoch
+  FROM names JOIN produced ON produced.directory = names.directory AND produced.topic = names.topic
+    AND produced.partition = names.partition AND produced.base_offset < names.snapshot_offset
+  GROUP BY names.directory, names.topic, names.partition, names.snapshot_offset, producer_id
+),
+open AS (
+  SELECT names.directory, names.topic, names.partition, names.snapshot_offset, producer_id, min(first_offset) AS open_from
+  FROM names JOIN transactions ON transactions.directory = names.directory AND transactions.topic = names.topic
+    AND transactions.partition = names.partition AND first_offset < names.snapshot_offset
+    AND (marker_offset IS NULL OR marker_offset >= names.snapshot_offset)
+  GROUP BY names.directory, names.topic, names.partition, names.snapshot_offset, producer_id
+),
+compared AS (
+  SELECT coalesce(snapshots.directory, open.directory) AS directory, coalesce(snapshots.topic, open.topic) AS topic,
+         coalesce(snapshots.partition, open.partition) AS partition,
+         coalesce(snapshots.snapshot_offset, open.snapshot_offset) AS snapshot_offset,
+         coalesce(snapshots.producer_id, open.producer_id) AS producer_id, snapshots.* EXCEPT (directory, topic, partition,
+         snapshot_offset, producer_id), open.open_from, before.epoch, before.sequence, before.offset AS log_offset, data_epoch,
+         count(*) OVER (PARTITION BY snapshots.directory, snapshots.topic, snapshots.partition, snapshots.snapshot_offset,
+                        snapshots.producer_id) AS times
+  FROM (SELECT * FROM snapshots WHERE entry IS NOT NULL) snapshots
+  FULL OUTER JOIN open USING (directory, topic, partition, snapshot_offset, producer_id)
+  LEFT JOIN before USING (directory, topic, partition, snapshot_offset, producer_id)
+),
+judged AS (
+  SELECT compared.*, log_end, CASE
+    WHEN entry IS NULL THEN 'an open transaction is missing'
+    WHEN times > 1 THEN 'a producer is named twice'
+    WHEN epoch IS NULL AND log_start = 0 AND cleaned_to = 0 THEN 'a producer that the log does not have'
+    WHEN epoch <> producer_epoch THEN 'another epoch'
+    WHEN epoch = data_epoch AND last_offset IS NULL THEN 'the last batch is missing'
+    WHEN last_offset <> log_offset OR last_sequence <> sequence THEN 'another last batch'
+    WHEN NOT transaction_offset <=> open_from AND greatest(open_from, transaction_offset) >= log_start
+      THEN 'another open transaction' END AS what
+  FROM compared JOIN partitions USING (directory, topic, partition)
+  WHERE snapshot_offset >= cleaned_to OR cleaned_to < 9223372036854775807
+)
+SELECT directory, topic, partition, snapshot_offset AS offset, producer_id, what, producer_epoch, epoch AS log_epoch,
+       last_sequence, sequence AS log_sequence, last_offset, log_offset, transaction_offset, open_from
+FROM (SELECT *, row_number() OVER (PARTITION BY directory, topic, partition, snapshot_offset, producer_id ORDER BY entry) AS number
+      FROM judged WHERE what IS NOT NULL AND snapshot_offset <= log_end)
+WHERE number = 1
+UNION ALL
+SELECT names.directory, topic, partition, snapshot_offset, NULL, 'beyond the end of the log', NULL, NULL, NULL, NULL, NULL, log_end,
+       NULL, NULL
+FROM names JOIN partitions USING (directory, topic, partition)
+WHERE snapshot_offset > log_end AND NOT is_damaged

@@ -1,0 +1,15 @@
+-- title: a partition of another topic
+-- severity: error
+-- `partition.metadata` names the topic's id. The metadata give this name another id, or other partitions of the topic have
+-- another one: the directory is that of a topic that was deleted, or of another cluster, and what is in it does not belong to the
+-- topic. Without metadata, the id of most directories counts.
+SELECT directory, topic, partition, partitions.topic_id, metadata_topics.topic_id AS metadata_id
+FROM partitions JOIN metadata_topics USING (topic)
+WHERE partitions.topic_id <> metadata_topics.topic_id
+UNION ALL
+SELECT partitions.directory, topic, partitions.partition, partitions.topic_id, usual.topic_id
+FROM partitions JOIN (
+  SELECT topic, max_by(topic_id, struct(times, topic_id)) AS topic_id
+  FROM (SELECT topic, topic_id, count(*) AS times FROM partitions WHERE topic_id IS NOT NULL GROUP BY topic, topic_id) GROUP BY topic
+) usual USING (topic)
+WHERE partitions.topic_id <> usual.topic_id AND NOT EXISTS (SELECT 1 FROM metadata_topics)

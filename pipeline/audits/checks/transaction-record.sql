@@ -1,0 +1,18 @@
+-- title: a transaction's record that contradicts itself
+-- severity: error
+-- A transactional id has a producer, an epoch that only grows, and a timeout; a transaction that is going on has partitions, one
+-- that is over has none, and it began before its last change. A producer id belongs to one transactional id.
+WITH entries AS (
+  SELECT *, lag(transaction_producer_id) OVER each AS previous_id, lag(transaction_producer_epoch) OVER each AS previous_epoch,
+         min_by(transactional_id, offset) OVER (PARTITION BY transaction_producer_id) AS owner
+  FROM state_transactions WHERE NOT is_tombstone
+  WINDOW each AS (PARTITION BY transactional_id ORDER BY offset)
+)
+SELECT '__transaction_state' AS topic, partition, offset, transactional_id, state, transaction_producer_id AS producer_id,
+       transaction_producer_epoch AS producer_epoch, previous_epoch, timeout_ms, start_ms, last_update_ms, owner
+FROM entries
+WHERE transaction_producer_id < 0 OR transaction_producer_epoch < 0 OR timeout_ms <= 0
+  OR (transaction_producer_id = previous_id AND transaction_producer_epoch < previous_epoch)
+  OR (state = 'Ongoing' AND (coalesce(size(partitions), 0) <= 0 OR start_ms > last_update_ms OR start_ms < 0))
+  OR (state IN ('Empty', 'CompleteCommit', 'CompleteAbort') AND size(partitions) > 0)
+  OR owner <> transactional_id

@@ -1,0 +1,112 @@
+"""The tables `state_*`: the records of the coordinators' logs by kind, all kinds in one pass over each log."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.audits.logs import SMALL_ROWS, Log, packed
+from pipeline.audits.sidecar_files import PartitionFiles
+from pipeline.directory import find_partitions
+from pipeline.locations import locate
+from pipeline.metadata_log import TOPIC, snapshot_rows
+from pipeline.plan import plan_records, read_records
+from pipeline.query import Query, record_schema
+from pipeline.schemas import STATE, STATE_RECORDS, STATE_TOPICS, ddl
+from pipeline.state import decode_all_state
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pipeline.audits.table_cache import TableCache
+
+TOPICS: Final = STATE_TOPICS["unknown"]
+_BY_KIND: Final = pa.schema([pa.field(kind, pa.struct(list(schema))) for kind, schema in STATE.items()])
+_WRITTEN: Final = pa.schema([pa.field("rows", pa.int64())])
+_QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), TOPICS, mode="skip")
+
+
+def logs_of(directories: Sequence[str]) -> list[Log]:
+    """The coordinators' logs in some data directories, every replica."""
+    return [(directory, each) for directory in directories for each in find_partitions(directory, topics=TOPICS)]
+
+
+def read_state_logs(logs: Iterable[Log]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Kind and rows (`schemas.STATE`) of the records of some logs. Damaged batches are left to other tables."""
+    for _, partition in logs:
+        for split in plan_records([partition], _QUERY):
+            for records in read_records(split, _QUERY):
+                yield from decode_all_state(records).items()
+
+
+def each_once(rows: pa.Table) -> pa.Table:
+    """The rows without those that another replica has too."""
+    seen = {repr(row): number for number, row in reversed(list(enumerate(rows.to_pylist())))}
+    return rows.take(pa.array(sorted(seen.values()), pa.int64()))
+
+
+def older_metadata(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
+    """The rows of the newest metadata snapshot, where no directory has the metadata log from its beginning."""
+    begins = [each for each in files if each.topic == TOPIC]
+    if not begins or min(each.first_segment_base for each in begins) == 0:
+        return []
+    found = (snapshot_rows(locate(each.directory).child(f"{TOPIC}-{each.partition}")) for each in begins)
+    return max(found, key=lambda rows: max((row["offset"] for row in rows), default=-1))
+
+
+def state_tables(cache: "TableCache", directories: Sequence[str]) -> "Mapping[str, DataFrame]":
+    """The records of each kind, each once, from any replica."""
+    spark, folder = cache.spark, cache.folder
+    groups = packed(logs_of(directories))
+    if not groups:
+        return {kind: spark.createDataFrame([], ddl(schema)) for kind, schema in STATE.items()}
+    numbers = spark.range(0, len(groups), 1, len(groups))
+    if folder is None:
+        whole = cache.cached(numbers.mapInArrow(partial(_rows, groups=groups), ddl(_BY_KIND)))
+        return {kind: whole.where(f"{kind} IS NOT NULL").select(f"{kind}.*").distinct() for kind in STATE}
+    for kind in STATE:
+        (folder / f"read-{kind}").mkdir()
+    numbers.mapInArrow(partial(_written, groups=groups, folder=str(folder)), ddl(_WRITTEN)).toArrow()
+    return {kind: _table(cache, kind, folder / f"read-{kind}") for kind in STATE}
+
+
+def _table(cache: "TableCache", kind: str, folder: Path) -> "DataFrame":
+    files = sorted(folder.glob("*.parquet"))
+    if sum(pq.read_metadata(each).num_rows for each in files) > SMALL_ROWS:
+        return cache.kept(f"state_{kind}", cache.spark.read.schema(ddl(STATE[kind])).parquet(str(folder)).distinct())
+    rows = pa.concat_tables([STATE[kind].empty_table(), *(pq.read_table(each, schema=STATE[kind]) for each in files)])
+    return cache.spark.createDataFrame(each_once(rows), ddl(STATE[kind]))
+
+
+def _rows(numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]]) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column("id").to_pylist():
+            for kind, rows in read_state_logs(groups[number]):
+                columns = {kind: rows.to_struct_array()}
+                yield pa.RecordBatch.from_arrays(
+                    [columns.get(field.name, pa.nulls(len(rows), field.type)) for field in _BY_KIND], schema=_BY_KIND
+                )
+
+
+def _written(
+    numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]], folder: str
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column("id").to_pylist():
+            files: dict[str, pq.ParquetWriter] = {}
+            count = 0
+            try:
+                for kind, rows in read_state_logs(groups[number]):
+                    if kind not in files:
+                        files[kind] = pq.ParquetWriter(
+                            f"{folder}/read-{kind}/{number:05d}.parquet", STATE[kind], compression="lz4"
+                        )
+                    files[kind].write_batch(rows)
+                    count += len(rows)
+            finally:
+                for file in files.values():
+                    file.close()
+            yield pa.RecordBatch.from_pydict({"rows": [count]}, schema=_WRITTEN)

@@ -1,0 +1,36 @@
+"""The table `partition_files`: each partition's directory, with the contents of its small files."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.audits.sidecar_files import PartitionFiles
+
+PARTITION_FILES: Final = pa.schema(
+    [
+        pa.field("directory", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("topic_id", pa.string()),
+        pa.field("log_start", pa.int64()),
+        pa.field("high_watermark", pa.int64()),
+        pa.field("cleaner_offset", pa.int64()),
+        pa.field("last_segment_base", pa.int64()),
+    ]
+)
+COMPACTED_TOPICS: Final = "SELECT DISTINCT topic FROM partitions WHERE is_compacted AND left(topic, 2) <> '__'"
+"""The compacted topics but the internal ones."""
+
+
+def partition_rows(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
+    """The rows of `PARTITION_FILES`."""
+    rows = [
+        (
+            each.directory, each.topic, each.partition, each.topic_id,
+            each.first_segment_base if each.log_start is None else each.log_start,
+            each.high_watermark, each.cleaned_to, each.last_segment_base,
+        )
+        for each in files
+    ]  # fmt: skip
+    return [dict(zip(PARTITION_FILES.names, row, strict=True)) for row in rows]

@@ -1,0 +1,217 @@
+"""Files beside the segments: checkpoints, leader epochs, and the entries of the index files.
+
+A directory is local or a URI that `pyarrow.fs` knows.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import fs
+
+from protocol.types import uuid_text
+from storage.checkpoints import (
+    CLEANER,
+    HIGH_WATERMARK,
+    LOG_START,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    CheckpointError,
+    decode_offsets,
+    decode_partition_metadata,
+)
+from storage.log_dir import partition_of
+from storage.ownership import segment_part
+from storage.quorum_files import metadata_snapshot
+
+_METADATA: Final = "__cluster_metadata"
+_BROKER: Final = re.compile(r"broker-\d+")
+EVERYTHING: Final = 2**63 - 1
+
+INDEXES: Final = pa.schema(
+    [
+        pa.field("directory", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("file", pa.string()),
+        pa.field("segment_base", pa.int64()),
+        pa.field("kind", pa.string()),  # offset, time, transaction
+        pa.field("entry", pa.int32()),  # number within the file
+        pa.field("offset", pa.int64()),
+        pa.field("position", pa.int64()),  # of offset
+        pa.field("timestamp_ms", pa.int64()),  # of time
+        pa.field("producer_id", pa.int64()),  # these four of transaction
+        pa.field("first_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+        pa.field("last_stable_offset", pa.int64()),
+    ]
+)
+"""One row per entry of an index file."""
+
+ENTRIES: Final = {
+    "index": ("offset", np.dtype([("offset", ">u4"), ("position", ">u4")])),
+    "timeindex": ("time", np.dtype([("timestamp_ms", ">i8"), ("offset", ">u4")])),
+    "txnindex": (
+        "transaction",
+        np.dtype(
+            [
+                ("version", ">i2"),
+                ("producer_id", ">i8"),
+                ("first_offset", ">i8"),
+                ("last_offset", ">i8"),
+                ("last_stable_offset", ">i8"),
+            ]
+        ),
+    ),
+}
+
+
+def is_brokers(directory: str) -> bool:
+    """Whether a data directory is called as one of several brokers'."""
+    return _BROKER.fullmatch(directory.rpartition("/")[2]) is not None
+
+
+class PartitionFiles(NamedTuple):
+    """A partition's directory: its files, and the contents of the small ones."""
+
+    directory: str
+    topic: str
+    partition: int
+    topic_id: str | None
+    log_start: int | None
+    high_watermark: int | None
+    cleaned_to: int | None
+    first_segment_base: int
+    last_segment_base: int
+    index_files: tuple[str, ...]
+
+
+class Tree:
+    """A data directory, looked at through `pyarrow.fs`."""
+
+    def __init__(self, path: str) -> None:
+        """Open a path or URI. Raises FileNotFoundError: there is no such directory."""
+        if "://" in path:
+            self._files, self.root = fs.FileSystem.from_uri(path)
+        else:
+            path = os.path.abspath(path)  # noqa: PTH100 - a string; tasks on a cluster work in folders of their own
+            self._files, self.root = fs.LocalFileSystem(), path
+        self.path = path.rstrip("/")
+        self.root = self.root.rstrip("/")
+        kind = self._files.get_file_info(self.root).type
+        if kind == fs.FileType.File:
+            raise FileNotFoundError(f"{path} is a file; name a broker's data directory, or the folder of several")
+        if kind != fs.FileType.Directory:
+            raise FileNotFoundError(f"there is no directory {path}")
+
+    def names(self, folder: str = "") -> list[tuple[str, bool]]:
+        """Name and whether it is a directory, of all that lies in a folder of the tree."""
+        inside = f"{self.root}/{folder}" if folder else self.root
+        found = self._files.get_file_info(fs.FileSelector(inside))
+        return sorted((info.base_name, info.type == fs.FileType.Directory) for info in found)
+
+    def read(self, path: str) -> bytes:
+        """A file's bytes; none if there is no such file."""
+        try:
+            with self._files.open_input_stream(f"{self.root}/{path}") as stream:
+                content: bytes = stream.read()
+        except FileNotFoundError:
+            return b""
+        return content
+
+    def size(self, path: str) -> int:
+        """A file's bytes, counted."""
+        return int(self._files.get_file_info(f"{self.root}/{path}").size or 0)
+
+    def directories(self) -> list[str]:
+        """The data directories: this one, or those in it: `broker-N`, or any with a `meta.properties` (`log.dirs`)."""
+        if self.is_there(META_PROPERTIES):
+            return [self.path]
+        below = [
+            name
+            for name, is_directory in self.names()
+            if is_directory and (is_brokers(name) or self.is_there(f"{name}/{META_PROPERTIES}"))
+        ]
+        return [f"{self.path}/{name}" for name in below] or [self.path]
+
+    def is_there(self, path: str) -> bool:
+        """Whether there is such a file."""
+        return bool(self._files.get_file_info(f"{self.root}/{path}").type == fs.FileType.File)
+
+    def offsets(self, name: str) -> dict[tuple[str, int], int] | None:
+        """An offset checkpoint; None if it is not there, or cannot be read."""
+        content = self.read(name)
+        try:
+            return decode_offsets(content) if content else None
+        except CheckpointError:
+            return None
+
+    def partitions(self) -> Iterator[PartitionFiles]:
+        """Every partition's directory."""
+        starts, marks, cleaned = self.offsets(LOG_START), self.offsets(HIGH_WATERMARK), self.offsets(CLEANER)
+        for name, is_directory in self.names():
+            key = partition_of(name) if is_directory else None
+            if key is None:
+                continue
+            names = [file for file, _ in self.names(name)]
+            listed = [(part, file) for file in names if (part := segment_part(file)) is not None]
+            bases = [base for (base, suffix), _ in listed if suffix == "log"]
+            if not bases:
+                continue
+            topic_id = None
+            with suppress(CheckpointError):
+                raw = self.read(f"{name}/{PARTITION_METADATA}")
+                topic_id = None if not raw else uuid_text(decode_partition_metadata(raw))
+            yield PartitionFiles(
+                self.path,
+                *key,
+                topic_id,
+                max(_snapshot_ends(names), default=None) if key[0] == _METADATA else (starts or {}).get(key),
+                (marks or {}).get(key),
+                None if cleaned is None else cleaned.get(key, 0),
+                min(bases),
+                max(bases),
+                tuple(f"{name}/{file}" for (_, suffix), file in listed if suffix in ENTRIES),
+            )
+
+
+def _snapshot_ends(names: Iterable[str]) -> list[int]:
+    """The end offset of the oldest metadata snapshot: the metadata log begins there, or in its segment."""
+    ends = sorted(found[0] for name in names if (found := metadata_snapshot(name)) is not None)
+    return ends[:1]
+
+
+def index_entries(directory: str, path: str) -> pa.RecordBatch:
+    """The entries of one index file, `path` within `directory`; unused space at its end and torn entries left out."""
+    folder, _, name = path.rpartition("/")
+    key, part = partition_of(folder), segment_part(name)
+    assert key is not None
+    assert part is not None
+    base, (kind, shape) = part[0], ENTRIES[part[1]]
+    raw = Tree(directory).read(path)
+    entries = np.frombuffer(raw[: len(raw) // shape.itemsize * shape.itemsize], shape)
+    used = np.flatnonzero(entries.view((np.void, shape.itemsize)) != np.void(bytes(shape.itemsize)))
+    entries = entries[: used[-1] + 1 if len(used) else 0]
+    count = len(entries)
+    named = set(shape.names or ())
+    columns: dict[str, Any] = {field: entries[field].astype(np.int64) for field in named - {"version"}}
+    if "offset" in columns:
+        columns["offset"] += base
+    columns |= {
+        "directory": [directory] * count,
+        "topic": [key[0]] * count,
+        "partition": [key[1]] * count,
+        "file": [path] * count,
+        "segment_base": [base] * count,
+        "kind": [kind] * count,
+        "entry": np.arange(count),
+    }
+    return pa.RecordBatch.from_arrays(
+        [pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(count, field.type)
+         for field in INDEXES],
+        schema=INDEXES,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Queries asked of a Spark session."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pipeline.audits.engine import EngineError
+from pipeline.rendering.text import last_line
+
+
+class SparkEngine:
+    """The tables of a session."""
+
+    at_once = 3
+    """While one query is planned another one works."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    def rows(self, sql: str) -> pa.Table:
+        """The rows of a query. Raises EngineError."""
+        with _errors():
+            return self.spark.sql(sql).toArrow()
+
+    def plain(self, sql: str) -> pa.Table:
+        """As `rows`."""
+        return self.rows(sql)
+
+    def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
+        """As `Engine.find`."""
+        with _errors():
+            frame = self.spark.sql(sql)
+            found = frame.orderBy(*[name for name in order if name in frame.columns]).limit(most).toArrow().to_pylist()
+            return found, len(found) if len(found) < most else frame.count()
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except PySparkException as error:
+        raise EngineError(last_line(error)) from error

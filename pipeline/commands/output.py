@@ -1,0 +1,23 @@
+"""The report of a command: to standard output, or to the file of `--out`."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def deliver(program: str, subject: str, arguments: Mapping[str, Any], text: str, summary: str) -> None:
+    """Print the report; with `--out` write it to the file, and print the summary.
+
+    Args:
+        program: the command, which heads a table in a file.
+        subject: path of the data directory or journal that the report is about.
+        arguments: the command's, with `out`, `format` and `write`, which replaces earlier reports only.
+        text: the report in its format.
+        summary: one line.
+    """
+    if not arguments["out"]:
+        sys.stdout.write(text + "\n")
+        return
+    head = f"{program}: {subject}\n\n" if arguments["format"] == "table" else ""
+    arguments["write"](arguments["out"], f"{head}{text}\n".encode(), "--out")
+    print(summary)  # noqa: T201 - a command's answer

@@ -1,0 +1,170 @@
+"""The conformance report as tables for people, as JSON, as JUnit XML, and as one HTML page."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+from pipeline.audits.registry import SEVERITIES
+from pipeline.conformance.compare import Change, changes, is_new
+from pipeline.conformance.run import Broken, Rows, Run, named, times
+from pipeline.conformance.tables import questions
+from pipeline.rendering import html
+from pipeline.rendering.plots import Picture
+from pipeline.rendering.text import counted, grid, wrapped
+
+_ROWS_OF_A_TABLE: Final = 40
+_ROWS_OF_AN_INVARIANT: Final = 5
+_CHANGED: Final = ("kind", "part", "software", "subject", "before", "now")
+_UNFIT: Final = {code: None for code in range(32) if code not in (9, 10, 13)}
+_LEFT_OUT: Final = ("software", "software_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """A run, and the earlier one that it is held against."""
+
+    now: Run
+    before: Run | None = None
+
+    @property
+    def changes(self) -> list[Change]:
+        """Differences; none without an earlier run."""
+        return [] if self.before is None else changes(self.before, self.now)
+
+    def failing(self, fail_on: str) -> list[Broken]:
+        """Violations at this severity or worse; with an earlier run, only new ones."""
+        worst = SEVERITIES.index(fail_on)
+        found = [each for each in self.now.broken if SEVERITIES.index(each.check.severity) <= worst]
+        return [each for each in found if self.before is None or is_new(each, self.before)]
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        if self.before is None:
+            return self.now.summary
+        worse = sum(each.kind == "worse" for each in self.changes)
+        differences = counted(len(self.changes), "difference")
+        return f"{self.now.summary}; against {self.before.journal}: {differences}, {worse} for the worse"
+
+
+def _columns(rows: Rows) -> list[str]:
+    """Those that have something in a row."""
+    return [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+
+
+def _of_rows(each: Broken) -> list[str]:
+    return [name for name in _columns(each.rows) if name not in _LEFT_OUT]
+
+
+def _changed(conformance: Conformance) -> list[dict[str, Any]]:
+    return [asdict(each) for each in conformance.changes]
+
+
+def as_table(conformance: Conformance) -> str:
+    """For a terminal."""
+    parts = []
+    if conformance.before is not None:
+        lines = [f"differences from {conformance.before.journal}"]
+        lines += grid(_CHANGED, _changed(conformance)) if conformance.changes else ["  none"]
+        parts.append("\n".join([*lines, ""]))
+    parts += [_invariant(each) for each in conformance.now.broken]
+    for name, question in questions().items():
+        rows = conformance.now.parts[name]
+        lines = [f"{name}: {question.title}", *wrapped(question.explanation)]
+        lines += grid(_columns(rows), rows[:_ROWS_OF_A_TABLE]) if rows else ["  none"]
+        if len(rows) > _ROWS_OF_A_TABLE:
+            lines.append(f"  ... and {len(rows) - _ROWS_OF_A_TABLE} more (--format json shows all)")
+        parts.append("\n".join([*lines, ""]))
+    return "\n".join([*parts, conformance.summary])
+
+
+def _invariant(each: Broken) -> str:
+    check = each.check
+    whose = named(each.software, each.version)
+    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({whose}, {times(each.count)})"]
+    lines += wrapped(check.explanation)
+    lines += grid(_of_rows(each), each.rows[:_ROWS_OF_AN_INVARIANT])
+    if each.count > _ROWS_OF_AN_INVARIANT:
+        lines.append(f"  ... and {each.count - _ROWS_OF_AN_INVARIANT} more")
+    return "\n".join([*lines, ""])
+
+
+def as_json(conformance: Conformance) -> str:
+    """For programs."""
+    document = {"generator": "understudy conformance"} | _run(conformance.now)
+    if conformance.before is not None:
+        document |= {"against": _run(conformance.before), "changes": _changed(conformance)}
+    return json.dumps(document, indent=2)
+
+
+def _run(run: Run) -> dict[str, Any]:
+    broken = [
+        {
+            "invariant": each.check.name,
+            "severity": each.check.severity,
+            "title": each.check.title,
+            "software": each.software,
+            "software_version": each.version,
+            "count": each.count,
+            "rows": list(each.rows),
+        }
+        for each in run.broken
+    ]
+    asked = [check.name for check in run.checks]
+    return {
+        "journal": run.journal,
+        "asked": asked,
+        "broken": broken,
+        **{name: list(rows) for name, rows in run.parts.items()},
+    }
+
+
+def as_junit(conformance: Conformance, *, fail_on: str) -> str:
+    """A test case for each client and invariant. What is broken fails; with an earlier run, new violations."""
+    failing = {(each.software, each.version, each.check.name) for each in conformance.failing(fail_on)}
+    broken = {(each.software, each.version, each.check.name): each for each in conformance.now.broken}
+    clients = [(row["software"], row["software_version"]) for row in conformance.now.parts["clients"]]
+    suite = ET.Element(
+        "testsuite", name="understudy conformance", tests=str(len(clients) * len(conformance.now.checks)),
+        failures=str(len(failing)), errors="0", skipped="0",
+    )  # fmt: skip
+    for software, version in clients:
+        for check in conformance.now.checks:
+            case = ET.SubElement(
+                suite, "testcase", classname=named(software, version).translate(_UNFIT), name=check.name
+            )
+            each = broken.get((software, version, check.name))
+            if each is None:
+                continue
+            part = ET.SubElement(case, "failure" if (software, version, check.name) in failing else "system-out")
+            if part.tag == "failure":
+                part.set("message", f"{check.title}: {each.count}")
+            part.text = _invariant(each).translate(_UNFIT)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def as_html(conformance: Conformance, drawn: Sequence[Picture]) -> str:
+    """The page: the pictures, what differs, what is broken, then the parts."""
+    broken = {each.check.name for each in conformance.now.broken}
+    return html.page(
+        "conformance.html",
+        f"Conformance of {conformance.now.journal}",
+        conformance.summary,
+        drawn=drawn,
+        before=None if conformance.before is None else conformance.before.journal,
+        changed=_CHANGED,
+        changes=_changed(conformance),
+        broken=list(map(_finding, conformance.now.broken)),
+        sections=[
+            (name, question, _columns(conformance.now.parts[name]), conformance.now.parts[name])
+            for name, question in questions().items()
+        ],
+        quiet=[check for check in conformance.now.checks if check.name not in broken],
+    )
+
+
+def _finding(each: Broken) -> dict[str, Any]:
+    about = f"{each.check.name}: {named(each.software, each.version)}, {times(each.count)}"
+    return {"check": each.check, "columns": _of_rows(each), "rows": each.rows, "count": each.count, "about": about}

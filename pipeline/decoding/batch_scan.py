@@ -1,0 +1,343 @@
+"""Positions of the batches of a segment: their headers as one array, each checked for consistency.
+
+A header outside the checksum (base offset, length, leader epoch, magic) is believed where it fits what is around it:
+offsets and epochs grow along a log. After bytes that are no batch, the next sound batch is searched by its checksum, so
+that one broken length does not hide what follows.
+"""
+
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from crc32c import crc32c
+from numpy.typing import NDArray
+
+from pipeline.decoding.damage import Damage
+from pipeline.decoding.offset_order import disordered
+from protocol.records.batch import (
+    ATTRIBUTES_POSITION,
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CRC_POSITION,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+    NO_LEADER_EPOCH,
+)
+from protocol.records.compression import Codec
+
+Bytes = NDArray[np.uint8]
+Positions = NDArray[np.int64]
+Headers = NDArray[Any]
+
+HEADER: Final = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("count", ">i4"),
+    ]
+)
+assert HEADER.itemsize == BATCH_HEADER_SIZE
+SMALLEST_MESSAGE: Final = 26
+"""Bytes of a magic-0 message without key and value."""
+MAGIC_POSITION: Final = 16
+
+_LARGE: Final = 32 * 1024 * 1024
+_LENGTH: Final = Struct(">i")
+_COLUMNS: Final = np.arange(BATCH_HEADER_SIZE)
+
+
+class Framed(NamedTuple):
+    """Sound batches in a row: their positions in the bytes, and their headers."""
+
+    positions: Positions
+    headers: Headers
+
+
+class Messages(NamedTuple):
+    """Messages of magic 0 and 1 in a row: the range of bytes that they take."""
+
+    start: int
+    stop: int
+
+
+Piece = Framed | Messages | Damage
+"""`Damage.position` is that of the file; the positions of the others count from the first byte given."""
+
+
+@dataclass(slots=True)
+class Framer:
+    """Frames the bytes of one segment, chunk after chunk.
+
+    Args:
+        base_offset: the segment's, by its name.
+        next_base_offset: of the segment after it; None for the last one.
+        crc: whether checksums are compared.
+    """
+
+    base_offset: int
+    next_base_offset: int | None = None
+    crc: bool = True
+    due_offset: int = field(init=False)
+    """The least offset that may come next."""
+    due_epoch: int = field(default=NO_LEADER_EPOCH, init=False)
+    is_lost: bool = field(default=False, init=False)
+    """Whether bytes were given up before, so that the next batch has to be found."""
+
+    def __post_init__(self) -> None:
+        self.due_offset = self.base_offset
+
+    def frame(self, data: Bytes, origin: int, *, at_end: bool) -> tuple[list[Piece], int, int]:
+        """The pieces in `data`, which begins at byte `origin` of the file.
+
+        Args:
+            data: some bytes.
+            origin: where they lie.
+            at_end: whether the file ends with them.
+
+        Returns:
+            The pieces in order; how many bytes they take; how many bytes the next batch needs, 0 where that is unknown.
+        """
+        pieces: list[Piece] = []
+        at = 0
+        while at < len(data):
+            if self.is_lost:
+                found = find_batch(data, at, self.due_offset)
+                stop, sound = (len(data) if at_end else max(at, len(data) - BATCH_HEADER_SIZE), False)
+                if found is not None:
+                    stop, sound = found
+                if stop > at:
+                    pieces.append(Damage(origin + at, stop - at, "bytes that belong to no batch"))
+                if not sound:
+                    return pieces, stop, 0 if found is None else _size(data, stop)
+                at, self.is_lost = stop, False
+            positions, at, wanted = hop(data, at)
+            swallowed = self._checked(data, positions, origin, pieces)
+            if swallowed is not None:
+                at = swallowed
+                continue
+            if at == len(data):
+                break
+            piece = self._stopped(data, at, origin, wanted, at_end=at_end)
+            if piece is None:
+                return pieces, at, wanted
+            if isinstance(piece, Messages):
+                at = piece.stop
+            else:
+                at = piece.position - origin + piece.size
+                self.is_lost = not piece.is_tail
+            pieces.append(piece)
+        return pieces, at, 0
+
+    def _stopped(self, data: Bytes, at: int, origin: int, wanted: int, *, at_end: bool) -> Messages | Damage | None:
+        """Kind of the bytes where the hops ended; None for a batch of which more bytes have to be read."""
+        left = len(data) - at
+        if left > MAGIC_POSITION and data[at + MAGIC_POSITION] < MAGIC_V2 and wanted >= SMALLEST_MESSAGE:
+            stop = _messages(data, at)
+            if stop > at:
+                return Messages(at, stop)
+        is_short = left < BATCH_HEADER_SIZE or wanted > left
+        if is_short and not at_end and not self._is_hidden(data, at, wanted):
+            return None
+        if not data[at:].any():
+            return Damage(origin + at, left, f"{left} bytes of zeros", self.due_offset, is_tail=at_end)
+        later = find_batch(data, at + 1, self.due_offset)
+        is_tail = is_short and (later is None or not later[1]) and not _is_whole(data, at)
+        size = left if later is None or is_tail else later[0] - at
+        offset = self.due_offset if is_tail else self._likely(data, at)
+        return Damage(origin + at, size, _reason(data, at), offset, is_tail)
+
+    def _is_hidden(self, data: Bytes, at: int, wanted: int) -> bool:
+        """Whether a length that would take much memory is wrong, because sound batches follow within it."""
+        if wanted <= _LARGE:
+            return False
+        later = find_batch(data, at + 1, self.due_offset)
+        return later is not None and later[1]
+
+    def _likely(self, data: Bytes, at: int) -> int | None:
+        offset = int.from_bytes(data[at : at + 8].tobytes(), "big", signed=True)
+        return offset if offset == self.due_offset else None
+
+    def _checked(self, data: Bytes, positions: Positions, origin: int, pieces: list[Piece]) -> int | None:
+        """Add the batches at these positions, cut where one is not sound.
+
+        Returns:
+            Where to go on, if a batch's length was so wrong that sound batches lie within it; else None.
+        """
+        if not len(positions):
+            return None
+        headers = data[positions[:, None] + _COLUMNS].view(HEADER).reshape(-1)
+        wrong = self._wrong_bytes(data, positions, headers)
+        for index in sorted(wrong):
+            start, stop = (
+                int(positions[index]) + 1,
+                int(positions[index]) + LOG_OVERHEAD + int(headers[index]["length"]),
+            )
+            inside = find_batch(data, start, self.due_offset, stop)
+            if inside is not None and inside[1]:
+                self._add(positions[:index], headers[:index], wrong, origin, pieces)
+                pieces.append(Damage(origin + start - 1, inside[0] - start + 1, wrong[index]))
+                return inside[0]
+        self._add(positions, headers, wrong, origin, pieces)
+        return None
+
+    def _add(
+        self, positions: Positions, headers: Headers, wrong: dict[int, str], origin: int, pieces: list[Piece]
+    ) -> None:
+        """Add sound batches and damage in the order of their positions."""
+        wrong = {index: reason for index, reason in wrong.items() if index < len(positions)}
+        self._out_of_order(headers, wrong)
+        start = 0
+        for index in sorted(wrong):
+            if index > start:
+                pieces.append(Framed(positions[start:index], headers[start:index]))
+            head = headers[index]
+            offset = None if wrong[index].startswith("offset") else int(head["base_offset"])
+            size = LOG_OVERHEAD + int(head["length"])
+            pieces.append(Damage(origin + int(positions[index]), size, wrong[index], offset))
+            start = index + 1
+        if start < len(positions):
+            pieces.append(Framed(positions[start:], headers[start:]))
+        last = max(set(range(len(positions))) - wrong.keys(), default=-1) if wrong else len(positions) - 1
+        if last >= 0:
+            head = headers[last]
+            self.due_offset = int(head["base_offset"]) + int(head["last_offset_delta"]) + 1
+            self.due_epoch = int(head["leader_epoch"])
+
+    def _wrong_bytes(self, data: Bytes, positions: Positions, headers: Headers) -> dict[int, str]:
+        """Index -> what is wrong with that batch alone."""
+        wrong: dict[int, str] = {}
+        if self.crc:
+            view = data.data
+            ends = (positions + LOG_OVERHEAD + headers["length"]).tolist()
+            starts = (positions + ATTRIBUTES_POSITION).tolist()
+            stored = headers["crc"].tolist()
+            for index, (start, end, crc) in enumerate(zip(starts, ends, stored, strict=True)):
+                if crc32c(view[start:end]) != crc:
+                    wrong[index] = "checksum mismatch"
+        spans = headers["last_offset_delta"]
+        counts = headers["count"]
+        tests = {
+            "an undefined compression code": headers["attributes"] & CODEC_MASK > max(Codec),
+            "a last offset before the first": spans < 0,
+            "a negative number of records": counts < 0,
+            "more records than offsets": counts > spans.astype(np.int64) + 1,
+        }
+        for reason, found in tests.items():
+            for index in np.flatnonzero(found).tolist():
+                wrong.setdefault(index, reason)
+        return wrong
+
+    def _out_of_order(self, headers: Headers, wrong: dict[int, str]) -> None:
+        """Add the batches whose offsets or epochs do not grow along the log."""
+        names = [index for index in range(len(headers)) if index not in wrong]
+        good = headers[names] if wrong else headers
+        bases = good["base_offset"].astype(np.int64)
+        lasts = bases + good["last_offset_delta"]
+        limit = 2**63 - 1 if self.next_base_offset is None else self.next_base_offset
+        for index in disordered(bases, lasts, self.due_offset, limit):
+            due = f"from {self.due_offset}" + ("" if self.next_base_offset is None else f" to below {limit}")
+            wrong[names[index]] = f"offsets {bases[index]}-{lasts[index]}, out of order in what goes {due}"
+        epochs = good["leader_epoch"].astype(np.int64)
+        for index in disordered(epochs, epochs - 1, self.due_epoch, 2**31):
+            wrong.setdefault(names[index], f"leader epoch {epochs[index]}, out of order")
+
+
+def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
+    """Follow the length fields from `at`, as long as whole batches of magic 2 come.
+
+    Returns:
+        Their positions; where the hops end; the size in the length field there (0: there is none).
+    """
+    view = data.data
+    end = len(view)
+    found: list[int] = []
+    add, length_at = found.append, _LENGTH.unpack_from
+    wanted = 0
+    while at + LOG_OVERHEAD <= end:
+        wanted = LOG_OVERHEAD + length_at(view, at + 8)[0]
+        if wanted < BATCH_HEADER_SIZE or at + wanted > end or view[at + MAGIC_POSITION] != MAGIC_V2:
+            return np.array(found, np.int64), at, max(wanted, 0)
+        add(at)
+        at += wanted
+    return np.array(found, np.int64), at, 0
+
+
+def _size(data: Bytes, at: int) -> int:
+    return LOG_OVERHEAD + int(_LENGTH.unpack_from(data.data, at + 8)[0])
+
+
+def _is_whole(data: Bytes, at: int) -> bool:
+    """Whether the bytes from `at` to the end are a batch, regardless of its length field."""
+    if len(data) - at < BATCH_HEADER_SIZE:
+        return False
+    stored = int.from_bytes(data[at + CRC_POSITION : at + CRC_POSITION + 4].tobytes(), "big")
+    return crc32c(data.data[at + ATTRIBUTES_POSITION :]) == stored
+
+
+def _reason(data: Bytes, at: int) -> str:
+    """Why there is no batch at `at`."""
+    left = len(data) - at
+    if left < LOG_OVERHEAD:
+        return f"{left} bytes are fewer than a header"
+    size = _size(data, at)
+    if size < SMALLEST_MESSAGE:
+        return f"a length field of {size - LOG_OVERHEAD}"
+    if left > MAGIC_POSITION and data[at + MAGIC_POSITION] > MAGIC_V2:
+        return f"magic {int(data[at + MAGIC_POSITION].view(np.int8))}"
+    if size > left:
+        return f"{left} of {size} bytes are there"
+    return "no whole batch" if data[at + MAGIC_POSITION] == MAGIC_V2 else "a damaged message of the old formats"
+
+
+def _messages(data: Bytes, at: int) -> int:
+    """End of the complete messages of magic 0 and 1 that begin at `at`."""
+    view = data.data
+    end = len(view)
+    while at + MAGIC_POSITION < end:
+        size = _size(data, at)
+        if size < SMALLEST_MESSAGE or at + size > end or view[at + MAGIC_POSITION] >= MAGIC_V2:
+            break
+        at += size
+    return at
+
+
+def find_batch(data: Bytes, at: int, due_offset: int, before: int | None = None) -> tuple[int, bool] | None:
+    """The next place from `at` on where a batch of magic 2 begins, and whether all of it is there and sound.
+
+    It begins before `before`, and its offsets are not below `due_offset`. A batch that goes on behind the bytes given
+    counts where nothing sound comes before. None: there is neither.
+    """
+    stop = len(data) - BATCH_HEADER_SIZE + 1
+    stop = stop if before is None else min(stop, before)
+    if at >= stop:
+        return None
+    begun: int | None = None
+    candidates = at + np.flatnonzero(data[at + MAGIC_POSITION : stop + MAGIC_POSITION] == MAGIC_V2)
+    for start in range(0, len(candidates), 65536):
+        some = candidates[start : start + 65536]
+        headers = data[some[:, None] + _COLUMNS].view(HEADER).reshape(-1)
+        likely = (
+            (headers["length"] >= BATCH_HEADER_SIZE - LOG_OVERHEAD)
+            & (headers["base_offset"] >= due_offset)
+            & (headers["base_offset"] < due_offset + 2**31)
+            & (headers["last_offset_delta"] >= 0)
+            & (headers["count"] >= 0)
+        )
+        for position, head in zip(some[likely].tolist(), headers[likely], strict=True):
+            end = position + LOG_OVERHEAD + int(head["length"])
+            if end > len(data):
+                begun = position if begun is None else begun
+            elif crc32c(data.data[position + ATTRIBUTES_POSITION : end]) == int(head["crc"]):
+                return position, True
+    return None if begun is None else (begun, False)

@@ -1,0 +1,1 @@
+"""The same queries without Spark, on DuckDB: for what fits into memory."""

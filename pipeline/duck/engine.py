@@ -1,0 +1,95 @@
+"""DuckDB in this process: tables from Arrow, queries in Spark's SQL."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from pipeline.audits.engine import EngineError
+from pipeline.duck.translation import translated
+
+_MACROS: Final = (
+    "CREATE MACRO now_ms() AS epoch_ms(now())",
+    "CREATE MACRO xxhash64(value) AS hash(value)",
+    "CREATE MACRO timestamp_micros(value) AS make_timestamp(value)",
+    "CREATE MACRO collect_set(value) AS coalesce(list(DISTINCT value) FILTER (value IS NOT NULL), [])",
+    "CREATE MACRO distinct_in_order(items) AS list_filter(items, lambda each, n: list_position(items, each) = n)",
+    "CREATE MACRO pmod(value, divisor) AS ((value % divisor) + divisor) % divisor",
+    "CREATE MACRO get(items, place) AS list_extract(items, place + 1)",
+)
+"""Spark's functions that DuckDB has under another name, or not at all."""
+
+
+class DuckEngine:
+    """One connection, with tables and views by name."""
+
+    at_once = 1
+    """A query uses all cores."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute("SET TimeZone = 'UTC'")
+        for macro in _MACROS:
+            self._connection.execute(macro)
+
+    def function(self, name: str, call: Callable[..., Any], kinds: Sequence[str], result: str) -> None:
+        """Make a Python function known; types are DuckDB's. It is called with null too."""
+        create: Any = self._connection.create_function  # its types name each type that there is
+        create(name, call, list(kinds), result, null_handling="special")
+
+    def table(self, name: str, rows: pa.Table) -> None:
+        """Make a table of Arrow rows."""
+        self._connection.register("arrow_rows", rows)
+        self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM arrow_rows')  # noqa: S608 - our name
+        self._connection.unregister("arrow_rows")
+
+    def view(self, name: str, sql: str, *, kept: bool = True) -> None:
+        """Make a table of a query's rows, or a view of it. Raises EngineError."""
+        with _errors():
+            self._connection.execute(f'CREATE OR REPLACE {"TABLE" if kept else "VIEW"} "{name}" AS {translated(sql)}')
+
+    def columns(self, name: str, of: str, names: Sequence[str]) -> None:
+        """Make a view of some columns of a table."""
+        listed = ", ".join(f'"{each}"' for each in names)
+        self._connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS SELECT {listed} FROM "{of}"')  # noqa: S608
+
+    def rows(self, sql: str) -> pa.Table:
+        """The rows of a query of this package. Raises EngineError."""
+        return self.plain(translated(sql))
+
+    def plain(self, sql: str) -> pa.Table:
+        """The rows of a query in DuckDB's SQL. Raises EngineError."""
+        with _errors():
+            return _narrow(self._connection.sql(sql).to_arrow_table())
+
+    def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
+        """As `Engine.find`."""
+        text = translated(sql)
+        with _errors():
+            names = [f'"{name}" NULLS FIRST' for name in order if name in self._connection.sql(text).columns]
+            ordered = f"ORDER BY {', '.join(names)}" if names else ""
+            rows = self.plain(f"SELECT * FROM ({text}) {ordered} LIMIT {most}").to_pylist()  # noqa: S608 - our query
+            if len(rows) < most:
+                return rows, len(rows)
+            (counted,) = self.plain(f"SELECT count(*) AS count FROM ({text})").to_pylist()  # noqa: S608 - as above
+            return rows, int(counted["count"])
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._connection.close()
+
+
+def _narrow(rows: pa.Table) -> pa.Table:
+    """Sums are of 128 bits in DuckDB, and 64 in Spark."""
+    fields = [pa.field(each.name, pa.int64()) if pa.types.is_decimal(each.type) else each for each in rows.schema]
+    return rows.cast(pa.schema(fields))
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise EngineError(str(error).splitlines()[0]) from error

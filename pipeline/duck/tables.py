@@ -1,0 +1,136 @@
+"""The audits' tables on DuckDB: read from the files by this process, and by the same queries as on Spark."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from pipeline.audits import broker_files, journal
+from pipeline.audits.coordinator_logs import each_once, logs_of, older_metadata, read_state_logs
+from pipeline.audits.history import FOUND, HISTORY, ORDERED
+from pipeline.audits.logs import read_history
+from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
+from pipeline.audits.registry import view
+from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, Tree, index_entries
+from pipeline.conformance import tables
+from pipeline.directory import find_partitions
+from pipeline.duck.engine import DuckEngine
+from pipeline.query import Mode, pick
+from pipeline.reading import read_journal, read_segments
+from pipeline.schemas import EXTRA, JOURNAL, KAFKA, STATE
+
+LOG_VIEWS: Final = (
+    "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
+)  # fmt: skip
+_RECORDS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "timestamp_ms", "batch_base_offset",
+                   "segment", "position", "damage")  # fmt: skip
+COMPACTED_KEYS: Final = """
+  SELECT directory, topic, partition, offset, is_transactional, if(key IS NULL, NULL, xxhash64(key)) AS key_hash
+  FROM read_keys
+"""
+_AVAILABLE: Final = pa.schema([*KAFKA, *EXTRA])
+_KEYS: Final = ("topic", "partition", "offset", "is_transactional", "key")
+
+
+class DuckTables:
+    """The tables of one data directory, and of a journal. Made by `register`; `forget` gives memory back."""
+
+    def __init__(self, path: str, journal_path: str | None = None) -> None:
+        """Raises FileNotFoundError: there is no such directory, or no partition in it."""
+        self.engine = DuckEngine()
+        self.journal_path = journal_path
+        self.directories = Tree(path).directories()
+        self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
+        if not self.files:
+            raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
+
+    def register(self, *, records: bool = False) -> None:
+        """Make the tables of the logs and of the journal."""
+        engine = self.engine
+        engine.table("history", _table(HISTORY, self._history()))
+        engine.columns("ordered", "history", ORDERED)
+        engine.columns("batches", "history", FOUND)
+        self._small_files()
+        self._states()
+        engine.table("partition_files", pa.Table.from_pylist(partition_rows(self.files), PARTITION_FILES))
+        engine.view("partitions", view("partitions"))
+        engine.table("indexes", _table(INDEXES, self._indexes()))
+        if records:
+            self._records()
+        for name in LOG_VIEWS:
+            engine.view(name, view(name))
+        if self.journal_path is not None:
+            register_journal(engine, self.journal_path)
+
+    def forget(self) -> None:
+        """Drop the tables."""
+        self.engine.close()
+
+    def _history(self) -> Iterator[pa.RecordBatch]:
+        for directory in self.directories:
+            for partition in find_partitions(directory):
+                yield from read_history([(directory, partition)])
+
+    def _small_files(self) -> None:
+        found = broker_files.BrokerFiles()
+        for directory in self.directories:
+            found.look(Tree(directory))
+        for name, schema in broker_files.TABLES.items():
+            self.engine.table(name, pa.Table.from_pylist(getattr(found, name), schema))
+
+    def _states(self) -> None:
+        read: dict[str, list[pa.RecordBatch]] = {kind: [] for kind in STATE}
+        for kind, rows in read_state_logs(logs_of(self.directories)):
+            read[kind].append(rows)
+        for kind, schema in STATE.items():
+            rows = each_once(_table(schema, read[kind]))
+            if kind == "metadata" and (older := older_metadata(self.files)):
+                end = max(row["offset"] for row in older)
+                newer = [row for row in rows.to_pylist() if row["offset"] > end]
+                rows = pa.Table.from_pylist(older + newer, schema)
+            self.engine.table(f"state_{kind}", rows)
+
+    def _indexes(self) -> Iterator[pa.RecordBatch]:
+        for each in self.files:
+            for file in each.index_files:
+                yield index_entries(each.directory, file)
+
+    def _records(self) -> None:
+        self.engine.table("records", self._each(_RECORDS, None, "report"))
+        compacted = self.engine.rows(COMPACTED_TOPICS).column("topic").to_pylist()
+        self.engine.table("read_keys", self._each(_KEYS, compacted, "skip"))
+        self.engine.view("compacted_keys", COMPACTED_KEYS)
+
+    def _each(self, columns: Sequence[str], topics: Sequence[str] | None, mode: Mode) -> pa.Table:
+        """Records of every directory, with the column `directory`."""
+        schema = pa.schema([*pick(_AVAILABLE, columns), pa.field("directory", pa.string())])
+        found = []
+        for directory in self.directories if topics is None or topics else ():
+            for rows in read_segments(directory, columns=columns, topics=topics, mode=mode):
+                named = pa.repeat(pa.scalar(directory), len(rows))
+                found.append(pa.RecordBatch.from_arrays([*rows.select(columns).columns, named], schema=schema))
+        return _table(schema, found)
+
+
+def register_journal(engine: DuckEngine, path: str, names: Sequence[str] = journal.VIEWS) -> None:
+    """Make the views of a journal, all or those named; `partitions` has to be there."""
+    engine.table("wire", _table(JOURNAL, read_journal(path)))
+    engine.function("owned_partitions", _owned, ["VARCHAR"], "STRUCT(topic VARCHAR, partition INTEGER)[]")
+    for name in names:
+        engine.view(name, view(name))
+
+
+def _owned(shown: str | None) -> list[dict[str, object]]:
+    return [{"topic": topic, "partition": partition} for topic, partition in journal.owned_partitions(shown)]
+
+
+def _table(schema: pa.Schema, rows: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(rows, schema)
+
+
+def register_conformance(engine: DuckEngine, path: str) -> None:
+    """Make the tables of the conformance report."""
+    engine.table("partitions", pa.table({"topic_id": pa.array([], pa.string()), "topic": pa.array([], pa.string())}))
+    register_journal(engine, path, tables.WIRE_VIEWS)
+    for name in tables.VIEWS:
+        engine.view(name, tables.views()[name])

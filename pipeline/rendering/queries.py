@@ -1,0 +1,81 @@
+"""Queries that are kept as files: SQL under comment lines that describe it.
+
+```
+-- title: ...
+-- needs: journal
+-- Explanation, as many lines as it takes.
+SELECT ...
+```
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query and its head. `fields`: the lines `name: text`; `explanation`: the rest, one paragraph."""
+
+    fields: dict[str, str]
+    explanation: str
+    sql: str
+
+
+def parse(text: str, names: Sequence[str]) -> Query:
+    """Parse a file's text; `names` are the fields of the head, absent ones are empty."""
+    lines = text.splitlines()
+    fields = dict.fromkeys(names, "")
+    explanation: list[str] = []
+    for line in (line[2:].strip() for line in lines if line.startswith("--")):
+        name, colon, rest = line.partition(":")
+        if colon and name in fields and not explanation:
+            fields[name] = rest.strip()
+        else:
+            explanation.append(line)
+    body = "\n".join(line for line in lines if not line.startswith("--")).strip()
+    return Query(fields, " ".join(explanation), body)
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Names with commas between."""
+    return frozenset(filter(None, (name.strip() for name in text.split(","))))
+
+
+def read_all(package: str, folder: str) -> dict[str, str]:
+    """The texts of a folder's SQL files by their names, in alphabetical order."""
+    found = {
+        entry.name.removesuffix(".sql"): entry.read_text(encoding="utf-8")
+        for entry in files(package).joinpath(folder).iterdir()
+        if entry.name.endswith(".sql")
+    }
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One named question. Its rows come in the order in which they are shown."""
+
+    name: str
+    title: str
+    explanation: str
+    sql: str
+    needs: frozenset[str] = frozenset()
+
+
+@cache
+def questions(package: str, order: tuple[str, ...]) -> Mapping[str, Question]:
+    """The questions in a package's folder `questions`, by name, in an order that names all of them.
+
+    Raises:
+        ValueError: one has no title, explanation or query.
+    """
+    found = {}
+    for name, text in read_all(package, "questions").items():
+        query = parse(text, ("title", "needs"))
+        if not (query.fields["title"] and query.explanation and query.sql):
+            raise ValueError(f"the question {name} has no title, explanation or query")
+        needs = names_in(query.fields["needs"])
+        found[name] = Question(name, query.fields["title"], query.explanation, query.sql, needs)
+    return {name: found[name] for name in sorted(found, key=order.index)}

@@ -1,0 +1,98 @@
+"""A running cluster before a load: topics are created, emptied, or found to hold the beginning of the same records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow.compute as pc
+
+from pipeline.transfer.targets import LoadError, Target, counts, tables
+from pipeline.transfer.wire import EARLIEST, LATEST, Cluster
+from protocol.records.batch import batches
+from protocol.records.records import read_records
+
+_TIMESTAMP_TYPE: Final = "message.timestamp.type"
+
+
+def prepare(cluster: Cluster, wanted: Sequence[Target], *, resume: bool, overwrite: bool) -> list[Target]:
+    """Create the topics that are missing, wait for leaders, and find where each partition goes on.
+
+    Args:
+        cluster: the cluster.
+        wanted: what is loaded.
+        resume: topics may hold the first records of the load already, and nothing else.
+        overwrite: topics that hold records are deleted and created again.
+
+    Raises:
+        LoadError: a topic holds records, or has fewer partitions than the export.
+        WireError: the cluster refused.
+    """
+    made = counts(wanted)
+    there = [name for name in made if name in cluster.topics]
+    partitions = [(name, number) for name in there for number in cluster.topics[name].leaders]
+    cluster.wait_for_leaders(partitions)
+    filled = sorted({name for name, number in partitions if _end(cluster, name, number)})
+    if filled and overwrite:
+        cluster.delete(filled)
+    elif filled and not resume:
+        raise LoadError(
+            f"{filled[0]} holds records already; a load goes into empty topics: use --resume to continue an "
+            "interrupted load, --overwrite to delete the topic first, or --topic-map"
+        )
+    cluster.create(made)
+    cluster.wait_for_leaders([(each.topic, each.partition) for each in wanted])
+    for name, (count, _) in made.items():
+        if len(cluster.topics[name].leaders) < count:
+            raise LoadError(f"{name} has {len(cluster.topics[name].leaders)} partitions in the cluster, not {count}")
+    return [_goes_on(cluster, each) for each in wanted]
+
+
+def replaced_times(cluster: Cluster, wanted: Sequence[Target]) -> list[str]:
+    """The topics whose records get new times: those of the log (LogAppendTime)."""
+    names = sorted({each.topic for each in wanted})
+    configs: Mapping[str, Mapping[str, str]] = cluster.configs(names) if names else {}
+    return [name for name in names if configs.get(name, {}).get(_TIMESTAMP_TYPE) == "LogAppendTime"]
+
+
+def _end(cluster: Cluster, topic: str, partition: int) -> int:
+    """Number of offsets of a partition."""
+    return cluster.offset(topic, partition, LATEST) - cluster.offset(topic, partition, EARLIEST)
+
+
+def _goes_on(cluster: Cluster, target: Target) -> Target:
+    """The target with the offset of its first record; its records so far have to be the first ones of the load."""
+    start, end = (cluster.offset(target.topic, target.partition, at) for at in (EARLIEST, LATEST))
+    if end > start:
+        last = _record(cluster, target, end - 1)
+        expected = _row(target, end - start - 1)
+        if last is None or expected is None or last != expected:
+            raise LoadError(
+                f"{target.topic}-{target.partition} holds other records than the beginning of this load; use "
+                "--overwrite to delete the topic first, or --topic-map"
+            )
+    return replace(target, base_offset=start)
+
+
+def _record(cluster: Cluster, target: Target, offset: int) -> tuple[Any, Any] | None:
+    piece, _ = cluster.fetch(target.topic, target.partition, offset)
+    for batch in batches(piece):
+        if batch.is_control or batch.next_offset <= offset:
+            continue
+        for record in read_records(batch):
+            if record.offset == offset:
+                return _bytes(record.key), _bytes(record.value)
+    return None
+
+
+def _row(target: Target, number: int) -> tuple[Any, Any] | None:
+    """Key and value of the n-th record that a load produces."""
+    for found in tables(target):
+        table = found.filter(pc.invert(found.column("is_control"))) if target.producers else found
+        if number < table.num_rows:
+            return table.column("key")[number].as_py(), table.column("value")[number].as_py()
+        number -= table.num_rows
+    return None
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -1,0 +1,338 @@
+"""A data directory -> Parquet and a manifest."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline import sources
+from pipeline.audits.sidecar_files import Tree
+from pipeline.metadata_log import metadata_logs, metadata_rows
+from pipeline.schemas import ddl
+from pipeline.transfer import parquet
+from pipeline.transfer.manifest import NAME, Bounds, ExportedFile, Manifest, ManifestError, Store, file_of
+from pipeline.transfer.selection import Choice
+from pipeline.transfer.staging import Staging, recover
+from pipeline.workers import settle
+
+_NAMES_SHOWN: Final = 5
+_TOPIC_RESOURCE: Final = 2
+
+
+def export(
+    spark: SparkSession,
+    source: str,
+    out: str,
+    *,
+    choice: Choice | None = None,
+    producers: bool = False,
+    isolation: str = "read_committed",
+    overwrite: bool = False,
+    append: bool = False,
+    source_name: str | None = None,
+    configs: Mapping[str, Mapping[str, str]] | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+) -> Manifest:
+    """Copy what is wanted of the logs in `source` to `out`: aside first, and into force when all of it is written.
+
+    With `producers` everything is copied as it is, aborted transactions and markers too, so that a load can make
+    the same transactions again; else what a consumer of that isolation sees. With `append` an export in `out` is
+    continued: each partition from behind the last record that was copied. `warn` gets a sentence for each partition of
+    which records were deleted before they could be copied.
+
+    `check_source` reports, before Spark starts, a source that has nothing to copy.
+
+    Raises:
+        ManifestError: `out` holds an export already, and is neither to be overwritten nor continued; or it cannot be
+            continued with these arguments.
+        FileNotFoundError: there is no such directory.
+    """
+    choice = choice or Choice()
+    store = Store(out)
+    before = prepare(store, overwrite=overwrite, append=append)
+    topics, found, ids = described(spark, source, choice)
+    made = Manifest(
+        source_name or source,
+        producers,
+        "read_uncommitted" if producers else isolation,
+        {choice.name_of(name): each for name, each in topics.items()},
+        {choice.name_of(name): each for name, each in (found if configs is None else configs).items()},
+        selection=choice.of_records,
+        ids={choice.name_of(name): each for name, each in ids.items()},
+    )
+    starts = check_continued(store, before, made, warn) if append and before is not None else {}
+    columns = parquet.schema(producers=producers)
+    options = _options(made, columns, {name: starts.get(choice.name_of(name), {}) for name in topics})
+    staging = Staging(store)
+    staging.begin()
+    try:
+        if choice.changes_records:
+            records = spark.read.format("kafka_segments").options(**options).load(source)
+            files = written(choice.applied(records), staging.out, columns, staging.run)
+        else:
+            files = copied(spark, {**options, "path": source}, staging.out, columns, choice.renamed, staging.run)
+        made = replace(made, topics=with_counts(made.topics, files), files=tuple(files))
+        if append and before is not None:
+            made = continued(before, made)
+        staging.commit(made, before)
+    except BaseException:
+        staging.discard()
+        raise
+    return made
+
+
+def _options(made: Manifest, columns: pa.Schema, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """Options of `kafka_segments`; `starts`: topic of the source -> partition -> first offset, where it is known."""
+    return {
+        "columns": ",".join(name for name in columns.names[7:] if name != "headers"),
+        "includeHeaders": "true",
+        "topics": ",".join(starts),
+        "isolation": made.isolation,
+        "control": str(made.producers).lower(),
+        "startingOffsets": json.dumps(starts),
+    }
+
+
+def chosen(spark: SparkSession, store: Store, manifest: Manifest, choice: Choice, out: str) -> tuple[Store, Manifest]:
+    """An export of those records of an export that are wanted, in another folder."""
+    columns = parquet.schema(producers=manifest.producers)
+    files = [each for each in manifest.files if choice.wants(each.topic)]
+    if files:
+        paths = [f"{store.path}/{each.path}" for each in files]
+        records = spark.read.schema(ddl(columns)).parquet(*paths).sortWithinPartitions("topic", "partition", "offset")
+        plain_choice = replace(choice, renamed={})
+        made = written(plain_choice.applied(records.select(*columns.names)), out, columns)
+    else:
+        made = []
+    plain = {
+        name: {number: Bounds(each.log_start, each.log_end) for number, each in partitions.items()}
+        for name, partitions in manifest.topics.items()
+    }
+    return Store(out), replace(manifest, topics=with_counts(plain, made), files=tuple(made))
+
+
+def prepare(store: Store, *, overwrite: bool, append: bool = False) -> Manifest | None:
+    """Remove what a killed export has left, and find the export that is to be replaced or continued.
+
+    Raises:
+        ManifestError: the folder holds an export that may not be replaced, files that belong to no export, or an export
+            that is being written.
+    """
+    recover(store)
+    if not store.exists(NAME):
+        if names := store.names():
+            more = ", ..." if len(names) > _NAMES_SHOWN else ""
+            raise ManifestError(
+                f"{store.path} is not empty and holds no export ({', '.join(names[:_NAMES_SHOWN])}{more}); "
+                "choose an empty folder, or one that does not exist yet"
+            )
+        return None
+    if not (overwrite or append):
+        raise ManifestError(
+            f"{store.path} holds an export already; use --overwrite to replace it, or --append to continue it"
+        )
+    return store.read_manifest()
+
+
+def written(records: DataFrame, out: str, columns: pa.Schema, run: str = "0") -> list[ExportedFile]:
+    """Write the records, each task its own files; what was written, in the order of the paths."""
+    write = partial(_write_task, out=out, columns=columns.serialize().to_pybytes(), run=run)
+    answers = records.mapInArrow(write, ddl(parquet.ANSWER)).toArrow().column("answer").to_pylist()
+    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
+
+
+def _write_task(batches: Iterable[pa.RecordBatch], *, out: str, columns: bytes, run: str) -> Iterator[pa.RecordBatch]:
+    settle()
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
+    schema = pa.ipc.read_schema(pa.py_buffer(columns))
+    yield from parquet.answers(parquet.write_files(batches, out, schema, task, run))
+
+
+def copied(
+    spark: SparkSession, options: Mapping[str, str], out: str, columns: pa.Schema, renamed: Mapping[str, str],
+    run: str,
+) -> list[ExportedFile]:  # fmt: skip
+    """Write all records as they are; what was written, in the order of the paths.
+
+    No question is asked of a record, so none becomes a row of Spark's: each task goes from bytes to Parquet by itself.
+    """
+    tasks = sources.tasks("kafka_segments", options, columns.names)
+    work = partial(
+        _copy, tasks=tasks, out=out, columns=columns.serialize().to_pybytes(), renamed=dict(renamed), run=run
+    )
+    numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
+    answers = numbers.mapInArrow(work, ddl(parquet.ANSWER)).toArrow().column("answer").to_pylist()
+    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
+
+
+def _copy(
+    batches: Iterable[pa.RecordBatch], *, tasks: Sequence[bytes], out: str, columns: bytes, renamed: Mapping[str, str],
+    run: str,
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    schema = pa.ipc.read_schema(pa.py_buffer(columns))
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            rows = _renamed(sources.read(tasks[number]), renamed)
+            yield from parquet.answers(parquet.write_files(rows, out, schema, number, run))
+
+
+def _renamed(found: Iterable[pa.RecordBatch], renamed: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """The rows under their topic's new name; those that come together are of one topic."""
+    for rows in found:
+        at = rows.schema.get_field_index("topic")
+        name = renamed.get(rows.column(at)[0].as_py())
+        if name is None:
+            yield rows
+        else:
+            yield rows.set_column(at, rows.schema.field(at), pa.repeat(pa.scalar(name), rows.num_rows))
+
+
+def check_source(source: str, choice: Choice) -> None:
+    """Find out, without Spark, whether a data directory has a topic that is wanted. Raises FileNotFoundError."""
+    partitions = [each for directory in Tree(source).directories() for each in Tree(directory).partitions()]
+    check_topics(source, (each.topic for each in partitions), choice)
+
+
+def check_topics(source: str, topics: Iterable[str], choice: Choice) -> None:
+    """Raise FileNotFoundError unless one of the topics is wanted, with the topics that there are."""
+    known = sorted(set(topics))
+    if not any(map(choice.wants, known)):
+        ours = [name for name in known if not name.startswith("__")]
+        others = f"its topics are {', '.join(ours[:_NAMES_SHOWN])}" if ours else "it has none but internal ones"
+        wanted = f"no topic {', '.join(choice.topics)}" if choice.topics else "no topic to copy"
+        raise FileNotFoundError(f"{source} has {wanted}; {others}{', ...' if len(ours) > _NAMES_SHOWN else ''}")
+
+
+def described(
+    spark: SparkSession, source: str, choice: Choice
+) -> tuple[dict[str, dict[int, Bounds]], dict[str, dict[str, str]], dict[str, str]]:
+    """The wanted topics with the bounds of their partitions' logs; their own settings; their ids."""
+    topics: dict[str, dict[int, Bounds]] = {}
+    ids: dict[str, str] = {}
+    for directory in Tree(source).directories():
+        for each in Tree(directory).partitions():
+            if choice.wants(each.topic):
+                if each.topic_id is not None:
+                    ids[each.topic] = each.topic_id
+                start = each.first_segment_base if each.log_start is None else each.log_start
+                end = max(each.last_segment_base, each.high_watermark or 0)
+                known = topics.setdefault(each.topic, {}).get(each.partition, Bounds(start, end))
+                topics[each.topic][each.partition] = Bounds(min(known.log_start, start), max(known.log_end, end))
+    ends = spark.read.format("kafka_batches").option("topics", ",".join(topics) or "-").load(source)
+    for row in ends.groupBy("topic", "partition").agg({"last_offset": "max"}).toArrow().to_pylist():
+        last = row["max(last_offset)"]
+        partitions = topics.get(row["topic"], {})
+        if last is not None and row["partition"] in partitions:
+            known = partitions[row["partition"]]
+            partitions[row["partition"]] = replace(known, log_end=max(known.log_end, last + 1))
+    return topics, topic_settings(source, topics), ids
+
+
+def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The topics' own settings, from the metadata log and its newest snapshot."""
+    wanted = set(topics)
+    found: dict[str, dict[str, str]] = {}
+    for row in metadata_rows(metadata_logs(source)):
+        if row["type"] != "ConfigRecord":
+            continue
+        record = json.loads(row["record"])
+        if record.get("resource_type") == _TOPIC_RESOURCE and record.get("resource_name") in wanted:
+            settings = found.setdefault(record["resource_name"], {})
+            if record.get("value") is None:
+                settings.pop(record["name"], None)
+            else:
+                settings[record["name"]] = record["value"]
+    return found
+
+
+def check_continued(
+    store: Store, before: Manifest, now: Manifest, warn: Callable[[str], object]
+) -> dict[str, dict[str, int]]:
+    """Where each partition of an earlier export goes on: topic -> partition -> offset.
+
+    Raises:
+        ManifestError: the earlier export was made with other arguments, or its topics are not those of the source.
+    """
+    names = ("producers", "isolation", "selection")
+    if differing := [name for name in names if getattr(before, name) != getattr(now, name)]:
+        raise ManifestError(
+            f"{store.path} was exported with other options ({', '.join(differing)}); continue it with the same ones"
+        )
+    starts: dict[str, dict[str, int]] = {}
+    for name, partitions in now.topics.items():
+        if name in before.ids and name in now.ids and before.ids[name] != now.ids[name]:
+            raise ManifestError(
+                f"{name} was deleted and created again since the export: its id differs; use --overwrite"
+            )
+        for number, bounds in partitions.items():
+            known = before.topics.get(name, {}).get(number)
+            if known is None or known.last_offset is None:
+                continue
+            if bounds.log_end <= known.last_offset:
+                raise ManifestError(
+                    f"{name}-{number} ends at {bounds.log_end}, and the export has records up to {known.last_offset}: "
+                    "the log was truncated, or is that of another topic; use --overwrite"
+                )
+            start = known.last_offset + 1
+            if bounds.log_start > start:
+                warn(
+                    f"{name}-{number}: offsets {start} to {bounds.log_start - 1} were deleted before they were exported"
+                )
+            starts.setdefault(name, {})[str(number)] = start
+    return starts
+
+
+def continued(before: Manifest, now: Manifest) -> Manifest:
+    """The manifest of an export and of what was copied since."""
+    topics: dict[str, dict[int, Bounds]] = {name: dict(partitions) for name, partitions in before.topics.items()}
+    for name, partitions in now.topics.items():
+        for number, new in partitions.items():
+            old = topics.setdefault(name, {}).get(number)
+            topics[name][number] = new if old is None else _joined(old, new)
+    return replace(
+        now, topics=topics, configs={**before.configs, **now.configs}, files=before.files + now.files,
+        ids={**before.ids, **now.ids},
+    )  # fmt: skip
+
+
+def _joined(old: Bounds, new: Bounds) -> Bounds:
+    return Bounds(
+        old.log_start,
+        max(old.log_end, new.log_end),
+        old.records + new.records,
+        new.first_offset if old.first_offset is None else old.first_offset,
+        old.last_offset if new.last_offset is None else new.last_offset,
+    )
+
+
+def with_counts(
+    topics: Mapping[str, Mapping[int, Bounds]], files: Iterable[ExportedFile]
+) -> dict[str, dict[int, Bounds]]:
+    """Bounds with what was copied of each partition."""
+    counted = {name: dict(partitions) for name, partitions in topics.items()}
+    for each in files:
+        for part in each.parts:
+            known = counted[each.topic][part.partition]
+            firsts, lasts = {part.first_offset, known.first_offset}, {part.last_offset, known.last_offset}
+            counted[each.topic][part.partition] = replace(
+                known,
+                records=known.records + part.records,
+                first_offset=min(each for each in firsts if each is not None),
+                last_offset=max(each for each in lasts if each is not None),
+            )
+    return counted
+
+
+def verify(store: Store, manifest: Manifest) -> None:
+    """Hold every file against its checksum. Raises ManifestError for the first that differs or is missing."""
+    for each in manifest.files:
+        if not store.exists(each.path):
+            raise ManifestError(f"{store.path}: {each.path} is missing")
+        if store.sha256(each.path) != each.sha256:
+            raise ManifestError(f"{store.path}: {each.path} is not what was exported: its checksum differs")

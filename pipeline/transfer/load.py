@@ -1,0 +1,190 @@
+"""Parquet and its manifest -> a data directory that a broker serves, or a running cluster.
+
+Into a directory, one task per partition, everything is kept: offsets, times, and the producers' side where the export
+has it. A running cluster gives offsets of its own.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from pipeline.encoding import Batching, encode
+from pipeline.schemas import ddl
+from pipeline.transfer import load_notes, parquet
+from pipeline.transfer.producer import Producer
+from pipeline.transfer.replay import begun, replay, shared_out
+from pipeline.transfer.security import Security
+from pipeline.transfer.targets import LoadError, Target, tables
+from pipeline.transfer.wire import LATEST, Cluster
+from pipeline.workers import settle
+from protocol.records.records import frame_batch
+from storage.checkpoints import (
+    HIGH_WATERMARK,
+    LOG_START,
+    RECOVERY_POINT,
+    CheckpointError,
+    decode_offsets,
+    encode_offsets,
+)
+from storage.files import DiskFiles
+from storage.log import truncation
+from storage.log.config import LogConfig
+from storage.log.context import LogContext
+from storage.log.partition_log import PartitionLog
+from storage.log.recovery import Checkpointed
+from storage.log.recovery import load as open_log
+
+_FAR_MS = 2**62
+
+Load = Callable[[list[Target]], list[dict[str, Any]]]
+"""Function of a task: its share of the targets -> its answers."""
+
+
+def into_directory(
+    spark: SparkSession, directory: str, wanted: Sequence[Target], now_ms: int, *, overwrite: bool = False,
+    records: str = "",
+) -> int:  # fmt: skip
+    """Write the logs of topics that a broker has created in its data directory, while no broker has it open.
+
+    `records` identifies the export and the selection. The same load, called again after it was interrupted, writes the
+    partitions that are not finished. Until then no broker serves the directory.
+
+    Raises:
+        LoadError: a partition is not there, or not empty and not to be overwritten; another load was interrupted here.
+        DirectoryLockedError: a broker has the directory open.
+    """
+    files = DiskFiles(directory)
+    files.lock()
+    try:
+        for each in wanted:
+            _check(files, each, may_hold_records=overwrite or load_notes.is_unfinished(directory))
+        load_notes.begin(files, wanted, records)
+        done = _each(spark, [[each] for each in wanted], partial(_write, directory=directory, now_ms=now_ms))
+        own = {(row["topic"], row["partition"]): row for row in done}
+        for name, field in ((HIGH_WATERMARK, "log_end"), (RECOVERY_POINT, "log_end"), (LOG_START, "log_start")):
+            known = {}
+            with suppress(FileNotFoundError, CheckpointError):
+                known = decode_offsets(files.read_file(name))
+            known |= {key: row[field] for key, row in own.items() if name != LOG_START or row["starts_within"]}
+            files.replace(name, encode_offsets(known))
+        load_notes.end(files)
+    finally:
+        files.close()
+    return sum(row["records"] for row in done)
+
+
+def into_cluster(
+    spark: SparkSession, bootstrap: str, wanted: Sequence[Target], security: Security | None = None
+) -> int:
+    """Produce to the topics of a running cluster; how many records. Raises WireError."""
+    wanted = begun(wanted, time.time())  # noqa: TID251 - what a speed counts from
+    shares = shared_out(wanted, spark.sparkContext.defaultParallelism)
+    return sum(
+        row["records"] for row in _each(spark, shares, partial(_produce, bootstrap=bootstrap, security=security))
+    )
+
+
+def _each(spark: SparkSession, shares: Sequence[Sequence[Target]], load: Load) -> list[dict[str, Any]]:
+    """Run `load` for every share of the targets, each in a task of its own, on the workers; its answers."""
+    texts = [json.dumps([asdict(each) for each in share]) for share in shares]
+    # One number a partition of the range: no shuffle puts two shares into one task.
+    frame = spark.range(0, len(texts), 1, max(1, len(texts)))
+    answers = frame.mapInArrow(partial(_run, load=load, texts=texts), ddl(parquet.ANSWER)).toArrow()
+    return [json.loads(text) for text in answers.column("answer").to_pylist()]
+
+
+def _run(batches: Iterable[pa.RecordBatch], *, load: Load, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    settle()
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            share = [Target(**{**fields, "files": tuple(fields["files"])}) for fields in json.loads(texts[number])]
+            for answer in load(share):
+                yield pa.RecordBatch.from_pydict({"answer": [json.dumps(answer)]}, schema=parquet.ANSWER)
+
+
+# --- what a task does ------------------------------------------------------------------------------------------------
+
+
+def _write(wanted: list[Target], *, directory: str, now_ms: int) -> list[dict[str, Any]]:
+    return [_write_partition(each, directory=directory, now_ms=now_ms) for each in wanted]
+
+
+def _write_partition(target: Target, *, directory: str, now_ms: int) -> dict[str, Any]:
+    files = DiskFiles(directory)
+    if (known := load_notes.answer_of(files, target)) is not None:
+        return known
+    load_notes.empty(files, target)
+    context = LogContext(files)
+    config = LogConfig.from_settings(target.configs)
+    log = open_log(
+        context, f"{target.topic}-{target.partition}", target.topic, target.partition,
+        config=config, checkpointed=Checkpointed(), clean=True, now_ms=now_ms,
+    )  # fmt: skip
+    how = Batching(codec=target.codec, producers=target.producers)
+    records = 0
+    for table in tables(target):
+        if not records:
+            first = table.column("batch_base_offset" if how.producers else "offset")[0].as_py()
+            _begin_at(log, min(target.log_start, first), now_ms)
+        records += table.num_rows
+        for batch in encode(table, how):
+            log.append_as_follower(batch, now_ms=now_ms)
+    if not records:
+        _begin_at(log, target.log_start, now_ms)
+    _end_at(log, target, now_ms)
+    log.restore_high_watermark(log.log_end_offset)
+    log.delete_records_before(target.log_start)  # within its first batch, where DeleteRecords had cut one
+    end, first = log.log_end_offset, log.segments.first.base_offset
+    log.close(clean=True)
+    answer = {
+        "topic": target.topic, "partition": target.partition, "records": records, "log_start": target.log_start,
+        "log_end": end, "starts_within": target.log_start > first,
+    }  # fmt: skip
+    load_notes.finish(files, target, answer)
+    return answer
+
+
+def _begin_at(log: PartitionLog, offset: int, now_ms: int) -> None:
+    if offset:
+        truncation.truncate_fully_and_start_at(log, offset, now_ms)
+        log.context.remove_due(_FAR_MS)
+
+
+def _end_at(log: PartitionLog, target: Target, now_ms: int) -> None:
+    """The log ends where it ended, though its last records were not copied: an empty batch, as a cleaner leaves it."""
+    if target.log_end > log.log_end_offset:
+        base = log.log_end_offset
+        empty = frame_batch(
+            b"", 0, base_offset=base, last_offset_delta=target.log_end - 1 - base, base_timestamp_ms=-1,
+            max_timestamp_ms=-1, partition_leader_epoch=0,
+        )  # fmt: skip
+        log.append_as_follower(empty, now_ms=now_ms)
+
+
+def _check(files: DiskFiles, target: Target, *, may_hold_records: bool) -> None:
+    folder = f"{target.topic}-{target.partition}"
+    if not files.is_directory(folder):
+        raise LoadError(f"{folder} is not in the directory: the topic has fewer partitions there")
+    names = [name for name in files.list(folder) if name.endswith(".log")]
+    if not may_hold_records and any(files.size(f"{folder}/{name}") for name in names):
+        raise LoadError(
+            f"{folder} holds records already; a load goes into empty topics: use --overwrite to replace them, or "
+            "--topic-map"
+        )
+
+
+def _produce(wanted: list[Target], *, bootstrap: str, security: Security | None) -> list[dict[str, Any]]:
+    with Cluster(bootstrap, security=security) as cluster:
+        done = [max(0, cluster.offset(each.topic, each.partition, LATEST) - each.base_offset) for each in wanted]
+        producer = Producer(cluster)
+        counts = replay(
+            wanted, lambda target, batch: producer.produce(target.topic, target.partition, batch), done=done
+        )
+    return [{"records": each} for each in counts]

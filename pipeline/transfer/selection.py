@@ -1,0 +1,159 @@
+"""Selection from a log or an export: topics, offsets, times, a sample; masked columns and renamed topics."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+_HASHED: Final = 1_000_000
+MASKABLE: Final = ("key", "value", "headers", "timestamp_ms")
+
+
+class ChoiceError(ValueError):
+    """An invalid selection; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Selection of records.
+
+    Attributes:
+        topics: names, or patterns with `*` and `?`; none: every topic but internal ones.
+        offsets: from (included) and to (not included).
+        times: the same in milliseconds.
+        sample: this share of the keys, 0 to 1; the same ones in every run, a key with all its records or none of them.
+        masks: column -> SQL expression that takes its place.
+        where: an SQL condition.
+        renamed: topic -> new name.
+    """
+
+    topics: Sequence[str] = ()
+    offsets: tuple[int | None, int | None] = (None, None)
+    times: tuple[int | None, int | None] = (None, None)
+    sample: float = 1.0
+    masks: Mapping[str, str] = field(default_factory=dict)
+    where: str | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changes_records(self) -> bool:
+        """Whether records are left out or altered, beyond whole topics."""
+        plain = self.offsets == self.times == (None, None) and self.sample >= 1
+        return not plain or bool(self.masks) or self.where is not None
+
+    @property
+    def of_records(self) -> dict[str, object]:
+        """What selects or changes records within a topic, as JSON; empty: all records as they are."""
+        fields: dict[str, object] = {
+            "offsets": list(self.offsets), "times": list(self.times), "sample": self.sample, "masks": dict(self.masks),
+            "where": self.where, "renamed": dict(self.renamed),
+        }  # fmt: skip
+        plain = Choice()
+        return {name: value for name, value in fields.items() if value != _as_json(getattr(plain, name))}
+
+    def wants(self, topic: str) -> bool:
+        """Whether a topic is wanted."""
+        if not self.topics:
+            return not topic.startswith("__")
+        return any(fnmatchcase(topic, pattern) for pattern in self.topics)
+
+    def name_of(self, topic: str) -> str:
+        """A topic's new name."""
+        return self.renamed.get(topic, topic)
+
+    def applied(self, records: DataFrame) -> DataFrame:
+        """The records that are wanted, as they are wanted.
+
+        Control records are kept regardless of time, key and value: without its marker a transaction would never end.
+        """
+        frame = _within(records, "offset", self.offsets)
+        marker = F.col("is_control") if "is_control" in records.columns else F.lit(False)
+        kept = F.lit(True)
+        low, high = self.times
+        if low is not None:
+            kept = kept & (F.col("timestamp_ms") >= low)
+        if high is not None:
+            kept = kept & (F.col("timestamp_ms") < high)
+        if self.sample < 1:
+            share = F.pmod(F.xxhash64(F.coalesce(F.col("key"), F.lit(b""))), F.lit(_HASHED))
+            kept = kept & (share < int(self.sample * _HASHED))
+        if self.where is not None:
+            kept = kept & F.coalesce(F.expr(self.where), F.lit(False))
+        if self.changes_records:
+            frame = frame.where(marker | kept)
+        types = dict(records.dtypes)
+        for column, expression in self.masks.items():
+            masked = F.expr(expression).cast(types[column])
+            frame = frame.withColumn(column, F.when(marker, F.col(column)).otherwise(masked))
+        for old, new in self.renamed.items():
+            frame = frame.withColumn("topic", F.when(F.col("topic") == old, F.lit(new)).otherwise(F.col("topic")))
+        return frame
+
+
+def _as_json(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _within(frame: DataFrame, column: str, bounds: tuple[int | None, int | None]) -> DataFrame:
+    low, high = bounds
+    if low is not None:
+        frame = frame.where(F.col(column) >= low)
+    return frame if high is None else frame.where(F.col(column) < high)
+
+
+def parse_offsets(text: str | None) -> tuple[int | None, int | None]:
+    """`100:200`, `100:` or `:200`. Raises ChoiceError."""
+    if text is None:
+        return None, None
+    low, colon, high = text.partition(":")
+    try:
+        found = int(low) if low else None, int(high) if high else None
+    except ValueError:
+        found = None, None
+        colon = ""
+    if not colon:
+        raise ChoiceError(f"--offsets {text} is not FROM:TO, such as 100:200 or 100:")
+    return found
+
+
+def parse_time(option: str, text: str | None) -> int | None:
+    """Milliseconds, or a date and time of ISO 8601, in UTC unless it has another zone. Raises ChoiceError."""
+    if text is None:
+        return None
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ChoiceError(f"{option} {text} is neither milliseconds nor a time such as 2026-11-22T10:00:00") from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def parse_pairs(option: str, texts: Sequence[str], names: Sequence[str] = ()) -> dict[str, str]:
+    """`NAME=TEXT`, repeated. Raises ChoiceError, also for a name that is not among `names`."""
+    pairs = {}
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        if not equals or not name or not rest:
+            raise ChoiceError(f"{option} {text} is not NAME=TEXT")
+        if names and name not in names:
+            raise ChoiceError(f"{option} {name}: there is no such column, but {', '.join(names)}")
+        pairs[name] = rest
+    return pairs
+
+
+def parse_sample(text: str | None) -> float:
+    """A share such as 0.1 or 10%. Raises ChoiceError."""
+    if text is None:
+        return 1.0
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise ChoiceError(f"--sample {text} is not a share of the keys, such as 0.1 or 10%")
+    return share

@@ -1,0 +1,222 @@
+"""The iteration order of Java's hash tables, where a result of Kafka depends on it (groups 0.8).
+
+Which member leads, which protocol wins a tied vote and in which order members are listed follow from how
+``java.util.HashMap`` walks its buckets. Trees, into which Java turns buckets of eight and more, are ignored.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+from uuid import UUID
+
+K = TypeVar("K")
+V = TypeVar("V")
+_MASK = 0xFFFFFFFF
+_DEFAULT_CAPACITY = 16
+
+
+def string_hash(text: str) -> int:
+    """``String.hashCode`` as an unsigned 32-bit number: over UTF-16 code units (transactions F.9)."""
+    h = 0
+    if text.isascii():
+        for unit in text.encode():
+            h = (31 * h + unit) & _MASK
+        return h
+    raw = text.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(raw), 2):
+        h = (31 * h + (raw[at] << 8 | raw[at + 1])) & _MASK
+    return h
+
+
+def absolute_hash(text: str) -> int:
+    """``Utils.abs(text.hashCode())``: 0 for the one negative number that has no positive (transactions F.9)."""
+    h = string_hash(text)
+    return h if h < 1 << 31 else (1 << 32) - h if h > 1 << 31 else 0
+
+
+def utf16_length(text: str) -> int:
+    """``String.length``: how many UTF-16 code units a text has."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
+
+
+def utf16(text: str) -> bytes:
+    """Sort key of Java's strings: their UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def uuid_hash(value: UUID) -> int:
+    """``Uuid.hashCode`` as an unsigned 32-bit number."""
+    halves = (value.int >> 64) ^ (value.int & 0xFFFF_FFFF_FFFF_FFFF)
+    return (halves >> 32 ^ halves) & _MASK
+
+
+def copied_capacity(count: int) -> int:
+    """Return the capacity of a ``HashSet`` copied from a collection of ``count`` elements."""
+    return _power_of_two(max(int(count / 0.75) + 1, _DEFAULT_CAPACITY))
+
+
+def table_capacity(count: int) -> int:
+    """Return the capacity of a table that was made for ``count`` entries, ``new HashMap(count)``."""
+    return _power_of_two(max(count, 1))
+
+
+def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> list[K]:
+    """Return distinct keys in the iteration order of a table that they were put into in the given order."""
+    while len(keys) > capacity * 3 // 4:
+        capacity *= 2
+    return sorted(keys, key=lambda key: _bucket(hash_of(key), capacity))
+
+
+def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: int) -> list[K]:
+    """Return the keys of a table in iteration order, after ``computeIfAbsent`` was called with these keys.
+
+    Unlike ``put`` it adds an entry at the head of its bucket, and checks the table's size when it is called.
+    """
+    found: dict[K, None] = {}
+    for key in calls:
+        if len(found) > capacity * 3 // 4:
+            capacity *= 2
+        found[key] = None
+    newest_first = list(found)
+    newest_first.reverse()
+    return sorted(newest_first, key=lambda key: _bucket(hash_of(key), capacity))
+
+
+def _bucket(h: int, capacity: int) -> int:
+    return (h ^ (h >> 16)) & (capacity - 1)
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
+
+
+class HashMap(Generic[V]):
+    """A table from strings that iterates as ``java.util.HashMap`` does.
+
+    Built by ``put`` alone: a new key goes to its bucket's tail, the table doubles when more than three quarters are
+    taken, and never shrinks.
+    """
+
+    __slots__ = ("_capacity", "_entries", "_order", "_spread")
+
+    def __init__(self, entries: Iterable[tuple[str, V]] = ()) -> None:
+        self._entries: dict[str, V] = {}
+        self._spread: dict[str, int] = {}
+        self._capacity = _DEFAULT_CAPACITY
+        self._order: tuple[str, ...] | None = ()
+        for key, value in entries:
+            self[key] = value
+
+    def __setitem__(self, key: str, value: V) -> None:
+        if key not in self._entries:
+            h = string_hash(key)
+            self._spread[key] = h ^ (h >> 16)
+            self._order = None
+        self._entries[key] = value
+        if len(self._entries) > self._capacity * 3 // 4:
+            self._capacity *= 2
+
+    def __getitem__(self, key: str) -> V:
+        return self._entries[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ordered())
+
+    def get(self, key: str) -> V | None:
+        """The value of a key, if there is one."""
+        return self._entries.get(key)
+
+    def pop(self, key: str) -> V | None:
+        """Remove a key; return its value, if there was one."""
+        if key not in self._entries:
+            return None
+        del self._spread[key]
+        self._order = None
+        return self._entries.pop(key)
+
+    def values(self) -> list[V]:
+        """The values in iteration order."""
+        return [self._entries[key] for key in self._ordered()]
+
+    def _ordered(self) -> tuple[str, ...]:
+        if self._order is None:
+            spread, mask = self._spread, self._capacity - 1
+            # sorted() is stable, and a dict keeps the order of insertion: that is the order inside a bucket
+            self._order = tuple(sorted(spread, key=lambda key: spread[key] & mask))
+        return self._order
+
+
+class HashTable(Generic[K, V]):
+    """A table from any keys that iterates as ``java.util.HashMap`` does, also if keys are made on first use.
+
+    ``hash_of`` gives a key's hash as an unsigned 32-bit number; ``capacity`` is a power of two. Values are never
+    ``None``.
+    """
+
+    __slots__ = ("_buckets", "_capacity", "_entries", "_hash_of")
+
+    def __init__(self, hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> None:
+        self._hash_of, self._capacity = hash_of, capacity
+        self._entries: dict[K, V] = {}
+        self._buckets: dict[int, list[K]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[K]:
+        return iter([key for at in sorted(self._buckets) for key in self._buckets[at]])
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, if there is one."""
+        return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Set a key's value: a new key goes to its bucket's tail, and then the table may double."""
+        if key not in self._entries:
+            self._bucket(key).append(key)
+            self._entries[key] = value
+            self._double_above(len(self._entries))
+        else:
+            self._entries[key] = value
+
+    def get_or_create(self, key: K, create: Callable[[], V]) -> V:
+        """A key's value (``computeIfAbsent``): first the table may double, then a new key goes to its bucket's head."""
+        found = self._entries.get(key)
+        if found is None:
+            self._double_above(len(self._entries))
+            self._bucket(key).insert(0, key)
+            found = self._entries[key] = create()
+        return found
+
+    def remove(self, key: K) -> None:
+        """Remove a key; the table does not shrink."""
+        if self._entries.pop(key, None) is not None:
+            self._bucket(key).remove(key)
+
+    def items(self) -> list[tuple[K, V]]:
+        """Keys and values in iteration order."""
+        return [(key, self._entries[key]) for key in self]
+
+    def _bucket(self, key: K) -> list[K]:
+        return self._buckets.setdefault(_bucket(self._hash_of(key), self._capacity), [])
+
+    def _double_above(self, size: int) -> None:
+        if size > self._capacity * 3 // 4:
+            keys = list(self)
+            self._capacity *= 2
+            self._buckets = {}
+            for key in keys:
+                self._bucket(key).append(key)
+
+
+def sized_capacity(count: int) -> int:
+    """Return the capacity of a table that Kafka's assignors size for ``count`` entries."""
+    return _power_of_two(int((count + 1) / 0.75) + 1)

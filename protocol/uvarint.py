@@ -1,0 +1,46 @@
+"""Unsigned LEB128 numbers: lengths, counts and tags of flexible versions (KIP-482)."""
+
+from protocol.types import Buffer
+
+ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+"""The numbers of one byte, which nearly all are."""
+
+
+class Unreadable(ValueError):
+    """Bytes that do not follow the schema: a length outside the frame, or null in a field that is not nullable."""
+
+
+def uvarint(value: int) -> bytes:
+    """The number's bytes."""
+    if value < 0x80:
+        return ONE_BYTE[value]
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def uvarint_size(value: int) -> int:
+    """Size of the encoded number in bytes."""
+    return 1 if value < 0x80 else (value.bit_length() + 6) // 7
+
+
+def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
+    """The number at a position, of at most 35 bits, and the position after it.
+
+    Raises:
+        Unreadable: more than five bytes.
+        IndexError: the data ends within it.
+    """
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 28:
+            raise Unreadable("a variable-length number is too long")

@@ -1,0 +1,47 @@
+"""Origin and result of an append (Kafka: AppendOrigin, LogAppendInfo)."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+
+class AppendOrigin(Enum):
+    """Origin of an append: decides which rules are checked (transactions D.4)."""
+
+    CLIENT = auto()
+    """A Produce request: every rule."""
+    COORDINATOR = auto()
+    """A coordinator of this broker, or a transaction marker: no duplicates, no sequences, control batches allowed."""
+    REPLICATION = auto()
+    """A copy of what a leader accepted, or the log itself at recovery: nothing is refused."""
+
+
+class Rule(NamedTuple):
+    """Rule of the specification that decided about a batch, and its KIP; for people."""
+
+    rule: str
+    source: str
+
+
+NO_RULE: Final = Rule("", "")
+
+
+@dataclass(slots=True)
+class AppendInfo:
+    """Result of an append.
+
+    `log_append_time_ms` is -1 unless the topic stamps LogAppendTime, or the batch is a duplicate: then it is the
+    time of the batch that was appended before (transactions D.4 S1). `duplicate`: nothing was appended, the offsets
+    are those of the remembered batch. `producer_epoch_before`: the producer's epoch before this append; -1: none.
+    `rule` is the one by which a producer's batch was accepted, or recognised as a duplicate.
+    """
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    max_timestamp_ms: int = -1
+    size: int = 0
+    duplicate: bool = False
+    producer_epoch_before: int = -1
+    rule: Rule = NO_RULE

@@ -1,0 +1,285 @@
+"""A directory tree on a disk.
+
+Descriptors are few and partitions are many: a file opens its descriptor on first use and closes it when other files
+need one. Written bytes survive the end of the process, synced or not; `sync` makes them survive a power cut.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from storage.files.descriptors import Descriptors
+
+Buffer = bytes | bytearray | memoryview
+
+_NO_DESCRIPTOR = -1
+
+
+class DirectoryLockedError(RuntimeError):
+    """Another process uses this data directory."""
+
+
+class DiskFile:
+    """A file on disk, created by `DiskFiles.open`."""
+
+    __slots__ = ("_descriptor", "_owner", "_reserved", "path", "size", "used")
+
+    def __init__(self, owner: "DiskFiles", path: str, size: int) -> None:
+        self._owner = owner
+        self.path = path
+        self.size = size
+        self.used = False
+        self._reserved = False
+        self._descriptor = _NO_DESCRIPTOR
+
+    def _open(self) -> int:
+        self.used = True
+        if self._descriptor == _NO_DESCRIPTOR:
+            self._descriptor = self._owner.descriptor_for(self)
+        return self._descriptor
+
+    def append(self, buffer: Buffer) -> int:
+        """Add bytes at the end and return the position where they start.
+
+        Raises:
+            OSError: the disk is full or broken; a part of the bytes may have been written, beyond `size`.
+        """
+        position = self.size
+        self._write(position, buffer)
+        self.size = position + len(buffer)
+        return position
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Overwrite from `position` on, extending the file where needed."""
+        self._write(position, buffer)
+        self.size = max(self.size, position + len(buffer))
+
+    def _write(self, position: int, buffer: Buffer) -> None:
+        descriptor = self._open()
+        written = os.pwrite(descriptor, buffer, position)
+        while written < len(buffer):
+            written += os.pwrite(descriptor, memoryview(buffer)[written:], position + written)
+
+    def read(self, position: int, size: int) -> list[memoryview]:
+        """Up to `size` bytes from `position`; fewer at the end of the file. One read, one piece."""
+        view = self.view(position, size)
+        return [view] if view else []
+
+    def view(self, position: int, size: int) -> memoryview:
+        """Read as `read` does, in one piece."""
+        size = min(size, self.size - position)
+        if size <= 0:
+            return memoryview(b"")
+        return memoryview(os.pread(self._open(), size, position))
+
+    contiguous = view
+
+    def truncate(self, size: int) -> None:
+        """Truncate to `size` bytes, or extend with a hole that takes no space."""
+        os.ftruncate(self._open(), size)
+        self.size = size
+        self._reserved = False
+
+    def reserve(self, size: int) -> None:
+        """Preallocate `size` bytes (a hole, as Java's setLength makes it); `self.size` stays the same."""
+        if size > self.size:
+            os.ftruncate(self._open(), size)
+            self._reserved = True
+
+    def trim(self) -> None:
+        """Truncate the file to `size` bytes, if more were reserved."""
+        if self._reserved:
+            self.truncate(self.size)
+
+    def sync(self) -> None:
+        """Make everything written survive a power cut (fsync).
+
+        Raises:
+            OSError: the disk failed; it is unknown which bytes are durable.
+        """
+        os.fsync(self._open())
+
+    def close(self) -> None:
+        """Close the descriptor; the next use opens the file again."""
+        if self._descriptor != _NO_DESCRIPTOR:
+            descriptor, self._descriptor = self._descriptor, _NO_DESCRIPTOR
+            self._owner.forget(self)
+            os.close(descriptor)
+
+
+class DiskFiles:
+    """The tree below `root`. Paths are relative, their parts joined by "/".
+
+    Args:
+        root: an existing directory.
+        read_only: nothing is created, changed, removed or locked; attempts raise PermissionError.
+        descriptors: the open files, which several trees may share.
+    """
+
+    lazy = False
+
+    def __init__(self, root: Path | str, *, read_only: bool = False, descriptors: Descriptors | None = None) -> None:
+        self.root = Path(root)
+        self.read_only = read_only
+        self.descriptors = Descriptors() if descriptors is None else descriptors
+        self._open_files: dict[DiskFile, None] = {}
+        self._lock = _NO_DESCRIPTOR
+
+    def _full(self, path: str) -> Path:
+        return self.root / path
+
+    def _changed(self, path: str) -> Path:
+        """Return the full path of an entry that is about to be changed."""
+        if self.read_only:
+            raise PermissionError(1, "the data directory is read-only", path)
+        return self._full(path)
+
+    # ------------------------------------------------------------------ descriptors
+
+    def descriptor_for(self, file: DiskFile) -> int:
+        """Open a file's descriptor; closes the least used file if too many are open."""
+        descriptor = self.descriptors.open(file, self._full(file.path), os.O_RDONLY if self.read_only else os.O_RDWR)
+        self._open_files[file] = None
+        return descriptor
+
+    def forget(self, file: DiskFile) -> None:
+        """Remove a file that has closed its descriptor."""
+        self._open_files.pop(file, None)
+        self.descriptors.forget(file)
+
+    def _opened(self, path: Path, flags: int) -> int:
+        """Open a descriptor for a moment."""
+        return self.descriptors.with_retry(lambda: os.open(path, flags | os.O_CLOEXEC, 0o644))
+
+    # ------------------------------------------------------------------ files
+
+    def open(self, path: str, *, create: bool = True) -> DiskFile:
+        """Open the file at `path`, creating it if it does not exist and `create` is set.
+
+        Each call returns a new object that tracks the size on its own: one owner per file.
+
+        Raises:
+            FileNotFoundError: no such file and `create` is not set, or no such directory.
+        """
+        try:
+            size = self._full(path).stat().st_size
+        except FileNotFoundError:
+            if not create:
+                raise
+            os.close(self._opened(self._changed(path), os.O_RDWR | os.O_CREAT))
+            size = 0
+        return DiskFile(self, path, size)
+
+    def read_file(self, path: str) -> bytes:
+        """Read the whole contents of a file.
+
+        Raises:
+            FileNotFoundError: no such file.
+        """
+        return self.descriptors.with_retry(self._full(path).read_bytes)
+
+    def replace(self, path: str, contents: bytes, *, durable: bool = True) -> None:
+        """Write a whole file in one step: a crash leaves the old contents or the new, never a part.
+
+        Writes a `.tmp` file, syncs and renames it, as Kafka's CheckpointFile does.
+        """
+        temporary = self._changed(path + ".tmp")
+        with self.descriptors.with_retry(lambda: temporary.open("wb")) as file:
+            file.write(contents)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(self._full(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory exists at `path`."""
+        return self._full(path).exists()
+
+    def size(self, path: str) -> int:
+        """Size of the file at `path` in bytes."""
+        return self._full(path).stat().st_size
+
+    def mtime_ms(self, path: str) -> int:
+        """Time of the last change of the file (ms since the epoch)."""
+        return self._full(path).stat().st_mtime_ns // 1_000_000
+
+    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
+        """Set the time of the last change (ms since the epoch)."""
+        os.utime(self._changed(path), ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename a file, or a directory with its contents, replacing a file that has the new name.
+
+        Open `DiskFile`s keep their descriptors; the caller has to update their `path`.
+        """
+        self._changed(path).replace(self._full(to))
+
+    def remove(self, path: str) -> None:
+        """Remove a file; a missing file is no error."""
+        self._changed(path).unlink(missing_ok=True)
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory; an existing one is no error."""
+        self._changed(path).mkdir(parents=True, exist_ok=True)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with its contents; a missing one is no error."""
+        shutil.rmtree(self._changed(path), ignore_errors=True)
+
+    def list(self, path: str = "") -> Sequence[str]:
+        """List the names of files and directories in a directory, sorted; "" is the root."""
+        return self.descriptors.with_retry(lambda: sorted(entry.name for entry in self._full(path).iterdir()))
+
+    def is_directory(self, path: str) -> bool:
+        """Whether a directory exists at `path`."""
+        return self._full(path).is_dir()
+
+    def sync_directory(self, path: str) -> None:
+        """Make created, renamed and removed names of a directory durable."""
+        descriptor = self._opened(self._full(path), os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def sync_files(self, paths: Sequence[str]) -> None:
+        """Sync files that are not written to any more. Uses no state of this object, so any thread may call it.
+
+        Raises:
+            FileNotFoundError: one is gone. OSError: the disk failed.
+        """
+        for path in paths:
+            descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def lock(self) -> None:
+        """Take the lock of `.lock`, which keeps other processes out. A read-only tree takes none.
+
+        Raises:
+            DirectoryLockedError: another process has it; the message is for the user.
+        """
+        if self.read_only or self._lock != _NO_DESCRIPTOR:
+            return
+        descriptor = self._opened(self._full(".lock"), os.O_RDWR | os.O_CREAT)
+        try:
+            # lockf, not flock: Java's FileChannel.lock takes POSIX locks, and a real broker must see ours.
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise DirectoryLockedError(
+                f"the data directory {self.root} is in use by another process (its .lock is taken)"
+            ) from None
+        self._lock = descriptor
+
+    def close(self) -> None:
+        """Close every descriptor, and release the lock."""
+        for file in list(self._open_files):
+            file.close()
+        if self._lock != _NO_DESCRIPTOR:
+            os.close(self._lock)
+            self._lock = _NO_DESCRIPTOR

@@ -1,0 +1,386 @@
+"""The log of one partition: its parts, and the operations that change several of them at once.
+
+`bounds` are the offsets that bound it, `segments` hold its batches, `reader` reads them, `producer_log` has the state
+of its producers, `epochs` the leader epochs, `flusher` makes it durable. The owner of the partition decides when the
+high watermark moves; everything else is decided here, in `truncation` and in `retention`. Time is an argument.
+
+Kafka: UnifiedLog, LocalLog.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import RecordBatch, batches
+from protocol.records.control import parse_marker
+from storage.append_info import NO_RULE, AppendInfo, AppendOrigin
+from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, encode_epochs, encode_partition_metadata
+from storage.files import Buffer
+from storage.leader_epochs import EpochEntry, LeaderEpochs
+from storage.log.bounds import LogBounds
+from storage.log.config import DEFAULT_LOG_CONFIG, MAX_LONG, LogConfig
+from storage.log.context import SYNC_EVERY, SYNC_NEVER, SYNC_ROLL, LogContext
+from storage.log.flusher import Flusher
+from storage.log.producer_log import ProducerLog, index_aborted
+from storage.log.reader import LogReader, LogSlice, TimestampAnswer
+from storage.log.segment import Segment
+from storage.log.segments import Segments, roll_is_due
+from storage.log.validation import validate_append
+from storage.producers.state import Accept, Duplicate, ProducerStates
+
+__all__ = ["AppendInfo", "AppendOrigin", "LogContext", "LogSlice", "PartitionLog", "TimestampAnswer"]
+
+_HIGH_WATERMARK = -1  # DeleteRecords up to the high watermark
+
+
+class PartitionLog:
+    """The log of one partition.
+
+    Args:
+        context: what the logs of a data directory share.
+        topic: the topic's name.
+        partition: the partition's number.
+        topic_id: the topic's id; None for a log whose directory has none.
+        config: the topic's settings; changes apply from the next append on.
+        directory: the partition's directory in the tree; default `<topic>-<partition>`.
+        epochs: entries of the leader epoch checkpoint.
+    """
+
+    __slots__ = (
+        "_stable_offset",
+        "bounds",
+        "config",
+        "context",
+        "directory",
+        "epochs",
+        "flusher",
+        "partition",
+        "producer_log",
+        "reader",
+        "segments",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        context: LogContext,
+        topic: str,
+        partition: int,
+        *,
+        topic_id: UUID | None = None,
+        config: LogConfig = DEFAULT_LOG_CONFIG,
+        directory: str | None = None,
+        epochs: Sequence[EpochEntry] = (),
+    ) -> None:
+        self.context, self.config = context, config
+        self.topic, self.partition, self.topic_id = topic, partition, topic_id
+        self.directory = directory or f"{topic}-{partition}"
+        self.bounds = LogBounds()
+        self.segments = Segments(context, self.directory)
+        self.reader = LogReader(context, f"{topic}-{partition}", self.segments, self.bounds)
+        self.producer_log = ProducerLog(context, self.directory, self.segments)
+        self.flusher = Flusher(context, self.segments, self.bounds)
+        self.epochs = LeaderEpochs(epochs, write=self._write_epochs)
+        self._stable_offset = (-1, -1)  # of a transaction that began below the log's start: (log start, answer)
+
+    def __repr__(self) -> str:
+        return f"{self.topic}-{self.partition}{self.bounds}"
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read."""
+        return self.bounds.log_start_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset below which everything is replicated; consumers read up to here."""
+        return self.bounds.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset below which no transaction is open (transactions D.9)."""
+        bounds, states = self.bounds, self.producer_log.states
+        first = None if states is None else states.first_unstable_offset
+        if first is None or first >= bounds.high_watermark:
+            return bounds.high_watermark
+        if first >= bounds.log_start_offset:
+            return first
+        if self._stable_offset[0] != bounds.log_start_offset:
+            self._stable_offset = (bounds.log_start_offset, self.reader.batch_start(bounds.log_start_offset))
+        return min(self._stable_offset[1], bounds.high_watermark)
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+        return self.bounds.log_end_offset
+
+    @property
+    def offline(self) -> bool:
+        """Whether the log's directory has failed."""
+        return self.context.offline is not None
+
+    @property
+    def producers(self) -> ProducerStates:
+        """State of idempotent and transactional producers."""
+        return self.producer_log.known()
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Move the high watermark up, at most to the log's end, never down; return whether it moved."""
+        if not self.bounds.advance_high_watermark(offset):
+            return False
+        if (states := self.producer_log.states) is not None:
+            states.high_watermark_advanced(self.bounds.high_watermark)
+        return True
+
+    def restore_high_watermark(self, offset: int) -> None:
+        """Set the high watermark, kept within the log's bounds."""
+        self.bounds.set_high_watermark(offset)
+        self.producer_log.high_watermark_advanced(self.bounds.high_watermark)
+
+    # ------------------------------------------------------------------ append
+
+    def append_as_leader(
+        self,
+        buffer: bytearray | memoryview | bytes,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: object = None,
+        transaction_version: int = 0,
+    ) -> AppendInfo:
+        """Check, stamp and append one batch (core D.2, D.3). The high watermark stays where it is.
+
+        The buffer becomes the log's: offset, epoch and timestamps are stamped into it, and it may be kept. A
+        read-only buffer is copied first. A rejected batch leaves only its leader epoch behind (transactions D.3).
+
+        Args:
+            buffer: begins with one whole batch; what follows it is ignored (see `check_partition_records`).
+            leader_epoch: stamped into the batch.
+            now_ms: the cluster's time.
+            origin: which rules apply.
+            guard: of the verification of a transactional batch (transactions D.5).
+            transaction_version: of a transaction marker (transactions D.6).
+
+        Raises:
+            KafkaError: with the code of the partition's response; nothing was appended.
+        """
+        self.context.check()
+        config, bounds = self.config, self.bounds
+        batch = validate_append(
+            RecordBatch(buffer),
+            config,
+            base_offset=bounds.log_end_offset,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            topic_partition=self.directory,
+            origin=origin,
+        )
+        # Assigned even if the producer's rules reject the batch (transactions D.3.2).
+        self.epochs.assign(leader_epoch, bounds.log_end_offset)
+        decision: Accept | None = None
+        if batch.producer_id >= 0:
+            checked = self.producers.check(batch, origin=origin, guard=guard, transaction_version=transaction_version)
+            if isinstance(checked, Duplicate):
+                return _already_appended(batch, checked, bounds.log_start_offset)
+            decision = checked
+        self._write(batch, decision, now_ms)
+        return AppendInfo(
+            batch.base_offset,
+            batch.base_offset + batch.last_offset_delta,
+            now_ms if config.log_append_time else -1,
+            bounds.log_start_offset,
+            batch.max_timestamp_ms,
+            batch.size,
+            producer_epoch_before=-1 if decision is None else decision.producer_epoch_before,
+            rule=NO_RULE if decision is None else decision.rule,
+        )
+
+    def append_as_follower(self, records: Sequence[Buffer] | Buffer, now_ms: int) -> AppendInfo | None:
+        """Append batches of a leader's log, byte for byte: without checks, epochs from the batches.
+
+        Args:
+            records: whole batches, in order, beginning at or after the log's end; an incomplete tail is ignored.
+            now_ms: the cluster's time.
+
+        Returns:
+            The first and last offset; None if there was no whole batch.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR; CORRUPT_MESSAGE, the batches do not continue the log.
+        """
+        self.context.check()
+        bounds, first = self.bounds, None
+        for buffer in (records,) if isinstance(records, (bytes, bytearray, memoryview)) else records:
+            for batch in batches(buffer):
+                if batch.base_offset < bounds.log_end_offset:
+                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{batch!r} does not continue {self!r}")
+                if first is None:
+                    first = batch.base_offset
+                self.epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+                decision = None
+                if batch.producer_id >= 0:
+                    decision = Accept(batch, parse_marker(batch) if batch.is_control else None)
+                self._write(batch, decision, now_ms)
+        return None if first is None else AppendInfo(first, bounds.log_end_offset - 1, -1, bounds.log_start_offset)
+
+    def _write(self, batch: RecordBatch, decision: Accept | None, now_ms: int) -> None:
+        """Write a stamped batch: roll if need be, append, sync as configured, and move the log's end."""
+        context, config, segments, bounds = self.context, self.config, self.segments, self.bounds
+        try:
+            if not segments:
+                self.materialise(now_ms)
+            segment = segments.active
+            if roll_is_due(segment, batch, config, now_ms):
+                segment = self._roll(now_ms, batch.base_offset)
+            before = segment.size
+            try:
+                position = segment.append(batch.view, batch, config.index_interval_bytes)
+                if context.sync == SYNC_EVERY:
+                    segment.log.sync()
+            except OSError:
+                segment.undo(before)
+                raise
+            segment.modified_ms = now_ms
+            if decision is not None:
+                index_aborted(segment, self.producers.apply(decision))
+        except OSError as error:
+            raise context.storage_error(error) from error
+        segments.tail = (batch.base_offset, position)
+        end_offset = batch.base_offset + batch.last_offset_delta + 1
+        bounds.extend(end_offset)
+        if config.flush_ms != MAX_LONG or end_offset - bounds.recovery_point >= config.flush_messages:
+            self.flusher.appended(config, now_ms)
+
+    # ------------------------------------------------------------------ segments
+
+    def begin(self, now_ms: int) -> None:
+        """Create the files of a log without segments. In memory, a log that starts at 0 waits for its first record."""
+        if self.bounds.log_end_offset or not self.context.files.lazy:
+            self.materialise(now_ms)
+
+    def materialise(self, now_ms: int) -> None:
+        """Create the partition's directory, small files and first segment."""
+        context = self.context
+        context.files.make_directory(self.directory)
+        if self.topic_id is not None:
+            context.files.replace(
+                f"{self.directory}/{PARTITION_METADATA}",
+                encode_partition_metadata(self.topic_id),
+                durable=context.durable,
+            )
+        self.segments.begin(self.bounds.log_end_offset, self.config, now_ms)
+        self._write_epochs(self.epochs.entries)
+
+    def _write_epochs(self, entries: Sequence[EpochEntry]) -> None:
+        """Write `leader-epoch-checkpoint`, once the partition has a directory."""
+        if self.segments:
+            path = f"{self.directory}/{LEADER_EPOCHS}"
+            with self.context.guard():
+                self.context.files.replace(path, encode_epochs(entries), durable=self.context.durable)
+
+    def roll(self, now_ms: int) -> None:
+        """Close the active segment and begin the next one, unless it is empty.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR.
+        """
+        if self.segments and self.segments.active.size:
+            with self.context.guard():
+                self._roll(now_ms)
+
+    def _roll(self, now_ms: int, first_offset: int = 0) -> Segment:
+        """Close the active segment and begin the next one at the log's end, or at the next batch's base offset.
+
+        A snapshot of the producer state at that offset is written too, so that nothing before it is read when the log
+        is opened.
+        """
+        segments, context, bounds = self.segments, self.context, self.bounds
+        old = segments.active
+        base_offset = max(first_offset, bounds.log_end_offset)
+        old.close_indexes()
+        self.producer_log.take_snapshot(base_offset)
+        synced = context.sync != SYNC_ROLL or context.sync_later is None
+        if synced and context.sync != SYNC_NEVER:
+            old.sync()
+        segments.retire(old)
+        if base_offset == old.base_offset:
+            segments.remove(old)  # empty, and in the way of a batch that lies too far ahead
+            old.remove()
+        segment = segments.begin(base_offset, self.config, now_ms)
+        if synced:
+            bounds.flushed(bounds.log_end_offset)
+        else:
+            self.flusher.flush_later([old])
+        return segment
+
+    def delete_segments(self, doomed: Sequence[Segment], now_ms: int, *, replaced_by: Segment | None = None) -> None:
+        """Delete segments with their files (core F.5) and producer snapshots.
+
+        The snapshot of a replaced segment is kept. Files are renamed `.deleted` at once and removed after
+        `file.delete.delay.ms`.
+        """
+        due_ms = now_ms + self.config.file_delete_delay_ms
+        for segment in doomed:
+            paths = self.segments.detach(segment)
+            if replaced_by is None or segment.base_offset != replaced_by.base_offset:
+                paths += self.producer_log.detach_snapshot(segment.base_offset)
+            self.context.remove_at(due_ms, paths)
+
+    # ------------------------------------------------------------------ start and end
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the log's start up to `offset` (-1: the high watermark); return the new start (core E.10).
+
+        Segments below stay on disk until retention runs; producer state is retained (KIP-360).
+
+        Raises:
+            KafkaError: OFFSET_OUT_OF_RANGE, above the high watermark or below -1.
+        """
+        bounds = self.bounds
+        if offset == _HIGH_WATERMARK:
+            offset = bounds.high_watermark
+        if offset < 0 or offset > bounds.high_watermark:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"The requested offset {offset} is outside of the range of offsets "
+                f"{bounds.log_start_offset} to {bounds.high_watermark}",
+            )
+        self.raise_start(offset)
+        return bounds.log_start_offset
+
+    def raise_start(self, offset: int) -> None:
+        """Move the log's start up to `offset`; segments below stay until retention runs."""
+        if self.bounds.raise_start(offset):
+            self.epochs.truncate_from_start(offset)
+            self.producer_log.records_deleted(offset)
+
+    def close(self, *, clean: bool) -> None:
+        """Close the log's files; `clean`: leave everything on disk as a clean shutdown does."""
+        bounds = self.bounds
+        if clean and self.segments:
+            with self.context.guard():
+                self.segments.active.close_indexes()
+                self.producer_log.take_snapshot(bounds.log_end_offset)
+            if self.context.sync != SYNC_NEVER:
+                self.flusher.flush()
+            bounds.flushed(bounds.log_end_offset)
+        for segment in self.segments:
+            segment.close()
+
+
+def _already_appended(batch: RecordBatch, known: Duplicate, log_start_offset: int) -> AppendInfo:
+    """Return the result of the first append of a duplicate batch."""
+    return AppendInfo(
+        known.base_offset,
+        known.last_offset,
+        known.timestamp_ms,
+        log_start_offset,
+        known.timestamp_ms,
+        duplicate=True,
+        producer_epoch_before=batch.producer_epoch,
+        rule=known.rule,
+    )

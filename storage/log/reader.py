@@ -1,0 +1,228 @@
+"""Reading a log: slices, positions, times. Changes nothing.
+
+Every lookup goes segment by bisection, index by bisection, then over the batch headers of one index interval: the cost
+does not grow with the log (core F.2.4, E.2, E.8; Kafka: LocalLog.read, LogSegment.read).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import RecordBatch
+from protocol.records.records import read_records
+from storage.log.bounds import LogBounds
+from storage.log.context import LogContext
+from storage.log.segment import Segment
+from storage.log.segments import Segments
+
+ANOTHER_SEGMENT: Final = 2**62
+"""More bytes than any request can ask for: the bound is in a newer segment (core E.3.3)."""
+
+
+@dataclass(slots=True)
+class LogSlice:
+    """Stored bytes of one segment.
+
+    `base_offset` is the first batch's; it may be below the requested offset. -1 without data.
+    `incomplete_first`: there is data, but not even the first batch fits.
+    """
+
+    buffers: list[memoryview] = field(default_factory=list)
+    size: int = 0
+    segment: Segment | None = None
+    position: int = 0
+    incomplete_first: bool = False
+
+
+class TimestampAnswer(NamedTuple):
+    """Result of a lookup by time: offset and timestamp of a record, and the leader epoch of its batch."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+class SegmentStart(NamedTuple):
+    """Offset where a segment begins, or the log ends, and the time of the last write to the segment."""
+
+    offset: int
+    modified_ms: int
+
+
+class LogReader:
+    """Reads one log. `name` is for errors: topic and partition."""
+
+    __slots__ = ("_bounds", "_context", "_name", "_segments")
+
+    def __init__(self, context: LogContext, name: str, segments: Segments, bounds: LogBounds) -> None:
+        self._context, self._name, self._segments, self._bounds = context, name, segments, bounds
+
+    # ------------------------------------------------------------------ batches
+
+    def read(self, offset: int, max_bytes: int, *, bound: int, min_one: bool) -> LogSlice:
+        """Read stored batches from the one that contains `offset` on (core E.2).
+
+        Args:
+            offset: where to begin; the first batch may begin before it.
+            max_bytes: limit of the slice, whose last batch may be incomplete.
+            bound: nothing from this offset on is read.
+            min_one: return the first batch, even if it is larger than `max_bytes`.
+
+        Raises:
+            KafkaError: OFFSET_OUT_OF_RANGE below the log's start or above its end; KAFKA_STORAGE_ERROR.
+        """
+        bounds, segments = self._bounds, self._segments
+        if offset < bounds.log_start_offset or offset > bounds.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self._name}, but we only have log "
+                f"segments from offset {bounds.log_start_offset} to {bounds.log_end_offset}.",
+            )
+        if offset >= bound:
+            return LogSlice()
+        segment = segments.floor(offset)
+        while segment is not None:
+            located = self._locate(segment, offset)
+            if located is not None:
+                return self._slice(segment, located, max_bytes, bound=bound, min_one=min_one)
+            segment = segments.after(segment)  # the rest of this segment was compacted away
+        return LogSlice()
+
+    def _locate(self, segment: Segment, offset: int) -> tuple[int, int] | None:
+        """Return position and size of the batch in `segment` that contains `offset` or follows it."""
+        if segment is self._segments.active:
+            tail_offset, tail_position = self._segments.tail
+            if offset == tail_offset:
+                return tail_position, segment.size - tail_position
+        else:
+            self._context.use(segment)
+        located = segment.locate(offset)
+        return None if located is None else (located.position, located.size)
+
+    def _slice(
+        self, segment: Segment, located: tuple[int, int], max_bytes: int, *, bound: int, min_one: bool
+    ) -> LogSlice:
+        position, first_size = located
+        available = self._end_position(segment, bound) - position
+        if available <= 0:
+            return LogSlice(segment=segment, position=position)
+        if max_bytes < first_size:
+            if not min_one:
+                return LogSlice(segment=segment, position=position, incomplete_first=True)
+            max_bytes = first_size
+        size = min(available, max_bytes)
+        return LogSlice(segment.log.read(position, size), size, segment, position)
+
+    def _end_position(self, segment: Segment, bound: int) -> int:
+        """Return the position in `segment` where the readable bytes end."""
+        if bound >= self._bounds.log_end_offset:
+            return segment.size
+        following = self._segments.after(segment)
+        if following is not None and bound >= following.base_offset:
+            return segment.size
+        located = self._locate(segment, bound)
+        return segment.size if located is None else located[0]
+
+    def bytes_available(self, offset: int, bound: int, cap: int) -> int:
+        """Count the bytes between two offsets, at most `cap`, without reading them (core E.3.4).
+
+        `ANOTHER_SEGMENT`, larger than any minimum, where `bound` lies in a newer segment (core E.3.3).
+        """
+        if offset >= bound:
+            return 0
+        segment = self._segments.floor(offset)
+        if segment is None:
+            return 0
+        following = self._segments.after(segment)
+        if following is not None and bound >= following.base_offset:
+            return ANOTHER_SEGMENT
+        located = self._locate(segment, offset)
+        if located is None:
+            return 0
+        return max(0, min(self._end_position(segment, bound) - located[0], cap))
+
+    def replay_from(self, offset: int) -> Iterator[RecordBatch]:
+        """Yield the batches from the one that contains `offset` to the log's end, with their records: for loading."""
+        for segment in self._segments.from_offset(offset):
+            yield from segment.batches(segment.position_of(offset))
+
+    # ------------------------------------------------------------------ offsets
+
+    def in_older_segment(self, offset: int, bound: int) -> bool:
+        """Whether `bound` lies in a newer segment than `offset` (core E.3.3)."""
+        segment = self._segments.floor(offset)
+        following = None if segment is None else self._segments.after(segment)
+        return following is not None and bound >= following.base_offset
+
+    def batch_start(self, offset: int) -> int:
+        """Base offset of the batch that contains `offset`, or else follows it; the log's end without one."""
+        for segment in self._segments.from_offset(offset):
+            located = segment.locate(offset)
+            if located is not None:
+                return located.base_offset
+        return self._bounds.log_end_offset
+
+    def segment_starts(self, now_ms: int) -> list[SegmentStart]:
+        """Newest first: the log's end, unless its last segment is empty; then each segment's first offset."""
+        start, segments = self._bounds.log_start_offset, self._segments
+        starts = [SegmentStart(max(each.base_offset, start), each.modified_ms) for each in segments]
+        if not starts or segments.active.size > 0:  # a log without any record has no segment yet
+            starts.append(SegmentStart(self._bounds.log_end_offset, now_ms))
+        return starts[::-1]
+
+    def upper_bound_of(self, piece: LogSlice, bound: int) -> int:
+        """Return an offset after the last record of a slice, precise enough to search for aborted transactions."""
+        if piece.segment is None:
+            return bound
+        upper = piece.segment.upper_offset(piece.position, piece.size)
+        if upper is not None:
+            return upper
+        following = self._segments.after(piece.segment)
+        return self._bounds.log_end_offset if following is None else following.base_offset
+
+    def aborted_transactions(self, fetch_offset: int, upper_offset: int) -> list[tuple[int, int]]:
+        """Return producer id and first offset of aborted transactions with data in [fetch_offset, upper_offset).
+
+        Ordered by their markers (transactions D.11).
+        """
+        aborted: list[tuple[int, int]] = []
+        for segment in self._segments.from_offset(fetch_offset):
+            if not segment.txn_index.entries:
+                continue
+            transactions, is_complete = segment.txn_index.search(fetch_offset, upper_offset)
+            aborted += [(transaction.producer_id, transaction.first_offset) for transaction in transactions]
+            if is_complete:
+                break
+        return aborted
+
+    # ------------------------------------------------------------------ times
+
+    def offset_for_timestamp(self, timestamp_ms: int, bound: int) -> TimestampAnswer | None:
+        """The first record in log order at or after a time, if it lies below `bound` (core E.8.5)."""
+        start = self._bounds.log_start_offset
+        for segment in self._segments:
+            if segment.largest_timestamp_ms >= timestamp_ms:
+                self._context.use(segment)
+                for batch in segment.batches_from_time(timestamp_ms, start):
+                    record = _first_record(batch, timestamp_ms, start)
+                    if record is not None:
+                        return record if record.offset < bound else None
+        return None
+
+    def max_timestamp_offset(self, bound: int) -> TimestampAnswer | None:
+        """The first record with the largest timestamp of the log, if it lies below `bound` (core E.8.8)."""
+        latest = max(self._segments, key=lambda segment: segment.largest_timestamp_ms, default=None)
+        if latest is None or latest.largest_timestamp_ms < 0:
+            return None
+        batch = latest.batch_at(latest.position_of(latest.largest_offset))
+        record = _first_record(batch, latest.largest_timestamp_ms, 0)
+        return record if record is not None and record.offset < bound else None
+
+
+def _first_record(batch: RecordBatch, timestamp_ms: int, from_offset: int) -> TimestampAnswer | None:
+    """The first record of a batch at or after a time and an offset."""
+    for record in read_records(batch):
+        if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
+            return TimestampAnswer(record.offset, record.timestamp_ms, batch.partition_leader_epoch)
+    return None

@@ -1,0 +1,108 @@
+"""Checks of single records in a batch: keys on compacted topics, timestamps (core D.2 V11 to V13).
+
+The result of the walk over a batch mostly proves that no record can fail; only otherwise is each record checked.
+Kafka: LogValidator.
+"""
+
+from typing import Final
+
+from protocol.errors import ErrorCode
+from protocol.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, RecordBatch
+from protocol.records.record_walk import Span, Walked
+from protocol.records.records import spans
+from storage.append_errors import RecordsRejectedError
+from storage.log.config import LogConfig
+
+_INT64_MAX: Final = 2**63 - 1
+_SHOWN_ERRORS: Final = 3
+
+
+def may_have_bad_records(batch: RecordBatch, walked: Walked, config: LogConfig, now_ms: int) -> bool:
+    """Whether a record may fail, judging by the earliest and latest timestamps and missing keys."""
+    if config.compact and walked.has_null_key:
+        return True
+    if batch.attributes & TIMESTAMP_TYPE_BIT:
+        return True
+    if config.log_append_time:
+        return False
+    earliest_ms = batch.base_timestamp_ms + walked.min_timestamp_delta
+    latest_ms = batch.base_timestamp_ms + walked.max_timestamp_delta
+    return (
+        now_ms - earliest_ms > config.message_timestamp_before_max_ms
+        or latest_ms - now_ms > config.message_timestamp_after_max_ms
+        or latest_ms > _INT64_MAX
+    )
+
+
+def check_records(
+    data: bytes | bytearray,
+    batch: RecordBatch,
+    config: LogConfig,
+    now_ms: int,
+    topic_partition: str,
+    *,
+    partly_read: bool,
+) -> None:
+    """Check every record, and report all errors at once.
+
+    `partly_read`: Kafka skips keys and values of a compressed batch that it does not rewrite, as a message shows.
+
+    Raises:
+        RecordsRejectedError: INVALID_TIMESTAMP or INVALID_RECORD, with message and record errors.
+    """
+    bad_timestamps = False
+    errors: list[tuple[int, str]] = []
+    for index, span in enumerate(spans(data, batch.record_count)):
+        if config.compact and span.key_size < 0:
+            errors.append(
+                (index, f"Compacted topic cannot accept message without key in topic partition {topic_partition}")
+            )
+            continue
+        timestamp_ms = (
+            batch.max_timestamp_ms if batch.is_log_append_time else batch.base_timestamp_ms + span.timestamp_delta
+        )
+        message = _timestamp_error(timestamp_ms, span, batch, config, now_ms, partly_read=partly_read)
+        if message is not None:
+            bad_timestamps = True
+            errors.append((index, message))
+    if not errors:
+        return
+    if bad_timestamps:
+        raise RecordsRejectedError(
+            ErrorCode.INVALID_TIMESTAMP,
+            errors[0][1],
+            message="One or more records have been rejected due to invalid timestamp",
+            record_errors=errors,
+        )
+    shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:_SHOWN_ERRORS])
+    raise RecordsRejectedError(
+        ErrorCode.INVALID_RECORD,
+        errors[0][1],
+        message=(
+            f"One or more records have been rejected due to {len(errors)} record errors in total, "
+            f"and only showing the first three errors at most: [{shown}]"
+        ),
+        record_errors=errors,
+    )
+
+
+def _timestamp_error(
+    timestamp_ms: int, span: Span, batch: RecordBatch, config: LogConfig, now_ms: int, *, partly_read: bool
+) -> str | None:
+    """Return the error of a record's timestamp, if it has one (core D.2 V12, V13)."""
+    if config.log_append_time or timestamp_ms == NO_TIMESTAMP:
+        if not batch.is_log_append_time:
+            return None
+        kind, least = ("PartialDefaultRecord", -1) if partly_read else ("DefaultRecord", 0)
+        record = (
+            f"{kind}(offset={span.offset_delta}, timestamp={timestamp_ms}, "
+            f"key={max(span.key_size, least)} bytes, value={max(span.value_size, least)} bytes)"
+        )
+        return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
+    before_ms, after_ms = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    if now_ms - timestamp_ms > before_ms or timestamp_ms - now_ms > after_ms or timestamp_ms > _INT64_MAX:
+        return (
+            f"Timestamp {timestamp_ms} of message with offset {span.offset_delta} is out of range. "
+            f"The timestamp should be within [{now_ms - before_ms}, {now_ms + after_ms}]"
+        )
+    return None

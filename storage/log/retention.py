@@ -1,0 +1,79 @@
+"""Retention: deletes segments by log start, size and time (core F.4; Kafka: UnifiedLog.deleteOldSegments)."""
+
+from collections.abc import Callable
+
+from storage.log.bounds import LogBounds
+from storage.log.config import LogConfig
+from storage.log.partition_log import PartitionLog
+from storage.log.segment import Segment
+from storage.log.segments import Segments
+
+Rule = Callable[[Segment, Segment | None], bool]
+"""A segment and the next one (None for the active segment) -> whether to delete the segment."""
+
+
+def run(log: PartitionLog, now_ms: int) -> int:
+    """Delete segments by the topic's settings; return how many.
+
+    Logs whose policy has no "delete" only lose segments below their start. The caller leaves compacted logs to the
+    cleaner, which applies the same rules to `compact,delete`.
+
+    Raises:
+        KafkaError: KAFKA_STORAGE_ERROR.
+    """
+    config, segments = log.config, log.segments
+    if not segments:
+        return 0
+    with log.context.guard():
+        deleted = _delete_while(log, _below_start(log.bounds), now_ms)
+        if config.delete:
+            deleted += _delete_while(log, _beyond_size(segments, config), now_ms)
+            deleted += _delete_while(log, _beyond_time(config, now_ms), now_ms)
+    return deleted
+
+
+def _delete_while(log: PartitionLog, rule: Rule, now_ms: int) -> int:
+    doomed = _deletable(log.segments, log.bounds, rule)
+    if not doomed:
+        return 0
+    if len(doomed) == len(log.segments):
+        log.roll(now_ms)  # so that a segment is left to append to (rule 5)
+    log.delete_segments(doomed, now_ms)
+    log.raise_start(log.segments.first.base_offset)
+    return len(doomed)
+
+
+def _below_start(bounds: LogBounds) -> Rule:
+    return lambda _, following: following is not None and following.base_offset <= bounds.log_start_offset
+
+
+def _beyond_size(segments: Segments, config: LogConfig) -> Rule:
+    limit = config.retention_bytes
+    excess = segments.size - limit
+
+    def rule(segment: Segment, _: Segment | None) -> bool:
+        nonlocal excess
+        if limit < 0 or excess - segment.size < 0:
+            return False
+        excess -= segment.size
+        return True
+
+    return rule
+
+
+def _beyond_time(config: LogConfig, now_ms: int) -> Rule:
+    limit = config.retention_ms
+    return lambda segment, _: limit >= 0 and now_ms - segment.largest_time_ms > limit
+
+
+def _deletable(segments: Segments, bounds: LogBounds, rule: Rule) -> list[Segment]:
+    """List the oldest segments, up to the first one that the rule or the high watermark protects."""
+    doomed = []
+    for segment in segments:
+        following = segments.after(segment)
+        end = bounds.log_end_offset if following is None else following.base_offset
+        is_empty_active = following is None and not segment.size
+        if is_empty_active or bounds.high_watermark < end or not rule(segment, following):
+            break
+        doomed.append(segment)
+    return doomed

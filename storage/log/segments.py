@@ -1,0 +1,133 @@
+"""The segments of one log in offset order, and the rule for rolling (core F.3; Kafka: LogSegments, LocalLog.roll)."""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+
+from protocol.records.batch import RecordBatch
+from storage.log.config import LogConfig
+from storage.log.context import LogContext
+from storage.log.segment import DELETED_SUFFIX, LOG_SUFFIX, MAX_RELATIVE_OFFSET, SEGMENT_SUFFIXES, Segment
+
+UNKNOWN_TAIL = (-1, 0)
+
+
+class Segments:
+    """Segments by base offset, looked up by bisection.
+
+    Attributes:
+        active: the last one; may only be read if there is one.
+        tail: offset and position of the newest batch, which most consumers fetch next, or `UNKNOWN_TAIL`.
+    """
+
+    __slots__ = ("_bases", "_by_base", "_context", "_directory", "active", "tail")
+
+    active: Segment
+
+    def __init__(self, context: LogContext, directory: str) -> None:
+        self._context, self._directory = context, directory
+        self._bases: list[int] = []
+        self._by_base: dict[int, Segment] = {}
+        self.tail = UNKNOWN_TAIL
+
+    def __len__(self) -> int:
+        return len(self._bases)
+
+    def __iter__(self) -> Iterator[Segment]:
+        for base in tuple(self._bases):
+            yield self._by_base[base]
+
+    # ------------------------------------------------------------------ look up
+
+    @property
+    def first(self) -> Segment:
+        """The oldest segment."""
+        return self._by_base[self._bases[0]]
+
+    def floor(self, offset: int) -> Segment | None:
+        """The segment with the greatest base at or below `offset`; the first one for smaller offsets."""
+        bases = self._bases
+        if not bases:
+            return None
+        return self._by_base[bases[max(bisect_right(bases, offset) - 1, 0)]]
+
+    def after(self, segment: Segment) -> Segment | None:
+        """The next segment; None for the active one."""
+        bases = self._bases
+        index = bisect_right(bases, segment.base_offset)
+        return self._by_base[bases[index]] if index < len(bases) else None
+
+    def from_offset(self, offset: int) -> Iterator[Segment]:
+        """The segment of `offset` and all later ones."""
+        bases = self._bases
+        for base in bases[max(bisect_right(bases, offset) - 1, 0) :]:
+            segment = self._by_base.get(base)
+            if segment is not None:
+                yield segment
+
+    @property
+    def size(self) -> int:
+        """Bytes in all `.log` files."""
+        return sum(segment.size for segment in self._by_base.values())
+
+    # ------------------------------------------------------------------ change
+
+    def add(self, segment: Segment) -> None:
+        """Add a segment, replacing one with the same base offset."""
+        if segment.base_offset not in self._by_base:
+            insort(self._bases, segment.base_offset)
+        self._by_base[segment.base_offset] = segment
+        self.active = self._by_base[self._bases[-1]]
+
+    def remove(self, segment: Segment) -> None:
+        """Remove a segment, unless another one has replaced it."""
+        if self._by_base.get(segment.base_offset) is segment:
+            del self._by_base[segment.base_offset]
+            self._bases.remove(segment.base_offset)
+            if self._bases:
+                self.active = self._by_base[self._bases[-1]]
+
+    def begin(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+        """Create a segment, which becomes the active one."""
+        segment = Segment(self._context.files, self._directory, base_offset, config.segment_index_bytes)
+        segment.created_ms = segment.modified_ms = now_ms
+        segment.reopen_indexes()
+        if config.preallocate:
+            segment.log.reserve(config.segment_size)
+        self.draw_jitter(segment, config)
+        self.add(segment)
+        return segment
+
+    def draw_jitter(self, segment: Segment, config: LogConfig) -> None:
+        """Draw the random part of the age at which a segment is rolled."""
+        if config.segment_jitter_ms:
+            segment.roll_jitter_ms = self._context.jitter(min(config.segment_jitter_ms, config.segment_ms))
+
+    def retire(self, segment: Segment) -> None:
+        """Close a segment that is no longer the active one."""
+        files = self._context.files
+        if not files.lazy:
+            files.set_mtime_ms(segment.path_of(LOG_SUFFIX), segment.modified_ms)
+        segment.close()
+        segment.unload()
+
+    def detach(self, segment: Segment) -> list[str]:
+        """Remove a segment and rename its files to `.deleted`; return the paths to delete."""
+        self.remove(segment)
+        segment.close()
+        segment.rename_suffix(DELETED_SUFFIX)
+        return [segment.path_of(suffix) for suffix in SEGMENT_SUFFIXES]
+
+
+def roll_is_due(segment: Segment, batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
+    """Whether a stamped batch has to go to a new segment (Kafka: LogSegment.shouldRoll)."""
+    last_offset = batch.base_offset + batch.last_offset_delta
+    if not 0 <= last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET:
+        return True
+    size = segment.log.size
+    if not size:
+        return False
+    if size > config.segment_size - batch.size or segment.is_index_full:
+        return True
+    first, timestamp_ms = segment.first_timestamp_ms, batch.max_timestamp_ms
+    age_ms = timestamp_ms - first if timestamp_ms >= 0 and first >= 0 else now_ms - segment.created_ms
+    return age_ms > config.max_segment_ms - segment.roll_jitter_ms

@@ -1,0 +1,391 @@
+"""Validation of a batch by the leader before it is appended, and its rewriting.
+
+Two steps. `scan_first_batch` and `check_partition_records` check a Produce request's bytes before anything else about
+the partition (core D.1, transactions D.1 G1, D.2). `validate_append` is part of the append: it checks
+header and records (core D.2 V1 to V15) and stamps the batch, or rebuilds it for another codec (core D.3).
+Producer rules (core D.2 V16) are in `producer_state`. Kafka: ProduceRequest.validateRecords, UnifiedLog, LogValidator.
+"""
+
+from struct import Struct
+from typing import Final
+
+from protocol.errors import ErrorCode
+from protocol.records.batch import (
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CONTROL_BIT,
+    LOG_OVERHEAD,
+    MAGIC_V2,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    Buffer,
+    RecordBatch,
+)
+from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, decompress
+from protocol.records.errors import (
+    DecompressedTooLargeError,
+    MalformedRecordsError,
+    UnreadableCompressionError,
+)
+from protocol.records.record_walk import Walked, read_span, walk
+from protocol.records.records import frame_batch, rebase_records, spans
+from protocol.records.varint import read_varint, wrap_int64
+from storage.append_errors import RecordsRejectedError, RequestRejectedError, reports_log_start
+from storage.append_info import AppendOrigin
+from storage.log.config import LogConfig
+from storage.log.record_checks import check_records, may_have_bad_records
+
+__all__ = [
+    "AppendOrigin",
+    "RecordsRejectedError",
+    "RequestRejectedError",
+    "check_partition_records",
+    "reports_log_start",
+    "scan_first_batch",
+    "validate_append",
+]
+
+_TARGETS: Final = {
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+_AS_IT_COMES: Final = frozenset({"producer", "uncompressed"})
+"""compression.type; any other value is "producer"."""
+
+_PREFIX: Final = Struct(">8xi4xb").unpack_from
+"""As far as the magic byte: the length field and the magic."""
+_PREFIX_BYTES: Final = 17
+_MAGIC: Final = 16
+_ATTRIBUTES_LOW: Final = 22
+_LENGTH: Final = Struct(">i").unpack_from
+_SHORTEST_LENGTH: Final = 14  # of a magic-0 message
+_MAX_INT: Final = 2**31 - 1
+_SMALL: Final = 16 * 1024
+_MOST_SCRATCH: Final = 4 * 1024 * 1024
+_MOST_COMPRESSED_RECORDS: Final = 1_000_000
+"""Limit of one compressed batch: librdkafka's largest `batch.num.messages`. A megabyte could hold many millions of
+records, which take minutes to check; Kafka would check them all."""
+
+
+# --- a Produce request's bytes ---------------------------------------------------------------------------------------
+
+
+def scan_first_batch(records: Buffer) -> bool:
+    """Whether the first batch has the transactional bit; checked first for every partition (transactions D.1 G1).
+
+    Raises:
+        RequestRejectedError: CORRUPT_MESSAGE for every partition of the request (core D.1 P1), UNKNOWN_SERVER_ERROR
+            for a length that overflows.
+    """
+    try:
+        size = _next_batch_size(records, 0)
+    except RecordsRejectedError as error:
+        raise RequestRejectedError(error.code, error.reason) from error
+    if size <= _ATTRIBUTES_LOW or records[_MAGIC] != MAGIC_V2:
+        return False
+    return records[_ATTRIBUTES_LOW] & TRANSACTIONAL_BIT != 0
+
+
+def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> RecordBatch:
+    """Check that a partition's records are one v2 batch, and return it; an incomplete batch after it is ignored.
+
+    Raises:
+        RecordsRejectedError: INVALID_RECORD: no batch, an old one or a second one; UNSUPPORTED_COMPRESSION_TYPE; or
+            CORRUPT_MESSAGE: a batch shorter than a header, or other bytes after it (core D.1 P3 to P6).
+        RequestRejectedError: UNKNOWN_SERVER_ERROR for every partition, an undefined codec before v7 (core D.1 P6) or a
+            second batch whose length overflows.
+    """
+    size = _next_batch_size(records, 0)
+    if size == 0:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is no whole batch")
+    batch = RecordBatch(_padded(records))
+    if batch.magic != MAGIC_V2:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"the batch has magic {batch.magic}")
+    if not zstd_allowed and batch.codec >= Codec.ZSTD:
+        if batch.codec > Codec.ZSTD:
+            raise RequestRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RecordsRejectedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with v7")
+    if size < len(records) and _next_batch_size(records, size):
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is a second batch")
+    if size < BATCH_HEADER_SIZE:
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes")
+    return batch
+
+
+def _next_batch_size(records: Buffer, position: int) -> int:
+    """Return the size of the batch of any magic at `position`; 0 if incomplete (Kafka: ByteBufferLogInputStream)."""
+    left = len(records) - position
+    if left < LOG_OVERHEAD:
+        return 0
+    # The length is checked even if the magic byte is missing.
+    length, magic = _PREFIX(records, position) if left >= _PREFIX_BYTES else (*_LENGTH(records, position + 8), None)
+    if length < _SHORTEST_LENGTH:
+        raise RecordsRejectedError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record size {length} is less than the minimum record overhead ({_SHORTEST_LENGTH})",
+        )
+    if magic is None:
+        return 0
+    if not 0 <= magic <= MAGIC_V2:
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    size: int = LOG_OVERHEAD + length
+    if size > _MAX_INT:
+        # Kafka's sum overflows, and cutting the batch out fails the whole request before anything is appended.
+        raise RequestRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return size if size <= left else 0
+
+
+def _padded(records: Buffer) -> Buffer:
+    """Pad records to the size of a header; what is too short for a batch is rejected later."""
+    return records if len(records) >= BATCH_HEADER_SIZE else bytes(records).ljust(BATCH_HEADER_SIZE, b"\0")
+
+
+# --- the append ------------------------------------------------------------------------------------------------------
+
+
+def validate_append(
+    batch: RecordBatch,
+    config: LogConfig,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    topic_partition: str = "",
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+    decompressed_limit: int = DEFAULT_DECOMPRESSED_LIMIT,
+) -> RecordBatch:
+    """Check a batch and prepare it for writing: stamp offset, leader epoch and timestamps, apply the topic's codec.
+
+    The returned batch is in the same buffer, stamped in place, unless that is read-only or the codec changes.
+    A replicated batch is only checked for damage and not changed.
+
+    Args:
+        batch: as sent; its buffer may be written to, even when the batch is rejected.
+        config: the topic's settings.
+        base_offset: the log's end.
+        leader_epoch: the partition's.
+        now_ms: the cluster's time: for the bounds of timestamps, and for LogAppendTime topics.
+        topic_partition: such as `orders-3`, for messages.
+        origin: which rules apply.
+        decompressed_limit: bytes; a batch that decompresses to more gets INVALID_RECORD (conformance 4 B41).
+
+    Raises:
+        RecordsRejectedError: with the code, message and record errors of the rule.
+    """
+    if origin is AppendOrigin.REPLICATION:
+        _check_crc(batch)
+        return batch
+    if origin is not AppendOrigin.CLIENT and _needs_no_rewrite(batch, config):
+        batch.assign(base_offset, leader_epoch)
+        return batch
+    _check_header(batch, config, origin)
+    source = batch.attributes & CODEC_MASK
+    # A marker and a batch without records are not recompressed.
+    target = _TARGETS.get(config.compression_type, source)
+    if target != source and (batch.record_count <= 0 or batch.is_control):
+        target = source
+    data, size = _readable(batch, decompressed_limit)
+    walked = _walk(data, size, batch, config.max_decompressed_message_bytes)
+    if may_have_bad_records(batch, walked, config, now_ms):
+        check_records(_own(data, size), batch, config, now_ms, topic_partition, partly_read=0 < source == target)
+    if source or target != source:
+        _check_rewritable(batch, walked, source, target)
+    max_timestamp_ms = now_ms if config.log_append_time else _max_timestamp_ms(batch, walked)
+    if target != source:
+        codec = Codec(target)
+        batch = _rebuilt(batch, _own(data, size), codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
+        if batch.size > config.max_message_bytes:  # core D.2 V14
+            raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {codec.name}")
+    elif memoryview(batch.buffer).readonly:
+        batch = RecordBatch(bytearray(batch.view))
+    if batch.size > config.segment_size:  # core D.2 V15
+        raise RecordsRejectedError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{batch.size} bytes for one segment")
+    batch.set_max_timestamp(max_timestamp_ms, log_append_time=config.log_append_time)
+    batch.assign(base_offset, leader_epoch)
+    return batch
+
+
+def _check_sizes(data: bytes | bytearray, batch: RecordBatch, limit: int) -> None:
+    """Reject a record that takes more than `max.decompressed.message.bytes`, its own length aside (Kafka 4.4)."""
+    start = 0
+    for span in spans(data, batch.record_count):
+        _, body = read_varint(data, start)
+        if span.end - body > limit:
+            raise RecordsRejectedError(
+                ErrorCode.INVALID_RECORD, f"a record of {span.end - body} bytes, more than {limit}"
+            )
+        start = span.end
+
+
+def _needs_no_rewrite(batch: RecordBatch, config: LogConfig) -> bool:
+    """Whether a batch built by this broker needs neither checks nor rewriting."""
+    return (
+        not batch.codec
+        and config.compression_type in _AS_IT_COMES
+        and not config.log_append_time
+        and batch.size <= min(config.max_message_bytes, config.segment_size)
+        and not memoryview(batch.buffer).readonly
+    )
+
+
+def _check_rewritable(batch: RecordBatch, walked: Walked, source: int, target: int) -> None:
+    """Reject batches on which Kafka's rewriting fails with UNKNOWN_SERVER_ERROR (core D.2.4)."""
+    if source and target == source and not walked.is_sequential:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "offset deltas in a compressed batch: not 0, 1, 2")
+    if target != source and _min_timestamp_ms(batch, walked) < NO_TIMESTAMP:
+        # MemoryRecordsBuilder accepts no negative timestamps; a batch that is not rebuilt may have them.
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
+    if target != source and batch.producer_id != NO_PRODUCER_ID and batch.producer_epoch == NO_PRODUCER_EPOCH:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a producer without an epoch")  # likewise
+    if target != source and batch.producer_id == NO_PRODUCER_ID and batch.is_transactional:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a transaction without a producer")
+
+
+def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
+    if batch.is_log_append_time:
+        return batch.max_timestamp_ms
+    return batch.base_timestamp_ms + walked.min_timestamp_delta
+
+
+def _max_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
+    if batch.is_log_append_time:
+        return batch.max_timestamp_ms
+    return max(batch.base_timestamp_ms + walked.max_timestamp_delta, NO_TIMESTAMP)
+
+
+def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -> None:
+    """Check the header: offset, size, counts, control bit, sequence (core D.2 V1 to V9)."""
+    is_client = origin is AppendOrigin.CLIENT
+    if is_client and batch.base_offset != 0:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"base offset {batch.base_offset}")
+    if batch.size > config.max_message_bytes:
+        raise RecordsRejectedError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
+        )
+    _check_crc(batch)
+    codec = batch.attributes & CODEC_MASK
+    if codec > Codec.ZSTD:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression code {codec}")
+    if not is_client:
+        return
+    count = batch.record_count
+    if batch.last_offset_delta < 0 or count <= 0 or batch.last_offset_delta + 1 != count:
+        raise RecordsRejectedError(
+            ErrorCode.INVALID_RECORD, f"{count} records with a last offset delta of {batch.last_offset_delta}"
+        )
+    if count > _MOST_COMPRESSED_RECORDS and codec:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"{count} records in a compressed batch")
+    if batch.attributes & CONTROL_BIT:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a client sent a control batch")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise RecordsRejectedError(
+            ErrorCode.INVALID_RECORD, f"sequence {batch.base_sequence} of an idempotent producer"
+        )
+
+
+def _check_crc(batch: RecordBatch) -> None:
+    """Check the size of the header and the CRC (core D.2 V3)."""
+    if not batch.crc_ok():
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
+
+
+_scratch = bytearray()
+"""Buffer for the records that are walked. New memory for each batch would have pages that are new to the process: to
+touch them for the first time took as long as all the rest of an append. It grows to `_MOST_SCRATCH`."""
+
+
+def _scratch_of(size: int) -> bytearray:
+    """Return the scratch buffer, of at least `size` bytes."""
+    global _scratch  # noqa: PLW0603 - its contents are only used within one append
+    if len(_scratch) < size:
+        _scratch = bytearray(size)
+    return _scratch
+
+
+def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int]:
+    """Return the decompressed records and their size in bytes; other bytes may follow them."""
+    codec, view = batch.attributes & CODEC_MASK, batch.records_view
+    if not codec:
+        size = len(view)
+        if not _SMALL < size <= _MOST_SCRATCH:
+            return bytes(view), size
+        scratch = _scratch_of(size)
+        with memoryview(scratch) as target:  # assigning to the bytearray itself would copy twice
+            target[:size] = view
+        return scratch, size
+    scratch = _scratch_of(_MOST_SCRATCH)  # what does not fit is decompressed twice
+    try:
+        data = decompress(codec, view, limit, scratch=scratch)
+    except UnreadableCompressionError as error:
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+    except DecompressedTooLargeError as error:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if isinstance(data, memoryview):
+        return scratch, len(data)
+    return data, len(data)
+
+
+def _own(data: bytes | bytearray, size: int) -> bytes | bytearray:
+    """Return the records without the bytes after them."""
+    return data if len(data) == size else bytes(memoryview(data)[:size])
+
+
+def _walk(data: bytes | bytearray, size: int, batch: RecordBatch, most: int) -> Walked:
+    """Walk the records: lengths, counts, the compressed stream and `most` bytes each must fit (core D.2 V10)."""
+    try:
+        try:
+            walked = walk(data, batch.record_count, size)
+        except MalformedRecordsError:
+            if len(data) == size:
+                raise
+            walked = walk(_own(data, size), batch.record_count)  # for the error of these bytes alone
+    except MalformedRecordsError as error:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if batch.attributes & CODEC_MASK and size > most:
+        _check_sizes(_own(data, size), batch, most)
+    return walked
+
+
+def _rebuilt(
+    batch: RecordBatch,
+    data: bytes | bytearray,
+    codec: Codec,
+    config: LogConfig,
+    max_timestamp_ms: int,
+    *,
+    is_sequential: bool,
+) -> RecordBatch:
+    """Rebuild a batch with the topic's codec, offset deltas 0, 1, 2, ... and the first timestamp as its base."""
+    shift_ms: int | None = read_span(data, 0).timestamp_delta
+    base_timestamp_ms = wrap_int64(batch.base_timestamp_ms + (shift_ms or 0))
+    if batch.is_log_append_time:
+        base_timestamp_ms, shift_ms = batch.max_timestamp_ms, None
+    if shift_ms != 0 or not is_sequential:
+        data = rebase_records(data, batch.record_count, shift_ms)
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return RecordBatch(
+        frame_batch(
+            data,
+            batch.record_count,
+            base_offset=0,
+            last_offset_delta=batch.record_count - 1,
+            base_timestamp_ms=base_timestamp_ms,
+            max_timestamp_ms=max_timestamp_ms,
+            attributes=batch.attributes & TRANSACTIONAL_BIT | (TIMESTAMP_TYPE_BIT if config.log_append_time else 0),
+            codec=codec,
+            level=levels.get(codec),
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+        )
+    )

@@ -1,0 +1,279 @@
+"""Brokers that die, stop, hang and come back, in a cluster inside the test's loop whose clock stands still."""
+
+import functools
+import inspect
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.cluster import reset
+from broker.cluster.lifecycle import WrongState
+from broker.network.endpoints import PortTaken
+from broker.node import Node
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.scenarios.transactions.harness import AsyncWire, Hung, Stage, running
+from tests.storage.logs import contents, records_batch
+
+SESSION_MS = 9000
+"""broker.session.timeout.ms."""
+
+
+def on_three_brokers(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The test on a cluster of its own, which lives in the test's own task."""
+
+    @functools.wraps(test)
+    async def run(**arguments: Any) -> None:
+        async with running(brokers=3) as stage:
+            await test(stage, **arguments)
+
+    _, *others = inspect.signature(test).parameters.values()
+    run.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
+    return run
+
+
+async def assigned(stage: Stage, *replicas: int, name: str = "t") -> None:
+    """A topic with one partition on these brokers."""
+    topic = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, replicas)])
+    wire = await stage.connect()
+    answer = await wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic], 1000))
+    assert answer.topics[0].error_code is ErrorCode.NONE
+
+
+async def partition(stage: Stage, broker: int = 1) -> MetadataResponsePartition:
+    """What a broker tells of partition 0."""
+    wire = await stage.connect(broker)
+    answer = await wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
+    found: MetadataResponsePartition = answer.topics[0].partitions[0]
+    return found
+
+
+async def led(stage: Stage) -> tuple[int, int, list[int]]:
+    """Leader, leader epoch and in-sync replicas."""
+    found = await partition(stage)
+    return found.leader_id, found.leader_epoch, sorted(found.isr_nodes)
+
+
+async def produce(stage: Stage, broker: int, value: bytes, acks: int = 1) -> ErrorCode:
+    """One record to partition 0; the code."""
+    wire = await stage.connect(broker)
+    data = [PartitionProduceData(0, records_batch(value))]
+    answer = await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, acks, 1000, [TopicProduceData("t", data)]))
+    code: ErrorCode = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+def values(stage: Stage, broker: int) -> list[bytes | None]:
+    """What a broker's replica holds."""
+    return [value for _, _, value in contents(stage.cluster.partitions["t", 0].logs[broker])]
+
+
+def node(stage: Stage, broker: int) -> Node:
+    """A broker."""
+    return stage.cluster.nodes[broker]
+
+
+async def check_gone(wire: AsyncWire) -> None:
+    """The connection does not answer any more."""
+    with pytest.raises(Hung):
+        await wire.call(ApiKey.METADATA, 12, MetadataRequest())
+
+
+# --- killed ----------------------------------------------------------------------------------------------------------
+
+
+@on_three_brokers
+async def test_a_killed_broker_is_noticed_after_its_session(stage: Stage) -> None:
+    """Until then it leads on paper; then the next in-sync replica does, in the next epoch."""
+    await assigned(stage, 2, 3)
+    wire = await stage.connect(2)
+    stage.cluster.lifecycle.kill(node(stage, 2))
+    await check_gone(wire)
+    await stage.pass_time(SESSION_MS - 1)
+    assert await led(stage) == (2, 0, [2, 3])
+    await stage.pass_time(1)
+    assert await led(stage) == (3, 1, [3])
+
+
+@on_three_brokers
+async def test_a_broker_that_is_back_in_time_is_never_given_up(stage: Stage) -> None:
+    """A new registration all the same: the leader goes and comes."""
+    await assigned(stage, 2, 3)
+    stage.cluster.lifecycle.kill(node(stage, 2))
+    await stage.pass_time(SESSION_MS - 1)
+    await stage.cluster.lifecycle.start(node(stage, 2))
+    await stage.pass_time(10 * SESSION_MS)
+    assert (await led(stage))[2] == [2, 3]
+    assert await produce(stage, (await led(stage))[0], b"x", acks=-1) is ErrorCode.NONE
+
+
+@on_three_brokers
+async def test_a_partition_without_another_replica_has_no_leader(stage: Stage) -> None:
+    """LEADER_NOT_AVAILABLE, until its broker is back with all that it had."""
+    await assigned(stage, 2)
+    assert await produce(stage, 2, b"kept") is ErrorCode.NONE
+    stage.cluster.lifecycle.kill(node(stage, 2))
+    await stage.pass_time(SESSION_MS)
+    alone = await partition(stage)
+    assert (alone.error_code, alone.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+    await stage.cluster.lifecycle.start(node(stage, 2))
+    assert (await led(stage))[0] == 2
+    assert values(stage, 2) == [b"kept"]
+
+
+@on_three_brokers
+async def test_what_only_the_dead_had_is_gone_when_they_come_back(stage: Stage) -> None:
+    """acks=1: a leader that dies with a record that nobody else has cannot bring it back."""
+    await assigned(stage, 2, 3)
+    hosted = stage.cluster.partitions["t", 0]
+    assert await produce(stage, 2, b"everywhere") is ErrorCode.NONE
+    hosted.held = frozenset({3})
+    assert await produce(stage, 2, b"lost") is ErrorCode.NONE
+    stage.cluster.lifecycle.kill(node(stage, 2))
+    await stage.pass_time(SESSION_MS)
+    hosted.held = frozenset()
+    assert await produce(stage, 3, b"kept") is ErrorCode.NONE
+    await stage.cluster.lifecycle.start(node(stage, 2))
+    await stage.pass_time(0)
+    assert values(stage, 2) == values(stage, 3) == [b"everywhere", b"kept"]
+
+
+@on_three_brokers
+async def test_a_broker_may_die_again_and_again(stage: Stage) -> None:
+    """Each time it is noticed anew."""
+    await assigned(stage, 2, 3)
+    for _ in range(3):
+        stage.cluster.lifecycle.kill(node(stage, 2))
+        await stage.pass_time(SESSION_MS)
+        assert (await led(stage))[0] == 3
+        await stage.cluster.lifecycle.start(node(stage, 2))
+        assert (await led(stage))[2] == [2, 3]
+
+
+# --- stopped ---------------------------------------------------------------------------------------------------------
+
+
+@on_three_brokers
+async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
+    """At once, not after its session."""
+    await assigned(stage, 2, 3)
+    stage.cluster.lifecycle.stop(node(stage, 2))
+    assert await led(stage) == (3, 1, [3])
+    await stage.cluster.lifecycle.start(node(stage, 2))
+    assert await led(stage) == (3, 1, [2, 3])
+
+
+@on_three_brokers
+async def test_a_started_broker_listens_where_it_did(stage: Stage) -> None:
+    """Clients know its address."""
+    before = stage.cluster.bootstrap
+    stage.cluster.lifecycle.stop(node(stage, 2))
+    await stage.cluster.lifecycle.start(node(stage, 2))
+    assert stage.cluster.bootstrap == before
+    wire = await stage.connect(2)
+    assert len((await wire.call(ApiKey.METADATA, 12, MetadataRequest())).brokers) == 3
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+async def test_a_taken_port_can_be_waited_for(on_disk: bool, tmp_path: Path) -> None:
+    """Starting says so, and may be tried again."""
+    async with running(brokers=2, data_dir=tmp_path if on_disk else None) as stage:
+        _, port = stage.cluster.bootstrap[1]
+        stage.cluster.lifecycle.stop(node(stage, 2))
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", port))
+            taken.listen()
+            with pytest.raises(PortTaken):
+                await stage.cluster.lifecycle.start(node(stage, 2))
+        await stage.cluster.lifecycle.start(node(stage, 2))
+        assert await (await stage.connect(2)).call(ApiKey.METADATA, 12, MetadataRequest())
+
+
+# --- paused ----------------------------------------------------------------------------------------------------------
+
+
+@on_three_brokers
+async def test_a_paused_broker_answers_when_it_goes_on(stage: Stage) -> None:
+    """In time: nobody has noticed."""
+    await assigned(stage, 2, 3)
+    wire = await stage.connect(2)
+    stage.cluster.lifecycle.pause(node(stage, 2))
+    wire.send(ApiKey.METADATA, 12, MetadataRequest())
+    await stage.pass_time(SESSION_MS - 1)
+    stage.cluster.lifecycle.resume(node(stage, 2))
+    assert (await wire.answer()).brokers
+    await stage.pass_time(10 * SESSION_MS)
+    assert await led(stage) == (2, 0, [2, 3])
+
+
+@on_three_brokers
+async def test_a_broker_that_hangs_for_too_long_is_given_up(stage: Stage) -> None:
+    """And taken back when it goes on, as a follower."""
+    await assigned(stage, 2, 3)
+    stage.cluster.lifecycle.pause(node(stage, 2))
+    await stage.pass_time(SESSION_MS)
+    assert await led(stage) == (3, 1, [3])
+    stage.cluster.lifecycle.resume(node(stage, 2))
+    await stage.pass_time(0)
+    assert await led(stage) == (3, 1, [2, 3])
+
+
+@pytest.mark.parametrize("then", ["pause", "kill"])
+@on_three_brokers
+async def test_silence_counts_from_its_beginning(stage: Stage, then: str) -> None:
+    """Paused and then paused again, or killed: it has been silent since the first."""
+    await assigned(stage, 2, 3)
+    stage.cluster.lifecycle.pause(node(stage, 2))
+    await stage.pass_time(SESSION_MS // 2)
+    getattr(stage.cluster.lifecycle, then)(node(stage, 2))
+    await stage.pass_time(SESSION_MS // 2)
+    assert (await led(stage))[0] == 3
+
+
+@on_three_brokers
+async def test_a_broker_that_was_paused_twice_goes_on_for_good(stage: Stage) -> None:
+    """The first pause is forgotten with the second."""
+    await assigned(stage, 2, 3)
+    lifecycle = stage.cluster.lifecycle
+    lifecycle.pause(node(stage, 2))
+    await stage.pass_time(10)
+    lifecycle.pause(node(stage, 2))
+    lifecycle.resume(node(stage, 2))
+    await stage.pass_time(10 * SESSION_MS)
+    assert await led(stage) == (2, 0, [2, 3])
+
+
+# --- what cannot be --------------------------------------------------------------------------------------------------
+
+
+@on_three_brokers
+async def test_a_broker_that_is_down_can_only_be_started(stage: Stage) -> None:
+    """And one that is up cannot."""
+    lifecycle = stage.cluster.lifecycle
+    with pytest.raises(WrongState, match="broker 2 is running"):
+        await lifecycle.start(node(stage, 2))
+    lifecycle.kill(node(stage, 2))
+    for verb in (lifecycle.kill, lifecycle.stop, lifecycle.pause, lifecycle.resume):
+        with pytest.raises(WrongState, match="broker 2 is not running"):
+            verb(node(stage, 2))
+
+
+@pytest.mark.parametrize("how", ["kill", "stop", "pause"])
+@on_three_brokers
+async def test_a_reset_brings_everybody_back(stage: Stage, how: str) -> None:
+    """As just started: listening, reading, alive; and nobody is given up afterwards."""
+    getattr(stage.cluster.lifecycle, how)(node(stage, 2))
+    await reset.reset(stage.cluster, frozenset({"clock"}))
+    await stage.pass_time(10 * SESSION_MS)
+    wire = await stage.connect(2)
+    told = await wire.call(ApiKey.METADATA, 12, MetadataRequest())
+    assert [each.node_id for each in told.brokers] == [1, 2, 3]
+    await assigned(stage, 2, 3)
+    assert await produce(stage, 2, b"x", acks=-1) is ErrorCode.NONE

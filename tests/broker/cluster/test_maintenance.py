@@ -1,0 +1,127 @@
+"""Rounds by the clock: the cleaner works in pieces, and what is deleted is forgotten."""
+
+import asyncio
+from pathlib import Path
+
+from broker.replication.partition import ReplicatedPartition
+from protocol.apis import ApiKey
+from protocol.messages.metadata import MetadataRequest
+from protocol.records.records import Record, build_batch, read_records
+from tests.scenarios.transactions.harness import Stage, running
+
+BACKOFF_MS = 15_000
+COMPACTED = {
+    "log.cleanup.policy": "compact",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.segment.bytes": "1048576",
+    "auto.create.topics.enable": "true",
+}
+
+
+def fill(stage: Stage, megabytes: int, size: int = 16_000) -> ReplicatedPartition:
+    """A few keys again and again, in batches of 64 kB."""
+    partition = stage.cluster.partitions["t", 0]
+    now_ms = stage.clock.now_ms()
+    for _ in range(megabytes * 16):
+        records = [Record(number, now_ms, b"k%d" % number, bytes(size)) for number in range(64_000 // size)]
+        partition.append(1, build_batch(records), now_ms)
+    return partition
+
+
+def live_records(partition: ReplicatedPartition) -> int:
+    """How many records are there."""
+    return sum(len(list(read_records(batch))) for batch in partition.logs[1].reader.replay_from(0))
+
+
+async def test_the_cleaner_lets_others_run_in_between() -> None:
+    """A large log is not done in one turn; what is appended meanwhile stays; in the end it is clean."""
+    async with running(COMPACTED, topics={"t": 1}) as stage:
+        partition = fill(stage, 4)
+        whole = live_records(partition)
+        await stage.pass_time(BACKOFF_MS)
+        assert live_records(partition) == whole
+        partition.append(1, build_batch([Record(0, stage.clock.now_ms(), b"new", b"")]), stage.clock.now_ms())
+        await stage.pass_time(1000)
+        assert live_records(partition) < whole / 3
+        assert any(record.key == b"new" for b in partition.logs[1].reader.replay_from(0) for record in read_records(b))
+
+
+async def test_a_topic_that_is_deleted_while_it_is_cleaned_does_no_harm(tmp_path: Path) -> None:
+    """The directory stays online, and a topic of the same name is cleaned from its start."""
+    async with running(COMPACTED, topics={"t": 1}, data_dir=tmp_path) as stage:
+        fill(stage, 4)
+        await stage.pass_time(BACKOFF_MS + 2000)
+        assert "t 0 " in (tmp_path / "cleaner-offset-checkpoint").read_text()
+        fill(stage, 4)
+        await stage.pass_time(BACKOFF_MS - 2000)
+        machine = stage.cluster.metadata.machine
+        topic_id = stage.cluster.image.topics["t"].id
+        stage.cluster.metadata.submit(lambda _: machine.delete_topics([topic_id]))
+        assert "t 0 " not in (tmp_path / "cleaner-offset-checkpoint").read_text()
+        await stage.pass_time(2 * BACKOFF_MS)
+        logs = stage.cluster.nodes[1].logs
+        assert logs is not None
+        assert logs.context.offline is None
+
+
+async def test_a_forced_round_ends_the_one_under_way_first() -> None:
+    """So that none takes the other's files away."""
+    async with running(COMPACTED, topics={"t": 1}) as stage:
+        partition = fill(stage, 4)
+        await stage.pass_time(BACKOFF_MS)
+        await stage.cluster.maintenance.run_cleaner(force=True)
+        log = partition.logs[1]
+        assert live_records(partition) <= 4 + log.segments.active.size // 16_000
+        await stage.pass_time(1000)
+        assert log.context.offline is None
+
+
+async def test_clients_are_served_while_a_round_that_was_asked_for_runs() -> None:
+    """Request after request is answered before a round over small records ends; of two, one finds nothing left."""
+    async with running(COMPACTED, topics={"t": 1}) as stage:
+        partition, wire = fill(stage, 4, size=100), await stage.connect()
+        rounds = [asyncio.create_task(stage.cluster.maintenance.run_cleaner(force=True)) for _ in range(2)]
+        answered = 0
+        while not all(each.done() for each in rounds):
+            await wire.call(ApiKey.METADATA, 12, MetadataRequest([]))
+            answered += 1
+        assert sorted(each.result() for each in rounds) == [0, 1]
+        assert live_records(partition) <= 640 + partition.logs[1].segments.active.size // 100
+        assert answered >= 10
+
+
+async def test_a_round_that_was_asked_for_ends_with_the_cluster() -> None:
+    """Whoever waits for it hears that nothing more was cleaned."""
+    async with running(COMPACTED, topics={"t": 1}) as stage:
+        fill(stage, 4)
+        asked = asyncio.create_task(stage.cluster.maintenance.run_cleaner(force=True))
+        await asyncio.sleep(0)
+        stage.cluster.maintenance.stop()
+        assert await asyncio.wait_for(asked, 5) == 0
+
+
+async def test_what_waits_for_flush_ms_is_synced_in_time(tmp_path: Path) -> None:
+    """A flush by its own time, whatever other rounds there are, and none while nothing is new."""
+    async with running({"log.flush.interval.ms": "700"}, topics={"t": 1}, data_dir=tmp_path) as stage:
+        log = fill(stage, 1).logs[1]
+        await stage.pass_time(699)
+        assert log.bounds.recovery_point == 0
+        await stage.pass_time(1)
+        async with asyncio.timeout(10):
+            while log.bounds.recovery_point != log.log_end_offset:
+                await stage.pass_time(0)
+        assert fill(stage, 1).logs[1] is log
+        await stage.pass_time(700)
+        async with asyncio.timeout(10):
+            while log.bounds.recovery_point != log.log_end_offset:
+                await stage.pass_time(0)
+
+
+async def test_a_closed_segment_is_synced_by_another_thread(tmp_path: Path) -> None:
+    """understudy.sync=roll: the recovery point follows once it is durable."""
+    async with running({"log.segment.bytes": "1048576"}, topics={"t": 1}, data_dir=tmp_path) as stage:
+        log = fill(stage, 3).logs[1]
+        assert (len(log.segments), log.bounds.recovery_point) == (3, 0)
+        async with asyncio.timeout(10):
+            while log.bounds.recovery_point != log.segments.active.base_offset:
+                await stage.pass_time(1)

@@ -1,0 +1,154 @@
+"""What the journal keeps, and for how long."""
+
+from typing import Any
+
+import pytest
+
+from broker.context import Connection, Exchange
+from broker.journal.ring import WHOLE_BYTES, Journal, answer_without_records, expand, weight_of, without_records
+from protocol.apis import ApiKey
+from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
+from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.scenarios.core.batches import batch
+
+HEAD = 61
+
+
+def frame_of(key: ApiKey, version: int, request: Any) -> bytearray:
+    """As it comes in, without its size."""
+    return bytearray(encode_request(key, version, 1, "c", request)[4:])
+
+
+def served(number: int = 1, size: int = 0) -> Exchange:
+    """A heartbeat that was answered."""
+    frame = frame_of(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g" * size, 1, "m"))
+    made = Exchange(frame, Connection("c", "PLAINTEXT", "127.0.0.1", number), 1, 1000 + number)
+    made.parts = encode_response(ApiKey.HEARTBEAT, 4, 1, HeartbeatResponse())
+    return made
+
+
+def fill(journal: Journal, count: int, size: int = 0) -> None:
+    """So many heartbeats, one after the other."""
+    for number in range(count):
+        each = served(number, size)
+        journal.arrive(each)
+        journal.finish(each)
+
+
+def ids(journal: Journal) -> list[int]:
+    """Of all entries, oldest first."""
+    return [raw[0] for entries, _ in journal.snapshot() for raw in entries]
+
+
+def test_the_oldest_entries_make_room() -> None:
+    """Bounded in entries; what went is counted."""
+    journal = Journal(max_entries=160)
+    fill(journal, 1000)
+    assert journal.entries == len(ids(journal))
+    assert 150 <= journal.entries <= 160
+    assert ids(journal) == list(range(1001 - journal.entries, 1001))
+    assert journal.dropped == 1000 - journal.entries
+
+
+def test_large_entries_make_room_sooner() -> None:
+    """Bounded in bytes, whichever comes first."""
+    journal = Journal(max_entries=100_000, max_bytes=4_000_000)
+    fill(journal, 10_000, 1500)
+    assert 2_000_000 < journal.bytes <= 4_000_000
+    assert journal.entries < 2500
+
+
+def test_requests_that_are_being_served_are_told_too() -> None:
+    """Last, without an answer; after that they have one."""
+    journal = Journal()
+    waiting = served()
+    journal.arrive(waiting)
+    fill(journal, 2)
+    assert ids(journal) == [2, 3, 1]
+    journal.finish(waiting)
+    assert sorted(ids(journal)) == [1, 2, 3]
+
+
+def test_a_request_from_before_a_clearing_stays_forgotten() -> None:
+    """Its answer comes later, and is nobody's business."""
+    journal = Journal()
+    waiting = served()
+    journal.arrive(waiting)
+    journal.clear()
+    journal.finish(waiting)
+    assert ids(journal) == []
+
+
+def test_a_small_answer_is_joined_once() -> None:
+    """So that the connection need not do it again."""
+    each = served()
+    journal = Journal()
+    journal.arrive(each)
+    journal.finish(each)
+    assert each.parts is not None
+    assert len(each.parts) == 1
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
+def test_a_large_produce_request_is_kept_without_its_records(version: int) -> None:
+    """It can be decoded still: the same request, with the head of each set of records, and their sizes."""
+    first, second, third = (batch(b"v" * size) for size in (3000, 10, 200))
+    request = ProduceRequest(
+        "x",
+        -1,
+        1000,
+        [
+            TopicProduceData("t", [PartitionProduceData(0, first), PartitionProduceData(1, None)]),
+            TopicProduceData("u", [PartitionProduceData(0, second), PartitionProduceData(7, third)]),
+        ],
+    )
+    frame = frame_of(ApiKey.PRODUCE, version, request)
+    kept = without_records(frame, decode_request(frame, decode_header(frame)))
+    assert weight_of(kept) < 600
+    whole, sizes = expand(kept, ApiKey.PRODUCE, version)
+    found = decode_request(whole, decode_header(whole))
+    assert sizes == [len(first), len(second), len(third)]
+    assert (found.transactional_id, found.acks, found.timeout_ms) == ("x", -1, 1000)
+    read = [p.records and bytes(p.records) for t in found.topic_data for p in t.partition_data]
+    assert read == [bytes(first[:HEAD]), None, bytes(second[:HEAD]), bytes(third[:HEAD])]
+    empty, _ = expand(kept, ApiKey.PRODUCE, version, lambda _head: b"")
+    assert not any(p.records for t in decode_request(empty, decode_header(empty)).topic_data for p in t.partition_data)
+
+
+@pytest.mark.parametrize("version", [4, 11, 12, 18])
+def test_a_large_fetch_response_is_kept_without_its_records(version: int) -> None:
+    """Slices of the log are neither copied nor held."""
+    log = memoryview(batch(b"v" * 4000))
+    response = FetchResponse(
+        responses=[
+            FetchableTopicResponse(
+                "t",
+                [
+                    PartitionData(0, high_watermark=5, records=[log[:100], log[100:]]),
+                    PartitionData(1, high_watermark=6, records=b""),
+                    PartitionData(2, high_watermark=7, records=[log]),
+                ],
+            )
+        ]
+    )
+    kept = answer_without_records(encode_response(ApiKey.FETCH, version, 9, response))
+    assert weight_of(kept) < 700
+    whole, sizes = expand(kept, ApiKey.FETCH, version)
+    _, found = decode_response(ApiKey.FETCH, version, bytes(whole[4:]))
+    assert sizes == [len(log), len(log)]
+    (topic,) = found.responses
+    assert [(p.high_watermark, bytes(p.records)) for p in topic.partitions] == [
+        (5, bytes(log[:HEAD])), (6, b""), (7, bytes(log[:HEAD]))]  # fmt: skip
+
+
+def test_small_messages_are_kept_whole() -> None:
+    """The frame itself, not a copy."""
+    each = served()
+    assert len(each.frame) < WHOLE_BYTES
+    journal = Journal()
+    journal.arrive(each)
+    journal.finish(each)
+    ((raw, *_),) = [entries for entries, _ in journal.snapshot() if entries]
+    assert raw[5] is each.frame

@@ -1,0 +1,43 @@
+"""Kafka's own tools, and so the Java Admin client, with `bootstrap.controllers`."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.serving import start
+from tests.storage.kafka_tools import java, need_kafka
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def controller() -> Iterator[str]:
+    """The address of a controller."""
+    need_kafka()
+    server = start(controller_port=0)
+    own = server.ready.brokers[0]["listeners"][1]
+    yield f"{own['host']}:{own['port']}"
+    server.stop()
+
+
+def test_the_tools_find_the_quorum_by_its_controller(controller: str) -> None:
+    """kafka-metadata-quorum describe --status, and kafka-cluster list-endpoints."""
+    status = java(
+        "org.apache.kafka.tools.MetadataQuorumCommand", *("--bootstrap-controller", controller), "describe", "--status"
+    )
+    assert re.search(r"LeaderId: +1\n", status)
+    assert f'"endpoints": ["CONTROLLER://{controller}"]' in status
+    listed = java("org.apache.kafka.tools.ClusterTool", "list-endpoints", "--bootstrap-controller", controller)
+    assert re.search(r"1 +127\.0\.0\.1 +\d+ +null +controller", listed)
+
+
+def test_features_and_settings_change_at_the_controller(controller: str) -> None:
+    """kafka-features and kafka-configs."""
+    at = ("--bootstrap-controller", controller)
+    feature, config = "org.apache.kafka.tools.FeatureCommand", "kafka.admin.ConfigCommand"
+    assert "group.version was downgraded to 0." in java(feature, *at, "downgrade", "--feature", "group.version=0")
+    assert re.search(r"Feature: group.version.*FinalizedVersionLevel: 0", java(feature, *at, "describe"))
+    default = ("--entity-type", "brokers", "--entity-default")
+    java(config, *at, "--alter", *default, "--add-config", "log.retention.ms=100000")
+    assert "log.retention.ms=100000" in java(config, *at, "--describe", *default)

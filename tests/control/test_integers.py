@@ -1,0 +1,100 @@
+"""Integers in answers: JavaScript, and every reader that takes JSON's numbers for doubles, rounds them beyond 2^53."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
+from understudy.control_api.encoding import SAFE
+from understudy.control_api.fields import Kind, fields_of, kind_of
+from understudy.control_api.verbs import VERBS
+
+SEED = 2**63 + 1
+SMALL = {
+    "int32 or less in Kafka's protocol": (
+        *(
+            "broker",
+            "controller",
+            "coordinator",
+            "leader",
+            "replicas",
+            "isr",
+            "held",
+            "partition",
+            "port",
+            "bound_port",
+        ),
+        *("correlation_id", "version", "min", "max", "features", "timeout_ms"),
+        *("epoch", "epoch_before", "epoch_after", "leader_epoch", "coordinator_epoch"),
+        *("producer_epoch", "last_producer_epoch"),
+        *("sequence", "first_sequence", "last_sequence", "known_sequence"),
+    ),
+    "counted one by one": (
+        *("id", "connection", "hits", "batches", "count", "forgotten", "dropped", "kept", "removed", "topics"),
+        *("logs_cleaned", "segments_deleted", "delivery_count"),
+        *("offset", "base_offset", "first_offset", "last_offset", "txn_start_offset", "high_watermark"),
+        *("log_start_offset", "log_end_offset", "last_stable_offset"),
+    ),
+    "bytes that are there": ("size_bytes", "request_bytes", "response_bytes"),
+    "the cluster's time, which is pushed by 10^13 ms at most": (
+        "at_ms",
+        "now_ms",
+        "ahead_ms",
+        "until_ms",
+        "deadline_ms",
+        "since_ms",
+        "lock_until_ms",
+    ),
+    "given by the user, with a bound": ("after_markers", "loading_ms", "skip", "times"),
+}
+"""Why an integer is never beyond 2^53, and those of which that is true."""
+
+
+def integers(kind: Kind, name: str = "", seen: frozenset[Any] = frozenset()) -> Iterator[str]:
+    """The names of an answer's integers that leave as numbers, whatever they are."""
+    if kind.is_object:
+        for field in fields_of(kind.type).values() if kind.type not in seen else ():
+            yield from integers(field.kind, field.name, seen | {kind.type})
+    elif kind.is_list or kind.is_pair or kind.is_mapping:
+        for inner in kind.inner:
+            yield from integers(inner, name, seen)
+    elif kind.type is int and not kind.about.wide:
+        yield name
+
+
+def test_every_integer_is_small_or_leaves_as_a_text_where_it_is_not() -> None:
+    """A new field is declared ``Int64``, or gets its reason here."""
+    found = {name for verb in VERBS if verb.answer for name in integers(kind_of(verb.answer_type))}
+    assert found == {name for names in SMALL.values() for name in names}
+
+
+def test_a_seed_is_exact_at_all_doors(plane_of: ControlPlaneOf) -> None:
+    """A text over HTTP, an int in Python, the digits in the shell."""
+    plane = plane_of(seed=SEED)
+    assert plane.http("GET", "/v1/cluster")["seed"] == str(SEED)
+    assert plane.kafka.info().seed == SEED
+    assert str(SEED) in plane.ctl_text("cluster")
+
+
+def test_a_seed_that_nobody_gave_is_a_number(plane: ControlPlane) -> None:
+    """And so is one that is small."""
+    seed = plane.http("GET", "/v1/cluster")["seed"]
+    assert type(seed) is int
+    assert abs(seed) <= SAFE
+
+
+@pytest.mark.parametrize(("offset", "written"), [(SAFE, SAFE), (SAFE + 1, str(SAFE + 1)), (2**62 + 1, str(2**62 + 1))])
+def test_what_a_client_chose_is_exact(plane: ControlPlane, offset: int, written: int | str) -> None:
+    """In the answer about a group, and in the journal's requests."""
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g"})
+    consumer.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
+    consumer.close()
+    assert plane.http("GET", "/v1/groups/g")["offsets"][0]["offset"] == written
+    assert plane.kafka.groups["g"].show().offsets[0].offset == offset
+    (entry,) = plane.http("GET", "/v1/journal?api=OffsetCommit")["entries"]
+    assert entry["request"]["topics"][0]["partitions"][0]["committed_offset"] == written
+    assert json.dumps(offset) in plane.ctl_text("groups", "show", "g", "--json")

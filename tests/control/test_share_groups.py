@@ -1,0 +1,129 @@
+"""Share groups over HTTP: which member has which record, since when and how often; steered."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
+from tests.scenarios.core.asking import metadata
+from tests.scenarios.groups.sharers import (
+    ACCEPT,
+    RELEASE,
+    SHARE_SETTINGS,
+    SHARES,
+    Sharer,
+    acquired_of,
+    configure,
+)
+from tests.serving import until
+from understudy import results
+
+LOCK_MS = 30_000
+Share = tuple[ControlPlane, Sharer]
+
+
+@pytest.fixture
+def share(plane_of: ControlPlaneOf) -> Share:
+    """A group with a member that has acquired the three records of t-0; the clock is frozen."""
+    settings = {**SHARE_SETTINGS, "group.share.assignment.interval.ms": 0}
+    plane = plane_of(settings=settings, topics=["t:1"])
+    plane.server.make_coordinators()
+    plane.server.freeze()
+    plane.kafka.topics["t"].write(*({"value": each, "partition": 0} for each in "abc"))
+    wire = plane.server.wire()
+    configure(wire, share_auto_offset_reset="earliest")
+    request = ShareGroupHeartbeatRequest(SHARES, "m1", 0, None, ["t"])
+    assert wire.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, request).error_code is ErrorCode.NONE
+    (described,) = metadata(wire, "t")
+    assert described.topic_id is not None
+    member = Sharer(wire, described.topic_id)
+    until(lambda: member.acquired() or None, "records")
+    return plane, member
+
+
+def records(plane: ControlPlane) -> Sequence[results.ShareRecords]:
+    """The group's records in flight."""
+    (partition,) = plane.kafka.groups[SHARES].show().share_partitions
+    assert (partition.topic, partition.partition, partition.leader) == ("t", 0, 1)
+    return partition.records
+
+
+def test_records_in_flight_are_shown(share: Share) -> None:
+    """By offset: the member, since when, how often, and until when it is locked; also in the shell."""
+    plane, member = share
+    now_ms = plane.server.now_ms()
+    (held,) = records(plane)
+    assert (held.first_offset, held.last_offset, held.state, held.delivery_count) == (0, 2, "acquired", 1)
+    assert (held.member_id, held.since_ms, held.lock_until_ms) == ("m1", now_ms, now_ms + LOCK_MS)
+    assert member.ack(1, 1, RELEASE) is ErrorCode.NONE
+    assert member.ack(2, 2, ACCEPT) is ErrorCode.NONE
+    assert [(each.first_offset, each.state, each.member_id) for each in records(plane)] == [
+        (0, "acquired", "m1"),
+        (1, "available", None),
+        (2, "acknowledged", None),
+    ]
+    assert plane.ctl("groups", "show", SHARES)["share_partitions"][0]["start_offset"] == 0
+
+
+def test_locks_end_by_the_clock(share: Share) -> None:
+    """Pushed past the lock, the records are available, once more."""
+    plane, member = share
+    plane.server.advance(LOCK_MS)
+    (free,) = records(plane)
+    assert (free.state, free.delivery_count, free.member_id) == ("available", 1, None)
+    assert member.acquired() == [(0, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("api", "ask"),
+    [
+        ("ShareFetch", lambda member: member.fetch().error_code),
+        ("ShareAcknowledge", lambda member: member.acknowledge((0, 2, [ACCEPT])).error_code),
+    ],
+)
+def test_faults_refuse_share_requests(share: Share, api: str, ask: Callable[[Sharer], ErrorCode]) -> None:
+    """Once; the next request is served, and the records are as before."""
+    plane, member = share
+    plane.http("POST", "/v1/faults", {"match": {"api": api}, "do": {"error": "COORDINATOR_NOT_AVAILABLE"}, "times": 1})
+    assert ask(member) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert ask(member) is ErrorCode.NONE
+
+
+def test_why_names_a_refused_acknowledgement(share: Share) -> None:
+    """The code, the rule and the request; in a ShareAcknowledge and in a ShareFetch."""
+    plane, member = share
+    peer = Sharer(plane.server.wire(), member.topic_id, "m2")
+    assert peer.acquired() == []
+    assert peer.ack(0, 2, ACCEPT) is ErrorCode.INVALID_RECORD_STATE
+    why = plane.kafka.groups[SHARES].why()
+    assert (why.error, why.rule) == ("INVALID_RECORD_STATE", "groups D.6")
+    assert "their lock may have ended" in why.why
+    assert "ShareAcknowledge v2 of client `test`" in why.why
+    assert peer.fetch(acks=[(7, 8, [ACCEPT])]).error_code is ErrorCode.NONE
+    why = plane.kafka.groups[SHARES].why()
+    assert (why.error, why.rule) == ("INVALID_REQUEST", "groups D.5")
+    assert "beyond the records in flight" in why.why
+    assert peer.fetch(epoch=1).error_code is ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert "adds 1 to its epoch" in plane.kafka.groups[SHARES].why().why
+
+
+def test_a_reset_forgets_records_in_flight(share: Share) -> None:
+    """Sessions end, and the group is gone."""
+    plane, member = share
+    plane.server.reset()
+    assert member.fetch().error_code is ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+def test_a_snapshot_brings_back_what_was_written(share: Share) -> None:
+    """What was acquired is available again; what was accepted stays accepted."""
+    plane, member = share
+    assert member.ack(0, 0, ACCEPT) is ErrorCode.NONE
+    snapshot = plane.http("POST", "/v1/snapshots")["id"]
+    assert member.ack(1, 2, ACCEPT) is ErrorCode.NONE
+    plane.http("POST", f"/v1/snapshots/{snapshot}/restore")
+    other = Sharer(plane.server.wire(), member.topic_id, "m2")
+    assert until(lambda: acquired_of(other.fetch()) or None, "records") == [(1, 2, 1)]

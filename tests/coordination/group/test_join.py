@@ -1,0 +1,359 @@
+"""JoinGroup: who may join, what it hears, and when that starts a rebalance (groups A.4, A.6)."""
+
+import re
+
+import pytest
+
+from broker.coordination.group.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
+from broker.coordination.group.classic.states import State
+from protocol.errors import ErrorCode
+from protocol.log_records.group import GroupMember, GroupMetadata
+from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
+
+
+def test_CLS_01_a_first_join_is_told_its_id() -> None:
+    """A dynamic member of version 4 gets an id and nothing else; the group is there, Empty, and remembered."""
+    context = Context()
+    client = Client(context, version=4, client_id="cid")
+    answer = client.ask()
+    assert answer.message == JoinGroupResponse(
+        ErrorCode.MEMBER_ID_REQUIRED, protocol_name=None, member_id=answer.message.member_id
+    )
+    assert re.fullmatch(r"cid-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", answer.message.member_id)
+    assert context.records == [GroupMetadata(G, "", 0, None, None, START_MS)]
+    assert context.due_in("member", G, answer.message.member_id) == client.session_ms
+    (listed,) = context.machine.administration.listed((), ())
+    assert (listed.group_id, listed.group_state, listed.group_type, listed.protocol_type) == (G, "Empty", "classic", "")
+
+
+def test_CLS_02_the_id_joins() -> None:
+    """With its id the member gets generation 1, leads, and sees itself."""
+    context = Context()
+    client = Client(context)
+    client.start()
+    context.advance(0)
+    assert client.joined() == JoinGroupResponse(
+        generation_id=1,
+        protocol_type="consumer",
+        protocol_name="range",
+        leader=client.member_id,
+        member_id=client.member_id,
+        members=(JoinGroupResponseMember(client.member_id, b"meta"),),
+    )
+    assert len(context.records) == 1
+    assert context.due_in("member", G, client.member_id) == client.session_ms
+    assert context.due_in("sync", G) == client.rebalance_ms
+
+
+def test_CLS_03_old_versions_join_directly() -> None:
+    """Version 3 knows no MEMBER_ID_REQUIRED; until it hears of its id it cannot be expired by its session."""
+    context = Context({"group.initial.rebalance.delay.ms": 3000})
+    client = Client(context, version=3)
+    assert client.ask().parked
+    (member_id,) = context.group().members
+    assert context.due_in("member", G, member_id) == NEW_MEMBER_JOIN_TIMEOUT_MS
+    assert context.records == [GroupMetadata(G, "", 0, None, None, START_MS)]
+    context.advance(3000)
+    assert client.joined().generation_id == 1
+
+
+def test_CLS_04_static_members_join_directly() -> None:
+    """An instance id makes the member id, and is never answered with MEMBER_ID_REQUIRED."""
+    context = Context()
+    client = Client(context, version=5, instance_id="i1")
+    client.start()
+    context.advance(0)
+    assert client.joined().member_id.startswith("i1-")
+    assert client.generation == 1
+
+
+def test_CLS_05_an_unknown_id_finds_no_group() -> None:
+    """Only a join without an id creates a group."""
+    context = Context()
+    client = Client(context, member_id="x")
+    answer = client.ask()
+    assert (answer.code, answer.message.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "x")
+    assert not context.machine.groups
+    assert not context.records
+
+
+@pytest.mark.parametrize(("protocol", "protocol_type"), [("roundrobin", "consumer"), ("range", "connect")])
+def test_CLS_08_strangers_are_turned_away(protocol: str, protocol_type: str) -> None:
+    """Another protocol type, or no protocol that everybody knows: 23, with the id where there was one."""
+    context = Context()
+    (client,) = stable(Client(context))
+    stranger = Client(context, [(protocol, b"meta")], protocol_type=protocol_type)
+    answer = stranger.ask()
+    assert (answer.code, answer.message.member_id) == (ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
+    stranger.member_id = client.member_id
+    assert stranger.ask().message.member_id == client.member_id
+
+
+@pytest.mark.parametrize(("protocol_type", "protocols"), [("", [("range", b"")]), ("consumer", [])])
+def test_a_failed_first_join_leaves_an_empty_group(protocol_type: str, protocols: list[tuple[str, bytes]]) -> None:
+    """Quirk: the group is remembered although nobody has joined it (groups A.4 J5)."""
+    context = Context()
+    client = Client(context, protocols, protocol_type=protocol_type)
+    assert client.ask().code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert context.records == [GroupMetadata(G, "", 0, None, None, START_MS)]
+    assert context.group().state is State.EMPTY
+
+
+def test_CLS_09_most_votes_win() -> None:
+    """Each member votes for what it wants most among what all know."""
+    context = Context()
+    clients = assembled(
+        Client(context, [("a", b""), ("b", b"")]),
+        Client(context, [("b", b""), ("a", b"")]),
+        Client(context, [("b", b""), ("a", b"")]),
+    )
+    assert all(client.parked.message.protocol_name == "b" for client in clients)
+
+
+@pytest.mark.parametrize(("names", "winner"), [(("sticky", "range"), "sticky"), (("a", "b"), "a")])
+def test_tied_votes_fall_as_in_java(names: tuple[str, str], winner: str) -> None:
+    """The first in the order of a HashMap, whoever joined first (groups 0.8)."""
+    context = Context()
+    first, second = names
+    clients = assembled(
+        Client(context, [(second, b""), (first, b"")]),
+        Client(context, [(first, b""), (second, b"")]),
+    )
+    assert clients[0].parked.message.protocol_name == winner
+
+
+def test_CLS_20_a_leader_rejoins_while_the_group_completes() -> None:
+    """Unchanged, it gets the same generation again, and the members with it."""
+    context = Context()
+    leader, follower = assembled(Client(context), Client(context))
+    generation = leader.generation
+    again = leader.join()
+    assert again.generation_id == generation
+    assert {member.member_id for member in again.members} == {leader.member_id, follower.member_id}
+    assert follower.join().members == ()
+
+
+def test_a_changed_member_rebalances_while_the_group_completes() -> None:
+    """Other protocols need another generation; those who wait for assignments hear 27 (groups A.4 J4.5)."""
+    context = Context()
+    leader, follower = assembled(Client(context), Client(context))
+    waiting = follower.sync()
+    leader.protocols = [("range", b"changed")]
+    assert leader.start().parked.parked
+    assert waiting.code is ErrorCode.REBALANCE_IN_PROGRESS
+    follower.start()
+    assert leader.joined().generation_id == follower.joined().generation_id == 3
+
+
+def test_CLS_21_a_follower_rejoins_unchanged() -> None:
+    """It gets the current generation without members, and nobody else notices."""
+    context = Context()
+    leader, follower = stable(Client(context), Client(context))
+    again = follower.join()
+    assert (again.generation_id, again.members, again.leader) == (leader.generation, (), leader.member_id)
+    assert leader.heartbeat() is ErrorCode.NONE
+
+
+def test_CLS_22_a_leader_that_rejoins_rebalances() -> None:
+    """Always, as it may have seen new partitions."""
+    context = Context()
+    leader, follower = stable(Client(context), Client(context))
+    assert leader.start().parked.parked
+    assert follower.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.due_in("join", G) == 60_000
+    follower.start()
+    assert leader.joined().generation_id == follower.joined().generation_id == 3
+
+
+def test_a_changed_follower_rebalances() -> None:
+    """Other protocols of a follower need another generation (groups A.4 J4.6)."""
+    context = Context()
+    leader, follower = stable(Client(context), Client(context))
+    follower.protocols = [("range", b"other")]
+    assert follower.start().parked.parked
+    assert leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_second_join_of_a_parked_member_takes_its_place() -> None:
+    """Quirk: the first one is never answered (groups A.4 J4.4)."""
+    context = Context()
+    leader, follower = stable(Client(context), Client(context))
+    first = leader.start().parked
+    second = leader.start().parked
+    follower.start()
+    assert first.parked
+    assert second.code is ErrorCode.NONE
+
+
+def test_an_id_that_was_handed_out_is_not_for_static_members() -> None:
+    """Quirk: Kafka trips over its own assertion (groups A.4 J4.2)."""
+    context = Context()
+    client = Client(context)
+    client.member_id = client.ask().message.member_id
+    client.instance_id = "i1"
+    assert client.ask().code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("member_id", "instance_id", "code"),
+    [
+        ("zz", None, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("zz", "i1", ErrorCode.FENCED_INSTANCE_ID),
+        ("zz", "i9", ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_rejoining_member_is_fenced(member_id: str, instance_id: str | None, code: ErrorCode) -> None:
+    """25 for an unknown id, 82 for another member's instance id (groups A.4 J4.3)."""
+    context = Context()
+    stable(Client(context), Client(context, instance_id="i1"))
+    answer = Client(context, member_id=member_id, instance_id=instance_id).ask()
+    assert (answer.code, answer.message.member_id) == (code, member_id)
+
+
+def test_an_empty_group_knows_no_member() -> None:
+    """25, as nobody is left (groups A.4 J4.7)."""
+    context = Context()
+    (client,) = stable(Client(context))
+    context.leave(client.identity())
+    assert client.ask().code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_CLS_28_a_full_group_takes_nobody() -> None:
+    """Group.max.size: 81, with no id."""
+    context = Context({"group.max.size": 1})
+    stable(Client(context))
+    answer = Client(context).ask()
+    assert (answer.code, answer.message.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+
+
+def test_a_rebalance_takes_as_many_as_there_is_room_for() -> None:
+    """Ids that were handed out take no room; who comes last is turned away and forgotten (groups A.4 J2)."""
+    context = Context({"group.max.size": 1, "group.initial.rebalance.delay.ms": 100})
+    first, second = Client(context), Client(context)
+    second.member_id = second.ask().message.member_id
+    first.start()
+    assert second.ask().code is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert not context.group().pending
+    context.advance(100)
+    assert first.joined().generation_id == 1
+
+
+def test_CLS_34_a_static_follower_returns() -> None:
+    """It gets a new id and the same generation; nobody rebalances, and its old id is fenced."""
+    context = Context()
+    leader, static = stable(Client(context), Client(context, instance_id="i1"))
+    records = len(context.records)
+    returned = Client(context, instance_id="i1", client_id="other")
+    answer = returned.join()
+    assert answer == JoinGroupResponse(
+        generation_id=static.generation,
+        protocol_type="consumer",
+        protocol_name="range",
+        leader=leader.member_id,
+        member_id=returned.member_id,
+    )
+    assert returned.member_id != static.member_id
+    (record,) = context.records[records:]
+    assert isinstance(record, GroupMetadata)
+    assert record.generation == static.generation
+    assert (
+        GroupMember(returned.member_id, "client", "/127.0.0.1", 60_000, 10_000, b"meta", b"a1", "i1") in record.members
+    )  # quirk: client id and host stay those of the old member
+    assert returned.sync().message.assignment == b"a1"
+    assert leader.heartbeat() is ErrorCode.NONE
+    assert static.heartbeat() is ErrorCode.FENCED_INSTANCE_ID
+    assert static.heartbeat(instance_id=None) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_returning_member_has_its_old_session_first() -> None:
+    """The timer runs for the old timeout, the next one for the new (groups A.6.1)."""
+    context = Context()
+    _, _ = stable(Client(context), Client(context, instance_id="i1"))
+    returned = Client(context, instance_id="i1", session_ms=20_000)
+    returned.join()
+    assert context.due_in("member", G, returned.member_id) == 10_000
+    returned.heartbeat()
+    assert context.due_in("member", G, returned.member_id) == 20_000
+
+
+def test_CLS_35_a_static_leader_returns() -> None:
+    """Version 9 leads on without assigning; version 8 has to believe that the old id leads."""
+    context = Context()
+    static, follower = stable(Client(context, instance_id="i1"), Client(context))
+    returned = Client(context, instance_id="i1")
+    answer = returned.join()
+    assert (answer.generation_id, answer.leader, answer.skip_assignment) == (2, returned.member_id, True)
+    assert {member.member_id for member in answer.members} == {returned.member_id, follower.member_id}
+    old = Client(context, instance_id="i1", version=8)
+    answer = old.join()
+    assert (answer.leader, answer.members, answer.skip_assignment) == (returned.member_id, (), False)
+    assert old.member_id not in (static.member_id, returned.member_id)
+    assert follower.heartbeat() is ErrorCode.NONE
+
+
+def test_CLS_36_a_static_member_returns_with_another_choice() -> None:
+    """Its protocols would change what is chosen: everybody rebalances."""
+    context = Context()
+    both = [("a", b""), ("b", b"")]
+    leader, _ = stable(Client(context, both), Client(context, both, instance_id="i1"))
+    returned = Client(context, [("b", b"")], instance_id="i1")
+    assert returned.start().parked.parked
+    assert leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    leader.start()
+    assert leader.joined().protocol_name == returned.joined().protocol_name == "b"
+
+
+def test_CLS_37_the_second_of_one_instance_fences_the_first() -> None:
+    """A parked join under the old id hears 82."""
+    context = Context()
+    (leader,) = stable(Client(context))
+    first = Client(context, instance_id="i1").start()
+    second = Client(context, instance_id="i1").start()
+    answer = first.parked.message
+    assert (answer.error_code, answer.leader) == (ErrorCode.FENCED_INSTANCE_ID, "")
+    assert answer.member_id.startswith("i1-")
+    members = {member.member_id for member in leader.join().members}
+    assert members == {leader.member_id, second.joined().member_id}
+
+
+def test_a_static_member_that_returns_while_the_group_completes_rebalances() -> None:
+    """Its parked SyncGroup is fenced (groups A.6.3)."""
+    context = Context()
+    leader, static = assembled(Client(context), Client(context, instance_id="i1"))
+    waiting = static.sync()
+    returned = Client(context, instance_id="i1").start()
+    assert waiting.code is ErrorCode.FENCED_INSTANCE_ID
+    leader.start()
+    assert leader.joined().generation_id == returned.joined().generation_id == 3
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_a_return_that_cannot_be_remembered_has_not_happened(refusal: ErrorCode, told: ErrorCode) -> None:
+    """The old id is a member again, with what it had said, and leads if it led (groups A.6.2)."""
+    context = Context()
+    static, follower = stable(Client(context, instance_id="i1"), Client(context))
+    context.refuse_append = refusal
+    answer = Client(context, instance_id="i1", session_ms=20_000).ask()
+    assert answer.message == JoinGroupResponse(told, 2, "range", static.member_id, protocol_type="consumer")
+    assert static.heartbeat() is follower.heartbeat() is ErrorCode.NONE
+    assert context.group().leader == static.member_id
+    assert context.due_in("member", G, static.member_id) == 10_000
+    assert static.sync().message.assignment == b"a0"
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_group_that_cannot_be_remembered_does_not_exist(version: int) -> None:
+    """The parked join hears the error; an id that was handed out was handed out (groups A.4 J5)."""
+    context = Context(refuse_append=ErrorCode.NOT_ENOUGH_REPLICAS)
+    answer = Client(context, version=version).ask()
+    told = ErrorCode.COORDINATOR_NOT_AVAILABLE if version == 3 else ErrorCode.MEMBER_ID_REQUIRED
+    assert answer.code is told
+    assert not context.machine.groups

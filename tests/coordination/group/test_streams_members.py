@@ -1,0 +1,319 @@
+"""Streams groups (KIP-1071) at the machine: members, epochs, tasks that change hands, timers."""
+
+from typing import Any
+
+import pytest
+
+from broker.coordination.group.streams.member import MemberState
+from broker.coordination.group.streams.states import State
+from protocol.errors import ErrorCode
+from protocol.log_records.streams_group import (
+    CurrentTasks,
+    KeyValue,
+    StreamsCurrentMember,
+    StreamsGroupEpoch,
+    StreamsKind,
+    StreamsMemberMetadata,
+    StreamsRecord,
+    StreamsTargetEpoch,
+    StreamsTargetMember,
+    StreamsTopology,
+    Subtopology,
+    TargetTasks,
+)
+from protocol.messages.streams_group_heartbeat import Endpoint, TaskOffset, Topology
+from tests.coordination.group.consumer_harness import Cluster
+from tests.coordination.group.harness import START_MS, Context, G
+from tests.coordination.group.streams_harness import (
+    STATELESS,
+    StreamsMember,
+    bench,
+    group,
+    info,
+    settle,
+    subtopology,
+)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """With the topic "in" of four partitions."""
+    made = Cluster()
+    made.create("in", 4)
+    return made
+
+
+@pytest.fixture
+def context(cluster: Cluster) -> Context:
+    """A shard that knows it, and assigns at once."""
+    return bench(cluster)
+
+
+def test_STR_01_a_first_join_writes_six_records(context: Context) -> None:
+    """In Kafka's order: the member, the topology, the group's epoch, the target, the member's tasks."""
+    member = StreamsMember(context)
+    response = member.join()
+    assert (response.member_epoch, member.active, response.status) == (2, {"0": [0, 1, 2, 3]}, [])
+    assert (response.heartbeat_interval_ms, response.endpoint_information_epoch) == (5_000, 0)
+    assert context.records == [
+        StreamsRecord.of(G, StreamsMemberMetadata(None, None, "client", "/127.0.0.1", 60_000, 0, "p1"), "m1"),
+        StreamsRecord.of(G, StreamsTopology(0, (Subtopology("0", ("in",)),))),
+        StreamsRecord.of(
+            G, StreamsGroupEpoch(2, group(context).metadata_hash, 0, (KeyValue("num.standby.replicas", "0"),))
+        ),
+        StreamsRecord.of(G, StreamsTargetMember((TargetTasks("0", (0, 1, 2, 3)),)), "m1"),
+        StreamsRecord.of(G, StreamsTargetEpoch(2, START_MS)),
+        StreamsRecord.of(G, StreamsCurrentMember(2, 0, 1, (CurrentTasks("0", (0, 1, 2, 3), (2, 2, 2, 2)),)), "m1"),
+    ]
+    assert group(context).state is State.STABLE
+
+
+def test_a_heartbeat_without_news_answers_no_tasks_and_writes_nothing(context: Context) -> None:
+    """Null task lists: nothing has changed."""
+    member = StreamsMember(context)
+    member.join()
+    written = len(context.records)
+    response = member.beat()
+    assert (response.active_tasks, response.standby_tasks, response.warmup_tasks) == (None, None, None)
+    assert (response.member_epoch, response.status, len(context.records)) == (2, [], written)
+
+
+def test_STR_02_an_empty_group_waits_for_further_members(cluster: Cluster) -> None:
+    """Status 5 and the old epoch until the delay is over; then both members have tasks at once."""
+    context = bench(cluster, initial_rebalance_delay_ms=3_000)
+    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    response = first.join()
+    assert (response.member_epoch, first.active, first.statuses) == (1, {}, [5])
+    assert first.details == ["Assignment delayed due to the configured initial rebalance delay."]
+    context.advance(2_999)
+    second.join()
+    assert (second.epoch, second.statuses) == (1, [5])
+    context.advance(1)
+    first.beat()
+    second.beat()
+    assert (first.epoch, second.epoch, first.statuses, second.statuses) == (3, 3, [], [])
+    assert sorted(first.active["0"] + second.active["0"]) == [0, 1, 2, 3]
+
+
+def test_a_group_that_is_empty_when_the_delay_ends_gets_no_target(cluster: Cluster) -> None:
+    """And the next member waits again."""
+    context = bench(cluster, initial_rebalance_delay_ms=3_000)
+    member = StreamsMember(context)
+    member.join()
+    member.beat(-1)
+    written = len(context.records)
+    context.advance(3_000)
+    assert len(context.records) == written
+    member.join()
+    assert member.statuses == [5]
+
+
+def test_STR_09_half_of_the_tasks_move_to_another_process(context: Context) -> None:
+    """The first member gives tasks up, and confirms, before the second one gets them."""
+    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    first.join()
+    context.advance(1_000)
+    second.join()
+    assert (second.epoch, second.active) == (3, {})
+    assert second.seen.state is MemberState.UNRELEASED_TASKS
+    had = dict(first.active)
+    first.beat(active_tasks=had, standby_tasks={}, warmup_tasks={})
+    assert (first.epoch, len(first.active["0"]), first.seen.state) == (2, 2, MemberState.UNREVOKED_TASKS)
+    second.confirm()
+    assert not second.active
+    first.beat()
+    assert first.seen.state is MemberState.UNREVOKED_TASKS, "a heartbeat without tasks confirms nothing"
+    first.confirm()
+    second.confirm()
+    assert (first.epoch, second.epoch) == (3, 3)
+    assert sorted(first.active["0"] + second.active["0"]) == [0, 1, 2, 3]
+    assert group(context).state is State.STABLE
+
+
+def test_a_join_within_the_assignment_interval_waits_with_status_5(context: Context) -> None:
+    """The target is at most a second old; the next heartbeat after that computes the new one."""
+    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    first.join()
+    second.join()
+    assert (second.epoch, second.active, second.statuses) == (2, {}, [5])
+    assert second.details == ["Assignment delayed due to the configured assignment interval."]
+    assert group(context).state is State.ASSIGNING
+    context.advance(1_000)
+    settle(first, second)
+    assert (first.epoch, len(first.active["0"]), len(second.active["0"])) == (3, 2, 2)
+
+
+def test_STR_10_each_stateful_task_has_a_standby_in_another_process(cluster: Cluster) -> None:
+    """Kept where a store is, and none without a second process."""
+    cluster.create("store-changelog", 4)
+    context = bench(cluster, num_standby_replicas=1)
+    topology = [subtopology("0", ["in"], changelogs=[info("store-changelog")])]
+    first = StreamsMember(context, topology=topology)
+    first.join()
+    assert first.standby == {}
+    second = StreamsMember(context, "m2", topology, "p2")
+    second.join()
+    settle(first, second)
+    assert sorted(first.active["0"] + first.standby["0"]) == [0, 1, 2, 3]
+    assert (first.active, first.standby) == (second.standby, second.active)
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_STR_13_tasks_of_a_member_that_is_gone_move(context: Context, leaves: bool) -> None:
+    """It leaves, or its session ends."""
+    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    first.join()
+    second.join()
+    settle(first, second)
+    epoch = group(context).epoch
+    if leaves:
+        response = first.beat(-1)
+        assert (response.member_epoch, response.status, response.active_tasks) == (-1, (), None)
+    else:
+        context.advance(44_000)
+        second.beat()
+        context.advance(1_000)
+    assert first.member_id not in group(context).members
+    assert group(context).epoch == epoch + 1
+    context.advance(1_000)
+    second.confirm()
+    assert second.active == {"0": [0, 1, 2, 3]}
+    assert first.refused(2) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_that_gives_nothing_up_is_removed(context: Context) -> None:
+    """After its own rebalance timeout."""
+    first, second = StreamsMember(context, rebalance_ms=10_000), StreamsMember(context, "m2", process_id="p2")
+    first.join()
+    context.advance(1_000)
+    second.join()
+    first.confirm()
+    context.advance(9_999)
+    assert "m1" in group(context).members
+    context.advance(1)
+    assert "m1" not in group(context).members
+
+
+def test_STR_12_a_shutdown_reaches_every_member_until_the_group_is_empty(context: Context) -> None:
+    """Also from a member that leaves with it."""
+    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    first.join()
+    second.join()
+    first.beat(shutdown_application=True)
+    assert first.statuses == [5, 4]
+    second.beat()
+    assert second.details[-1] == (
+        "Streams group member m1 encountered a fatal error and requested a shutdown for the entire application."
+    )
+    second.beat(-1)
+    first.beat(-1)
+    first.join()
+    assert 4 not in first.statuses
+
+
+def test_a_member_that_joins_again_keeps_its_endpoint(context: Context) -> None:
+    """Null changes nothing, also at epoch 0; the endpoint's partitions are listed for an epoch that is not current."""
+    member = StreamsMember(context)
+    member.join(user_endpoint=Endpoint("host", 1))
+    response = member.join()
+    (entry,) = response.partitions_by_user_endpoint or ()
+    assert (entry.user_endpoint.host, response.endpoint_information_epoch) == ("host", 1)
+    assert [(each.topic, list(each.partitions)) for each in entry.active_partitions] == [("in", [0, 1, 2, 3])]
+    assert member.beat(endpoint_information_epoch=1).partitions_by_user_endpoint is None
+
+
+def test_an_endpoint_without_source_topics_fails_the_heartbeat(context: Context) -> None:
+    """As in Kafka 4.3, whose list of endpoints expects a topology that is configured."""
+    member = StreamsMember(context, topology=[subtopology("0", ["gone"])])
+    assert member.refused_join(user_endpoint=Endpoint("host", 1)) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert member.join().error_code is ErrorCode.NONE
+
+
+def test_epochs_that_are_not_the_members_are_fenced(context: Context) -> None:
+    """A greater one, and a smaller one, unless it is the last one and the member reports a part of its tasks."""
+    member = StreamsMember(context)
+    member.join()
+    assert member.refused(3) is ErrorCode.FENCED_MEMBER_EPOCH
+    assert member.refused(1) is ErrorCode.FENCED_MEMBER_EPOCH
+    context.advance(1_000)
+    StreamsMember(context, "m2", process_id="p2").join()
+    member.confirm()
+    member.confirm()
+    assert (member.epoch, member.seen.previous_epoch) == (3, 2)
+    assert member.refused(2) is ErrorCode.FENCED_MEMBER_EPOCH
+    assert member.beat(2, active_tasks=member.active, standby_tasks={}, warmup_tasks={}).member_epoch == 3
+
+
+@pytest.mark.parametrize(
+    ("epoch", "fields"),
+    [
+        (0, {"topology": None}),
+        (0, {"rebalance_timeout_ms": -1}),
+        (0, {"active_tasks": None}),
+        (0, {"standby_tasks": {"0": [1]}}),
+        (0, {"instance_id": "i"}),
+        (0, {"member_id": " "}),
+        (0, {"group_id": ""}),
+        (0, {"rack_id": ""}),
+        (0, {"task_offsets": [TaskOffset("0", 0, 1)]}),
+        (0, {"task_end_offsets": []}),
+        (2, {"topology": Topology(0, STATELESS)}),
+        (2, {"active_tasks": {"0": [0]}}),
+        (2, {"active_tasks": {}, "standby_tasks": {}, "warmup_tasks": {"0": [0]}}),
+        (2, {"active_tasks": {"0": [4]}, "standby_tasks": {}, "warmup_tasks": {}}),
+        (2, {"active_tasks": {"9": [0]}, "standby_tasks": {}, "warmup_tasks": {}}),
+        (-2, {}),
+        (-3, {}),
+    ],
+)
+def test_STR_08_STR_15_heartbeats_that_are_not_valid(context: Context, epoch: int, fields: dict[str, Any]) -> None:
+    """42 each, and nothing is written."""
+    member = StreamsMember(context)
+    member.join()
+    written = len(context.records)
+    refused = member.refused_join(**fields) if epoch == 0 else member.refused(epoch, **fields)
+    assert refused is ErrorCode.INVALID_REQUEST
+    assert len(context.records) == written
+
+
+def test_a_full_group_refuses_every_join(cluster: Cluster) -> None:
+    """In 4.3 also that of a member that it has."""
+    context = bench(cluster, max_size=1)
+    member = StreamsMember(context)
+    member.join()
+    assert StreamsMember(context, "m2").refused_join() is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert member.refused_join() is ErrorCode.GROUP_MAX_SIZE_REACHED
+    member.beat()
+
+
+def test_a_reloaded_group_goes_on(context: Context) -> None:
+    """From every prefix of the log there is a state; from the whole log the same one."""
+    first, second = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    first.join()
+    second.join()
+    settle(first, second)
+    for entries in range(len(context.log)):
+        context.reloaded(entries)
+    other = context.reloaded()
+    assert group(other).state is State.STABLE
+    assert list(group(other).members.values()) == list(group(context).members.values())
+    assert group(other).targets == group(context).targets
+    first.context = other
+    assert first.beat().active_tasks is None
+    other.advance(45_000)
+    assert group(other).is_empty
+
+
+def test_a_deleted_group_leaves_tombstones_for_everything(context: Context) -> None:
+    """The group's record before the topology's, as Kafka."""
+    member = StreamsMember(context)
+    member.join()
+    member.beat(-1)
+    written = len(context.records)
+    context.ask(lambda to: context.machine.delete_groups([G], context.now_ms, to))
+    assert [(each.kind, each.value) for each in context.records[written:] if isinstance(each, StreamsRecord)] == [
+        (StreamsKind.TARGET_METADATA, None),
+        (StreamsKind.GROUP_METADATA, None),
+        (StreamsKind.TOPOLOGY, None),
+    ]
+    assert G not in context.machine.groups

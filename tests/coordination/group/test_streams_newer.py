@@ -1,0 +1,125 @@
+"""What Kafka 4.4 added to streams groups: static members, task offsets, client tags, the end of a group (groups E)."""
+
+import pytest
+
+from broker.coordination.group.streams.member import LEAVING_STATIC
+from protocol.errors import ErrorCode
+from protocol.log_records.streams_group import KeyValue, StreamsKind, StreamsRecord, StreamsTargetEpoch
+from protocol.messages.streams_group_describe import TaskOffset as DescribedOffset
+from protocol.messages.streams_group_heartbeat import Endpoint, TaskOffset
+from protocol.messages.streams_group_heartbeat import KeyValue as Tag
+from tests.coordination.group.consumer_harness import Cluster
+from tests.coordination.group.harness import Context, G
+from tests.coordination.group.streams_harness import StreamsMember, bench, group
+
+
+@pytest.fixture
+def context() -> Context:
+    """A shard that follows 4.4 and assigns at once, with the topic "in" of four partitions."""
+    cluster = Cluster()
+    cluster.create("in", 4)
+    return bench(cluster, newer=True, assignment_interval_ms=0)
+
+
+def static(context: Context, member_id: str = "m1", instance_id: str = "i") -> StreamsMember:
+    """A static member that has joined."""
+    member = StreamsMember(context, member_id)
+    member.join(instance_id=instance_id)
+    return member
+
+
+def test_a_static_member_leaves_for_a_while_and_another_takes_its_place(context: Context) -> None:
+    """It keeps its tasks, without a new epoch; the one that comes back has them at once."""
+    first = static(context)
+    assert first.beat(LEAVING_STATIC, instance_id="i").member_epoch == LEAVING_STATIC
+    assert (first.seen.epoch, group(context).epoch) == (LEAVING_STATIC, 2)
+    assert first.seen.assigned.active == {"0": dict.fromkeys(range(4), 0)}
+    written = len(context.records)
+    second = static(context, "m2")
+    assert (second.epoch, second.active) == (2, {"0": [0, 1, 2, 3]})
+    assert group(context).epoch == 2
+    kinds = [(each.kind, each.name, each.value is None) for each in context.records[written:]
+             if isinstance(each, StreamsRecord)]  # fmt: skip
+    assert kinds[:6] == [
+        (StreamsKind.CURRENT_MEMBER, "m1", True),
+        (StreamsKind.TARGET_MEMBER, "m1", True),
+        (StreamsKind.MEMBER_METADATA, "m1", True),
+        (StreamsKind.MEMBER_METADATA, "m2", False),
+        (StreamsKind.TARGET_MEMBER, "m2", False),
+        (StreamsKind.CURRENT_MEMBER, "m2", False),
+    ]
+    assert list(context.reloaded().machine.groups[G].members) == ["m2"]  # type: ignore[attr-defined]
+
+
+def test_static_members_are_fenced(context: Context) -> None:
+    """111 while the holder is there, 82 for another member id, 25 for an instance id that is not known."""
+    member = static(context)
+    other = StreamsMember(context, "m2")
+    assert other.refused_join(instance_id="i") is ErrorCode.UNRELEASED_INSTANCE_ID
+    assert other.refused(2, instance_id="i") is ErrorCode.FENCED_INSTANCE_ID
+    assert other.refused(-1, instance_id="i") is ErrorCode.FENCED_INSTANCE_ID
+    assert other.refused(2, instance_id="j") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert member.beat(instance_id="i").member_epoch == 2
+
+
+def test_some_changes_of_a_static_member_begin_no_epoch(context: Context) -> None:
+    """Its endpoint is recorded alone; another rack begins an epoch."""
+    member = static(context)
+    member.beat(instance_id="i", user_endpoint=Endpoint("host", 1))
+    assert (group(context).epoch, member.result.response.endpoint_information_epoch) == (2, 1)
+    member.beat(instance_id="i", rack_id="r")
+    assert group(context).epoch == 3
+
+
+def test_a_join_without_an_endpoint_removes_it(context: Context) -> None:
+    """Before 4.4 it is kept."""
+    member = StreamsMember(context)
+    member.join(user_endpoint=Endpoint("host", 1))
+    member.join()
+    assert member.seen.user_endpoint is None
+
+
+def test_task_offsets_are_described(context: Context) -> None:
+    """A list replaces the one before, null keeps it, and they go with their member."""
+    member = StreamsMember(context)
+    member.join(task_offsets=[TaskOffset("0", 0, 1)])  # of a group that is not there yet: not kept, as in Kafka
+    member.beat(task_offsets=[TaskOffset("0", 1, 5)], task_end_offsets=[TaskOffset("0", 1, 9)])
+    member.beat(task_offsets=[TaskOffset("0", 1, 6)])
+    (seen,) = context.machine.streams.describe(G).members
+    assert [seen.task_offsets, seen.task_end_offsets] == [[DescribedOffset("0", 1, 6)], [DescribedOffset("0", 1, 9)]]
+    assert member.result.response.task_offset_interval_ms == 60_000
+    assert member.result.response.acceptable_recovery_lag == 10_000
+    member.beat(-1)
+    assert group(context).task_offsets == {}
+
+
+def test_missing_client_tags_are_a_status(context: Context) -> None:
+    """Once tags are configured, which is a new epoch, with the tags in its record."""
+    member = StreamsMember(context)
+    member.join(client_tags=[Tag("zone", "a")])
+    context.rack_tags = ("zone", "cluster")
+    member.beat()
+    assert (member.statuses, group(context).epoch) == ([6], 3)
+    assert member.details[0].startswith("Missing required client tags for rack-aware standby assignment: cluster.")
+    assert group(context).assignment_configs["rack.aware.assignment.tags"] == "zone,cluster"
+    member.join(client_tags=[Tag("cluster", "b"), Tag("zone", "a")])
+    assert member.statuses == []
+    assert member.seen.client_tags == (KeyValue("cluster", "b"), KeyValue("zone", "a"))
+
+
+def test_the_last_member_takes_the_assignment_epoch_along(context: Context) -> None:
+    """The target's epoch is the group's, without a time."""
+    member = StreamsMember(context)
+    member.join()
+    member.beat(-1)
+    assert context.records[-1] == StreamsRecord.of(G, StreamsTargetEpoch(3, 0))
+    assert (group(context).epoch, group(context).assignment_epoch) == (3, 3)
+
+
+def test_a_member_that_a_full_group_has_may_join_again(context: Context) -> None:
+    """Others may not."""
+    context.settings.overrides["group.streams.max.size"] = 1
+    member = static(context)
+    assert StreamsMember(context, "m2").refused_join() is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert member.beat(LEAVING_STATIC, instance_id="i").member_epoch == LEAVING_STATIC
+    assert static(context, "m3").epoch == 2

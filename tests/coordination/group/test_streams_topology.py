@@ -1,0 +1,164 @@
+"""Topologies of streams groups at the machine: missing topics, partition counts, topology epochs (groups E.4)."""
+
+import pytest
+
+from broker.coordination.group.streams.configuration import summarized
+from broker.coordination.group.streams.states import State
+from protocol.errors import ErrorCode
+from protocol.messages.streams_group_heartbeat import Subtopology
+from tests.coordination.group.consumer_harness import Cluster
+from tests.coordination.group.harness import Context
+from tests.coordination.group.streams_harness import StreamsMember, bench, group, info, subtopology
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """With the topics "in" of four and "other" of three partitions."""
+    made = Cluster()
+    made.create("in", 4)
+    made.create("other", 3)
+    return made
+
+
+@pytest.fixture
+def context(cluster: Cluster) -> Context:
+    """A shard that knows it, and assigns at once."""
+    return bench(cluster)
+
+
+def joined(context: Context, *topology: Subtopology) -> StreamsMember:
+    """A first member with that topology."""
+    member = StreamsMember(context, topology=topology)
+    member.join()
+    return member
+
+
+def wanted(member: StreamsMember) -> dict[str, int]:
+    """The internal topics that the broker is to create, with their partition counts."""
+    return {topic.name: topic.partitions for topic in member.result.missing}
+
+
+def test_STR_03_source_topics_that_are_missing(context: Context, cluster: Cluster) -> None:
+    """Status 1 and no tasks; when the topics are there the next heartbeat brings tasks."""
+    member = joined(context, subtopology("0", ["gone", "away", "in"]))
+    assert (member.active, member.statuses) == ({}, [1])
+    assert member.details == ["Source topics away, gone are missing."]
+    assert group(context).state is State.NOT_READY
+    context.advance(1_000)
+    cluster.create("gone", 2)
+    cluster.create("away", 5)
+    member.beat()
+    assert (member.statuses, member.active) == ([], {"0": [0, 1, 2, 3, 4]})
+
+
+def test_at_most_three_topics_are_named() -> None:
+    """And how many more there are."""
+    assert summarized(["a", "b", "c"]) == "a, b, c"
+    assert summarized(["a", "b", "c", "d", "e"]) == "a, b, c and 2 additional topics"
+
+
+def test_STR_04_a_changelog_has_as_many_partitions_as_tasks(context: Context, cluster: Cluster) -> None:
+    """Status 3 until it is there; its settings go with it."""
+    changelog = info("store", configs={"cleanup.policy": "compact"})
+    member = joined(context, subtopology("0", ["in", "other"], changelogs=[changelog]))
+    assert (member.active, member.statuses, wanted(member)) == ({}, [3], {"store": 4})
+    assert member.details == ["Internal topics are missing: store"]
+    (topic,) = member.result.missing
+    assert (topic.replication_factor, topic.configs) == (-1, {"cleanup.policy": "compact"})
+    context.advance(1_000)
+    cluster.create("store", 4)
+    member.beat()
+    assert (member.statuses, member.active) == ([], {"0": [0, 1, 2, 3]})
+
+
+def test_STR_05_a_repartition_topic_takes_the_count_of_its_source(context: Context) -> None:
+    """Through a chain of subtopologies; a count that is given stays."""
+    member = joined(
+        context,
+        subtopology("0", ["in"], sinks=["first"]),
+        subtopology("1", repartitions=[info("first")], sinks=["second", "fixed"]),
+        subtopology("2", repartitions=[info("second")]),
+        subtopology("3", repartitions=[info("fixed", 7)], changelogs=[info("store")]),
+    )
+    assert wanted(member) == {"first": 4, "second": 4, "fixed": 7, "store": 7}
+
+
+def test_STR_06_topics_that_are_not_co_partitioned(context: Context) -> None:
+    """Status 2, with their counts."""
+    member = joined(context, subtopology("0", ["in", "other"], copartitioned=[([0, 1], [])]))
+    assert (member.active, member.statuses) == ({}, [2])
+    assert member.details == ["Following topics do not have the same number of partitions: [{in=4, other=3}]"]
+
+
+def test_co_partitioned_repartition_topics_take_one_count(context: Context) -> None:
+    """That of the external topics; without any that of the fixed ones, or the largest."""
+    member = joined(
+        context,
+        subtopology("0", ["in"], sinks=["a"]),
+        subtopology("1", ["other"], repartitions=[info("a")], copartitioned=[([0], [0])]),
+    )
+    assert wanted(member) == {"a": 3}
+    member = joined(
+        bench(context.topics),
+        subtopology("0", ["in"], sinks=["a"]),
+        subtopology("1", ["other"], sinks=["b"]),
+        subtopology("2", repartitions=[info("a"), info("b")], copartitioned=[([], [0, 1])]),
+    )
+    assert wanted(member) == {"a": 4, "b": 4}
+
+
+def test_a_fixed_repartition_topic_with_another_count(context: Context) -> None:
+    """Status 2."""
+    member = joined(context, subtopology("0", ["in"], repartitions=[info("fixed", 5)], copartitioned=[([0], [0])]))
+    assert member.statuses == [2]
+    (detail,) = member.details
+    assert detail.startswith(
+        "Number of partitions [5] of repartition topic [fixed] doesn't match number of partitions [4]"
+    )
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        [subtopology("0", repartitions=[info("loop")], sinks=["loop"])],
+        [subtopology("0", ["in"]), subtopology("1", repartitions=[info("never")])],
+        [subtopology("0", changelogs=[info("store")])],
+        [subtopology("0", ["in"], changelogs=[info("store", 4)])],
+    ],
+)
+def test_STR_07_topologies_that_cannot_be_resolved(context: Context, topology: list[Subtopology]) -> None:
+    """130 fails the heartbeat, and nothing is written."""
+    assert StreamsMember(context, topology=topology).refused_join() is ErrorCode.STREAMS_INVALID_TOPOLOGY
+    assert context.records == []
+
+
+def test_STR_11_another_topology(context: Context) -> None:
+    """42 at the same or a higher epoch; a lower epoch is stale, with status 0 in every response."""
+    StreamsMember(context, topology_epoch=3).join()
+    other = (subtopology("0", ["other"]),)
+    for epoch in (3, 4):
+        member = StreamsMember(context, "m2", other, topology_epoch=epoch)
+        assert member.refused_join() is ErrorCode.INVALID_REQUEST
+    stale = StreamsMember(context, "m2", other, topology_epoch=2)
+    stale.join()
+    assert 0 in stale.statuses
+    assert stale.details[0] == "The member's topology epoch 2 is behind the group's topology epoch 3."
+    stale.beat()
+    assert 0 in stale.statuses
+
+
+def test_STR_17_sources_that_grow(context: Context, cluster: Cluster) -> None:
+    """More tasks; with a store the changelog has too few partitions, which is status 2."""
+    member = joined(context, subtopology("0", ["in"]))
+    context.advance(1_000)
+    cluster.grow("in", 5)
+    member.beat()
+    assert (member.epoch, member.active) == (3, {"0": [0, 1, 2, 3, 4]})
+    cluster.create("store", 3)
+    stateful = joined(bench(cluster), subtopology("0", ["other"], changelogs=[info("store")]))
+    assert stateful.active == {"0": [0, 1, 2]}
+    stateful.context.advance(1_000)
+    cluster.grow("other", 4)
+    stateful.beat()
+    assert stateful.statuses == [2]
+    assert stateful.details == ["Existing topic store has different number of partitions: expected 4, found 3"]

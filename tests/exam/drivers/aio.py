@@ -1,0 +1,184 @@
+"""aiokafka as a driver of `understudy exam`."""
+
+# ruff: noqa: D102 -- the methods are the commands of the driver contract
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiokafka
+from aiokafka import errors, structs
+
+from tests.exam.drivers.kit import Base, Refused, record_json, refused
+
+
+class Driver(Base):
+    """aiokafka: each method returns a coroutine, which the loop below awaits."""
+
+    library = "aiokafka"
+    version = str(aiokafka.__version__)
+    capabilities = (
+        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "seek", "groups",
+        "commit_offsets",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.producers: dict[str, Any] = {}
+        self.consumers: dict[str, Any] = {}
+        self.sent: dict[str, list[tuple[int, asyncio.Task[Any]]]] = {}
+
+    def refusal(self, error: Exception) -> Refused:
+        return refused(error, errors.KafkaTimeoutError, TimeoutError)
+
+    async def producer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        made = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=bootstrap_servers,
+            client_id=client_id,
+            acks="all" if options["acks"] == "all" else int(options["acks"]),
+            enable_idempotence=options["idempotent"] or options["transactional_id"] is not None,
+            transactional_id=options["transactional_id"],
+            transaction_timeout_ms=options["transaction_timeout_ms"],
+            # Its batches expire by the request timeout: it has no delivery timeout.
+            request_timeout_ms=options["request_timeout_ms"],
+            retry_backoff_ms=options["retry_backoff_ms"],
+            linger_ms=options["linger_ms"],
+            metadata_max_age_ms=5_000,
+        )
+        self.producers[name], self.sent[name] = made, []
+        if options["transactional_id"] is None:
+            await made.start()
+
+    async def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
+        for record in records:
+            key = None if record["key"] is None else record["key"].encode()
+            sent = await self.producers[producer].send(
+                topic, record["value"].encode(), key=key, partition=record["partition"]
+            )
+            self.sent[producer].append((record["id"], sent))
+
+    async def flush(self, producer: str, timeout_ms: int) -> Mapping[str, Any]:
+        waiting = [future for _, future in self.sent[producer]]
+        if waiting:
+            await asyncio.wait(waiting, timeout=timeout_ms / 1000)
+        outcomes: list[dict[str, Any]] = []
+        pending = []
+        for number, future in self.sent[producer]:
+            if not future.done():
+                pending.append((number, future))
+                continue
+            error = future.exception()
+            if error is not None:
+                outcomes.append(
+                    {
+                        "id": number,
+                        "error": self.refusal(
+                            Exception(error) if not isinstance(error, Exception) else error
+                        ).as_json(),
+                    }
+                )
+            else:
+                outcomes.append({"id": number, "offset": future.result().offset})
+        self.sent[producer] = pending
+        return {"outcomes": outcomes, "pending": len(pending)}
+
+    async def init_transactions(self, producer: str, timeout_ms: int) -> None:
+        await asyncio.wait_for(self.producers[producer].start(), timeout_ms / 1000)
+
+    async def begin(self, producer: str) -> None:
+        await self.producers[producer].begin_transaction()
+
+    async def send_offsets(self, producer: str, consumer: str, timeout_ms: int) -> None:
+        source = self.consumers[consumer]
+        positions = {each: await source.position(each) for each in source.assignment()}
+        sending = self.producers[producer].send_offsets_to_transaction(positions, source._group_id)
+        await asyncio.wait_for(sending, timeout_ms / 1000)
+
+    async def commit(self, producer: str, timeout_ms: int) -> None:
+        await asyncio.wait_for(self.producers[producer].commit_transaction(), timeout_ms / 1000)
+
+    async def abort(self, producer: str, timeout_ms: int) -> None:
+        await asyncio.wait_for(self.producers[producer].abort_transaction(), timeout_ms / 1000)
+
+    async def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        made = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=bootstrap_servers,
+            client_id=client_id,
+            group_id=options["group"],
+            isolation_level=options["isolation"],
+            auto_offset_reset=options["offset_reset"],
+            enable_auto_commit=options["auto_commit"],
+            session_timeout_ms=options["session_timeout_ms"],
+            heartbeat_interval_ms=options["heartbeat_interval_ms"],
+            request_timeout_ms=options["request_timeout_ms"],
+            fetch_max_wait_ms=100,
+            retry_backoff_ms=50,
+            metadata_max_age_ms=5_000,
+        )
+        self.consumers[name] = made
+        await made.start()
+
+    async def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
+        client = self.consumers[consumer]
+        places = {structs.TopicPartition(p["topic"], p["partition"]): p["offset"] for p in partitions}
+        client.assign(list(places))
+        for place, offset in places.items():
+            client.seek(place, offset)
+
+    async def subscribe(self, consumer: str, topics: Sequence[str]) -> None:
+        self.consumers[consumer].subscribe(list(topics))
+
+    async def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+        try:
+            polled = await self.consumers[consumer].getmany(timeout_ms=timeout_ms)
+        except errors.KafkaError as error:
+            return {"records": [], "errors": [self.refusal(error).as_json()]}
+        records = [
+            record_json(each.topic, each.partition, each.offset, each.key, each.value)
+            for found in polled.values()
+            for each in found
+        ]
+        return {"records": records, "errors": []}
+
+    async def assignment(self, consumer: str) -> Mapping[str, Any]:
+        found = self.consumers[consumer].assignment()
+        return {"partitions": [{"topic": each.topic, "partition": each.partition} for each in found]}
+
+    async def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
+        self.consumers[consumer].seek(structs.TopicPartition(topic, partition), offset)
+
+    async def commit_offsets(self, consumer: str, timeout_ms: int) -> None:
+        await asyncio.wait_for(self.consumers[consumer].commit(), timeout_ms / 1000)
+
+    async def close(self, name: str, timeout_ms: int) -> None:
+        client = self.consumers.pop(name, None) or self.producers.pop(name)
+        await asyncio.wait_for(client.stop(), timeout_ms / 1000)
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+
+    async def answer_later(self, name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to one command, without its id."""
+        answer = self.answer(name, fields)
+        coroutine = answer.get("result")
+        if not asyncio.iscoroutine(coroutine):
+            return answer
+        try:
+            return {"result": await coroutine or {}}
+        except Exception as error:  # noqa: BLE001 - each exception of the library is its answer
+            return {"error": self.refusal(error).as_json()}
+
+    async def serve(self) -> None:
+        """Answer commands until `quit` or the end of stdin; the library works between them."""
+        loop = asyncio.get_running_loop()
+        while line := await loop.run_in_executor(None, sys.stdin.readline):
+            command = json.loads(line)
+            number, name = command.pop("id"), command.pop("command")
+            answer = await self.answer_later(name, command)
+            print(json.dumps({"id": number, **answer}), flush=True)  # noqa: T201 - answers go to stdout
+            if name == "quit":
+                return
+
+
+if __name__ == "__main__":
+    asyncio.run(Driver().serve())

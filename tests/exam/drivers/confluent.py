@@ -1,0 +1,201 @@
+"""librdkafka, through confluent-kafka, as a driver of `understudy exam`."""
+
+# ruff: noqa: D102 -- the methods are the commands of the driver contract
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import admin as typed_admin
+
+from tests.exam.drivers.kit import Base, Refused, record_json
+
+admin: Any = typed_admin
+
+
+def refused(error: KafkaError) -> Refused:
+    """librdkafka's error, classified as it classifies it."""
+    if error.fatal() or error.code() in {KafkaError._FENCED, KafkaError._FATAL}:
+        kind = "fatal"
+    elif error.txn_requires_abort():
+        kind = "abortable"
+    elif error.code() in {KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT}:
+        kind = "timeout"
+    else:
+        kind = "retriable" if error.retriable() else "other"
+    return Refused(kind, error.name(), error.str())
+
+
+class Driver(Base):
+    """confluent-kafka."""
+
+    library = "librdkafka"
+    version = str(confluent_kafka.libversion()[0])
+    capabilities = (
+        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "seek", "groups",
+        "static_members", "consumer_protocol", "commit_offsets", "admin",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.clients: dict[str, Any] = {}
+        self.outcomes: dict[str, list[Mapping[str, Any]]] = {}
+
+    def refusal(self, error: Exception) -> Refused:
+        if isinstance(error, KafkaException):
+            return refused(error.args[0])
+        return super().refusal(error)
+
+    # --- producers ---------------------------------------------------------------------------------------------------
+
+    def producer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": bootstrap_servers,
+            "client.id": client_id,
+            "acks": options["acks"],
+            "enable.idempotence": options["idempotent"],
+            "message.timeout.ms": options["delivery_timeout_ms"],
+            "request.timeout.ms": options["request_timeout_ms"],
+            "socket.timeout.ms": max(options["request_timeout_ms"], 300),
+            "retry.backoff.ms": options["retry_backoff_ms"],
+            "linger.ms": options["linger_ms"],
+            "max.in.flight.requests.per.connection": options["max_in_flight"],
+            "compression.type": options["compression"],
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "reconnect.backoff.max.ms": 500,
+        }
+        if options["transactional_id"]:
+            settings["transactional.id"] = options["transactional_id"]
+            settings["transaction.timeout.ms"] = options["transaction_timeout_ms"]
+            settings["message.timeout.ms"] = min(options["delivery_timeout_ms"], options["transaction_timeout_ms"])
+        self.clients[name] = Producer(settings)
+        self.outcomes[name] = []
+
+    def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
+        outcomes = self.outcomes[producer]
+        for record in records:
+            number = record["id"]
+
+            def delivered(error: KafkaError | None, message: Any, number: int = number) -> None:
+                if error is None:
+                    outcomes.append({"id": number, "offset": message.offset()})
+                else:
+                    outcomes.append({"id": number, "error": refused(error).as_json()})
+
+            try:
+                self.clients[producer].produce(
+                    topic, record["value"], key=record["key"], partition=record["partition"], on_delivery=delivered
+                )
+            except KafkaException as error:  # in a transaction that has failed already
+                outcomes.append({"id": number, "error": refused(error.args[0]).as_json()})
+        self.clients[producer].poll(0)
+
+    def flush(self, producer: str, timeout_ms: int) -> Mapping[str, Any]:
+        pending = self.clients[producer].flush(timeout_ms / 1000)
+        outcomes, self.outcomes[producer][:] = list(self.outcomes[producer]), []
+        return {"outcomes": outcomes, "pending": pending}
+
+    def init_transactions(self, producer: str, timeout_ms: int) -> None:
+        self._retried(self.clients[producer].init_transactions, timeout_ms)
+
+    def begin(self, producer: str) -> None:
+        self.clients[producer].begin_transaction()
+
+    def send_offsets(self, producer: str, consumer: str, timeout_ms: int) -> None:
+        source = self.clients[consumer]
+        positions = [each for each in source.position(source.assignment()) if each.offset >= 0]
+        metadata = source.consumer_group_metadata()
+        self._retried(
+            lambda left: self.clients[producer].send_offsets_to_transaction(positions, metadata, left), timeout_ms
+        )
+
+    def commit(self, producer: str, timeout_ms: int) -> None:
+        self._retried(self.clients[producer].commit_transaction, timeout_ms)
+
+    def abort(self, producer: str, timeout_ms: int) -> None:
+        self._retried(self.clients[producer].abort_transaction, timeout_ms)
+
+    def _retried(self, call: Any, timeout_ms: int) -> None:
+        """Call again on retriable errors, as librdkafka's documentation asks applications to."""
+        until = time.monotonic() + timeout_ms / 1000
+        while True:
+            try:
+                call(max(until - time.monotonic(), 0.001))
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > until:
+                    raise
+                threading.Event().wait(0.05)
+            else:
+                return
+
+    # --- consumers ---------------------------------------------------------------------------------------------------
+
+    def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": bootstrap_servers,
+            "client.id": client_id,
+            "group.id": options["group"] or f"without-a-group-{name}",
+            "isolation.level": options["isolation"],
+            "auto.offset.reset": "error" if options["offset_reset"] == "none" else options["offset_reset"],
+            "enable.auto.commit": options["auto_commit"],
+            "fetch.wait.max.ms": 100,
+            "fetch.error.backoff.ms": 50,
+            "socket.timeout.ms": max(options["request_timeout_ms"], 300),
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "reconnect.backoff.max.ms": 500,
+        }
+        if options["protocol"] == "consumer":
+            settings["group.protocol"] = "consumer"
+        else:
+            settings["session.timeout.ms"] = options["session_timeout_ms"]
+            settings["heartbeat.interval.ms"] = options["heartbeat_interval_ms"]
+        if options["instance_id"]:
+            settings["group.instance.id"] = options["instance_id"]
+        self.clients[name] = Consumer(settings)
+
+    def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
+        self.clients[consumer].assign([TopicPartition(p["topic"], p["partition"], p["offset"]) for p in partitions])
+
+    def subscribe(self, consumer: str, topics: list[str]) -> None:
+        self.clients[consumer].subscribe(topics)
+
+    def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+        records, errors = [], []
+        message = self.clients[consumer].poll(timeout_ms / 1000)
+        while message is not None:
+            if message.error() is None:
+                place = message.topic(), message.partition(), message.offset()
+                records.append(record_json(*place, message.key(), message.value()))
+            else:
+                errors.append(refused(message.error()).as_json())
+            message = self.clients[consumer].poll(0)
+        return {"records": records, "errors": errors}
+
+    def assignment(self, consumer: str) -> Mapping[str, Any]:
+        found = self.clients[consumer].assignment()
+        return {"partitions": [{"topic": each.topic, "partition": each.partition} for each in found]}
+
+    def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
+        self.clients[consumer].seek(TopicPartition(topic, partition, offset))
+
+    def commit_offsets(self, consumer: str, timeout_ms: int) -> None:  # noqa: ARG002 - librdkafka has its own
+        for each in self.clients[consumer].commit(asynchronous=False) or ():
+            if each.error is not None:
+                raise refused(each.error)
+
+    # --- the rest ----------------------------------------------------------------------------------------------------
+
+    def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
+        made = admin.AdminClient({"bootstrap.servers": bootstrap_servers})
+        made.create_topics([admin.NewTopic(topic, partitions)])[topic].result(timeout_ms / 1000)
+
+    def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - librdkafka's close has no timeout
+        client = self.clients.pop(name)
+        if isinstance(client, Consumer):
+            client.close()
+
+
+if __name__ == "__main__":
+    Driver().run()

@@ -1,0 +1,96 @@
+"""The loop of a driver in Python: reads commands, calls the method of the same name, writes answers."""
+
+# ruff: noqa: T201 -- answers go to stdout
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+class Refused(Exception):
+    """An error of the library: its class, Kafka's name of the code if there is one, and a message."""
+
+    def __init__(self, kind: str, code: str | None, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.code, self.message = kind, code, message
+
+    def as_json(self) -> dict[str, Any]:
+        """The error object of an answer."""
+        return {"class": self.kind, "code": self.code, "message": self.message}
+
+
+class Unsupported(Exception):
+    """The library cannot do it."""
+
+
+FATAL = frozenset({"ProducerFenced", "InvalidProducerEpoch", "OutOfOrderSequenceNumber"})
+"""Classes of both clients in pure Python, whose names may end in `Error`."""
+
+
+def refused(error: Exception, *timeouts: type[Exception]) -> Refused:
+    """An exception of kafka-python or aiokafka, whose hierarchies are alike."""
+    name = type(error).__name__
+    if name.removesuffix("Error") in FATAL:
+        kind = "fatal"
+    elif isinstance(error, timeouts):
+        kind = "timeout"
+    else:
+        kind = "retriable" if getattr(error, "retriable", False) else "abortable"
+    return Refused(kind, name, f"{name}: {error}")
+
+
+def record_json(topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None) -> dict[str, Any]:
+    """A record as `poll` returns it."""
+    return {
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+        "key": None if key is None else key.decode("utf-8", "replace"),
+        "value": (value or b"").decode("utf-8", "replace"),
+    }
+
+
+class Base:
+    """A driver: a subclass has a method for each command, which returns the result or None."""
+
+    library, version = "unknown", ""
+    capabilities: tuple[str, ...] = ()
+
+    def hello(self, protocol: int) -> Mapping[str, Any]:  # noqa: ARG002 - a field of the command
+        """Introduce the library."""
+        return {
+            "protocol": 1,
+            "library": self.library,
+            "version": self.version,
+            "capabilities": list(self.capabilities),
+        }
+
+    def refusal(self, error: Exception) -> Refused:
+        """The library's exception as an error of the contract."""
+        return Refused("other", None, f"{type(error).__name__}: {error}")
+
+    def run(self) -> None:
+        """Answer commands until `quit` or the end of stdin."""
+        for line in sys.stdin:
+            command = json.loads(line)
+            number, name = command.pop("id"), command.pop("command")
+            print(json.dumps({"id": number, **self.answer(name, command)}), flush=True)
+            if name == "quit":
+                return
+
+    def answer(self, name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to one command, without its id."""
+        if name == "quit":
+            return {"result": {}}
+        method = getattr(self, name, None)
+        if method is None:
+            return {"unsupported": f"this driver has no {name}"}
+        try:
+            return {"result": method(**fields) or {}}
+        except Unsupported as reason:
+            return {"unsupported": str(reason)}
+        except Refused as refused:
+            return {"error": refused.as_json()}
+        except Exception as error:  # noqa: BLE001 - each exception of the library is its answer
+            return {"error": self.refusal(error).as_json()}

@@ -1,0 +1,316 @@
+"""The reference consumer: fetches from assigned partitions, or as a member of a group of the classic protocol."""
+
+import struct
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from protocol.records.batch import RecordBatch
+from protocol.records.records import read_records
+from tests.exam.drivers.kit import record_json
+from tests.exam.reference.network import RETRIABLE, Lost, Network, Refused
+
+GROUP = 0
+EARLIEST, LATEST = -2, -1
+HEADER_BYTES = 61
+DEADLINE_S = 15.0
+JOIN_AGAIN = frozenset(
+    {
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.MEMBER_ID_REQUIRED,
+    }
+)
+Place = tuple[str, int]
+
+
+def subscription(topics: Sequence[str]) -> bytes:
+    """ConsumerProtocolSubscription v0."""
+    names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in topics)
+    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
+
+
+class ReferenceConsumer:
+    """A consumer."""
+
+    def __init__(self, network: Network, options: Mapping[str, Any]) -> None:
+        self.network, self.options, self.mutations = network, options, network.mutations
+        self.positions: dict[Place, int] = {}
+        self.topics: list[str] = []
+        self.member_id, self.generation = "", -1
+        self.next_heartbeat = 0.0
+        self.errors: list[Refused] = []
+        self.stopped = False
+        self.joining = threading.Thread(target=self._try_to_join)  # not started yet
+        self.join_errors: list[Refused] = []
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def assign(self, places: Mapping[Place, int]) -> None:
+        """Read from these offsets."""
+        self.positions = dict.fromkeys(places, 0) if "starts-at-zero" in self.mutations else dict(places)
+
+    def seek(self, place: Place, offset: int) -> None:
+        """Move."""
+        if "ignores-seek" not in self.mutations:
+            self.positions[place] = offset
+
+    def poll(self, timeout_ms: int) -> list[dict[str, Any]]:
+        """What has arrived."""
+        until = time.monotonic() + timeout_ms / 1000
+        records: list[dict[str, Any]] = []
+        while not records and not self.stopped:
+            try:
+                if not self._keep_membership():
+                    self.joining.join(max(until - time.monotonic(), 0))
+                for place in list(self.positions) if not self.joining.is_alive() else ():
+                    records += self._fetch(place)
+            except Refused as error:
+                self.errors.append(error)
+                if not {"gives-up-on-errors", "gives-up-when-lost"}.isdisjoint(self.mutations):
+                    self.stopped = True
+                break
+            if time.monotonic() >= until:
+                break
+        return records
+
+    def _fetch(self, place: Place) -> list[dict[str, Any]]:
+        topic, partition = place
+        deadline = time.monotonic() + DEADLINE_S
+        asked = FetchPartition(partition, self.positions[place], 1_000_000)
+        committed = self.options["isolation"] == "read_committed" and "reads-uncommitted" not in self.mutations
+        request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [asked])], 0, -1)
+        try:
+            address = self.network.leader(topic, partition, deadline)
+            answer = self.network.ask(address, ApiKey.FETCH, 12, request)
+        except Lost as error:
+            if "gives-up-when-lost" in self.mutations:
+                raise Refused("other", None, str(error)) from error
+            if "restarts-when-lost" in self.mutations:
+                self.positions[place] = 0
+            self.network.forget_leader(topic, partition)
+            return []
+        code, found = answer.error_code, None
+        if code is ErrorCode.NONE:
+            ((found,),) = [each.partitions for each in answer.responses]
+            code = found.error_code
+        if code is not ErrorCode.NONE:
+            self._on_error(place, code, deadline)
+            return []
+        assert found is not None
+        return self._records(place, found, committed)
+
+    def _on_error(self, place: Place, code: ErrorCode, deadline: float) -> None:
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            if self.options["offset_reset"] == "none" and "resets-silently" not in self.mutations:
+                self.positions.pop(place)
+                raise Refused("other", code, "the offset does not exist, and there is no reset policy")
+            if "stops-out-of-range" in self.mutations:
+                self.positions.pop(place)
+                return
+            self.positions[place] = self._first_offset(place, deadline)
+        elif "gives-up-on-errors" in self.mutations or code not in RETRIABLE:
+            raise Refused("other", code, code.name)
+        else:
+            if "skips-after-error" in self.mutations:
+                self.positions[place] += 1
+            self.network.forget_leader(*place)
+            self.network.pause(deadline)
+
+    def _first_offset(self, place: Place, deadline: float) -> int:
+        topic, partition = place
+        at = EARLIEST if self.options["offset_reset"] != "latest" else LATEST
+        asked = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, at)])
+        while True:
+            try:
+                address = self.network.leader(topic, partition, deadline)
+                answer = self.network.ask(address, ApiKey.LIST_OFFSETS, 7, ListOffsetsRequest(-1, [asked]))
+            except Lost:
+                self.network.forget_leader(topic, partition)
+                self.network.pause(deadline)
+                continue
+            ((found,),) = [each.partitions for each in answer.topics]
+            if found.error_code is ErrorCode.NONE:
+                return int(found.offset)
+            if "gives-up-on-errors" in self.mutations:
+                raise Refused("other", found.error_code, found.error_code.name)
+            self.network.forget_leader(topic, partition)
+            self.network.pause(deadline)
+
+    def _records(self, place: Place, found: Any, committed: bool) -> list[dict[str, Any]]:
+        aborted = sorted(found.aborted_transactions or (), key=lambda each: each.first_offset) if committed else []
+        data, at = bytes(found.records or b""), 0
+        open_aborted: set[int] = set()
+        records: list[dict[str, Any]] = []
+        if "delivers-nothing" in self.mutations:
+            return records
+        while len(data) - at >= HEADER_BYTES:
+            batch = RecordBatch(data, at)
+            if at + batch.size > len(data):
+                break
+            at += batch.size
+            if not batch.crc_ok() and "ignores-checksums" not in self.mutations:
+                return records
+            for each in [each for each in aborted if each.first_offset <= batch.last_offset]:
+                open_aborted.add(each.producer_id)
+                aborted.remove(each)
+            if batch.is_control:
+                open_aborted.discard(batch.producer_id)
+            elif not (batch.is_transactional and batch.producer_id in open_aborted):
+                records += [
+                    record_json(*place, record.offset, record.key, record.value)
+                    for record in read_records(batch)
+                    if record.offset >= self.positions[place] or "delivers-whole-batches" in self.mutations
+                ]
+            self.positions[place] = max(self.positions[place], batch.next_offset)
+        return records
+
+    # --- membership --------------------------------------------------------------------------------------------------
+
+    def _ask(self, api: ApiKey, version: int, request: Any, patience_s: float | None = None) -> Any:
+        deadline = time.monotonic() + DEADLINE_S
+        return self.network.ask_coordinator(GROUP, self.options["group"], api, version, request, deadline, patience_s)
+
+    def _keep_membership(self) -> bool:
+        """Whether there is nothing to wait for: joining takes until the other members have come."""
+        if self.join_errors:
+            raise self.join_errors.pop()
+        if not self.topics:
+            return True
+        if self.generation < 0 and not self.joining.is_alive():
+            self.joining = threading.Thread(target=self._try_to_join, daemon=True)
+            self.joining.start()
+        if self.joining.is_alive():
+            return False
+        if time.monotonic() >= self.next_heartbeat:
+            self.next_heartbeat = time.monotonic() + self.options["heartbeat_interval_ms"] / 1000
+            request = HeartbeatRequest(self.options["group"], self.generation, self.member_id)
+            code = self._ask(ApiKey.HEARTBEAT, 4, request).error_code
+            self._rejoin_after(code)
+            self.stopped = code is not ErrorCode.NONE and "stops-when-removed" in self.mutations
+        return True
+
+    def _try_to_join(self) -> None:
+        try:
+            self._join()
+        except Refused as error:
+            self.join_errors.append(error)
+
+    def _rejoin_after(self, code: ErrorCode) -> None:
+        if code is ErrorCode.NONE:
+            return
+        if code not in JOIN_AGAIN or "never-joins-again" in self.mutations:
+            self.stopped = True
+            raise Refused("fatal", code, code.name)
+        if code is ErrorCode.UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+        self.generation = -1
+
+    def _join(self) -> None:
+        group, deadline = self.options["group"], time.monotonic() + DEADLINE_S
+        while self.generation < 0:
+            protocols = [JoinGroupRequestProtocol("range", subscription(self.topics))]
+            request = JoinGroupRequest(
+                group, self.options["session_timeout_ms"], self.member_id, "consumer", protocols, 5_000
+            )
+            joined = self._ask(ApiKey.JOIN_GROUP, 7, request, DEADLINE_S)
+            if joined.error_code is not ErrorCode.NONE:
+                if joined.error_code is ErrorCode.MEMBER_ID_REQUIRED:
+                    self.member_id = joined.member_id
+                else:
+                    self._rejoin_after(joined.error_code)
+                self.network.pause(deadline)
+                continue
+            self.member_id = joined.member_id
+            shares = self._shares(joined) if joined.leader == joined.member_id else []
+            sync = SyncGroupRequest(group, joined.generation_id, self.member_id, shares, None, "consumer", "range")
+            synced = self._ask(ApiKey.SYNC_GROUP, 5, sync)
+            if synced.error_code is not ErrorCode.NONE:
+                self._rejoin_after(synced.error_code)
+                self.network.pause(deadline)
+                continue
+            self._begin(bytes(synced.assignment))
+            self.generation = joined.generation_id
+
+    def _shares(self, joined: Any) -> list[SyncGroupRequestAssignment]:
+        """Each partition to one member in turn."""
+        deadline = time.monotonic() + DEADLINE_S
+        subscriptions = [read_subscription(bytes(each.metadata)) for each in joined.members]
+        topics = sorted({name for each in subscriptions if each is not None for name in each.topics})
+        members = sorted(each.member_id for each in joined.members)
+        shares: dict[str, dict[str, list[int]]] = {member: {} for member in members}
+        for topic in topics:
+            answer = self.network.ask_any(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)]), deadline)
+            for index, each in enumerate(sorted(p.partition_index for p in answer.topics[0].partitions)):
+                for number, member in enumerate(members):
+                    if index % len(members) == number or "everybody-gets-everything" in self.mutations:
+                        shares[member].setdefault(topic, []).append(each)
+        return [SyncGroupRequestAssignment(member, write_assignment(share, 0)) for member, share in shares.items()]
+
+    def _begin(self, data: bytes) -> None:
+        """Take over the assigned partitions, at their committed offsets."""
+        assigned = read_assignment(data)
+        places = [] if assigned is None else [(topic, p) for topic, found in assigned.partitions.items() for p in found]
+        topics = [
+            OffsetFetchRequestTopics(t, [p for name, p in places if name == t]) for t in sorted({t for t, _ in places})
+        ]
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(self.options["group"], topics)], require_stable=True
+        )
+        found = self._ask(ApiKey.OFFSET_FETCH, 8, request) if places else None
+        committed = {
+            (topic.name, each.partition_index): each.committed_offset
+            for group in (found.groups if found else ())
+            for topic in group.topics
+            for each in topic.partitions
+        }
+        self.positions = {}
+        for place in places:
+            offset = -1 if "ignores-committed-offsets" in self.mutations else committed.get(place, -1)
+            if offset < 0:
+                offset = self._first_offset(place, time.monotonic() + DEADLINE_S)
+            self.positions[place] = offset
+
+    def commit(self) -> None:
+        """Commit the positions. Raises Refused."""
+        topics = [
+            OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(p, offset)])
+            for (topic, p), offset in self.positions.items()
+        ]
+        request = OffsetCommitRequest(self.options["group"], self.generation, self.member_id, -1, topics)
+        if "commits-rewound" in self.mutations:
+            topics[0].partitions[0].committed_offset -= 1
+        if "commits-once" in self.mutations:
+            address = self.network.coordinator(GROUP, self.options["group"], time.monotonic() + DEADLINE_S)
+            try:
+                self.network.ask(address, ApiKey.OFFSET_COMMIT, 8, request)
+            except Lost:
+                return
+            return
+        answer = self._ask(ApiKey.OFFSET_COMMIT, 8, request)
+        for topic in answer.topics:
+            for each in topic.partitions:
+                if each.error_code is not ErrorCode.NONE:
+                    raise Refused("other", each.error_code, each.error_code.name)
+
+    def close(self) -> None:
+        """Leave the group."""
+        if self.member_id and "closes-without-leaving" not in self.mutations:
+            self._ask(
+                ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest(self.options["group"], "", [MemberIdentity(self.member_id)])
+            )
+        self.network.close()

@@ -1,0 +1,143 @@
+"""The reference client as a driver: correct, or with one mutation. `--mutation NAME` breaks it on purpose."""
+
+# ruff: noqa: D102 -- the methods are the commands of the driver contract
+
+import argparse
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from tests.exam.drivers import kit
+from tests.exam.reference.consumer import ReferenceConsumer
+from tests.exam.reference.network import Network, Refused
+from tests.exam.reference.producer import ReferenceProducer
+from understudy.exam.driver import CallError, NotSupported, library_error
+
+
+class ReferenceDriver(kit.Base):
+    """All that the exam needs."""
+
+    library, version = "reference", "1"
+    capabilities = (
+        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "seek", "groups",
+        "commit_offsets",
+    )  # fmt: skip
+
+    def __init__(self, mutations: frozenset[str] = frozenset()) -> None:
+        self.mutations = mutations
+        self.producers: dict[str, ReferenceProducer] = {}
+        self.consumers: dict[str, ReferenceConsumer] = {}
+
+    def refusal(self, error: Exception) -> kit.Refused:
+        if isinstance(error, Refused):
+            return kit.Refused(error.kind, error.code, str(error))
+        return super().refusal(error)
+
+    def _network(self, bootstrap_servers: str, client_id: str, request_timeout_ms: int) -> Network:
+        return Network(bootstrap_servers, client_id, request_timeout_ms, self.mutations)
+
+    def producer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        network = self._network(bootstrap_servers, client_id, options["request_timeout_ms"])
+        self.producers[name] = ReferenceProducer(network, options)
+
+    def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
+        self.producers[producer].send(topic, records)
+
+    def flush(self, producer: str, timeout_ms: int) -> Mapping[str, Any]:  # noqa: ARG002 - the delivery timeout ends it
+        return {"outcomes": self.producers[producer].flush(), "pending": 0}
+
+    def init_transactions(self, producer: str, timeout_ms: int) -> None:
+        made = self.producers[producer]
+        made.initialize(made.deadline(timeout_ms))
+
+    def begin(self, producer: str) -> None:
+        self.producers[producer].begin()
+
+    def send_offsets(self, producer: str, consumer: str, timeout_ms: int) -> None:
+        made, source = self.producers[producer], self.consumers[consumer]
+        deadline = made.deadline(timeout_ms)
+        group = source.options["group"]
+        made.add_offsets(group, source.generation, source.member_id, source.positions, deadline)
+
+    def commit(self, producer: str, timeout_ms: int) -> None:
+        made = self.producers[producer]
+        made.end(committed=True, deadline=made.deadline(timeout_ms))
+
+    def abort(self, producer: str, timeout_ms: int) -> None:
+        made = self.producers[producer]
+        made.end(committed=False, deadline=made.deadline(timeout_ms))
+
+    def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        network = self._network(bootstrap_servers, client_id, options["request_timeout_ms"])
+        self.consumers[name] = ReferenceConsumer(network, options)
+
+    def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
+        self.consumers[consumer].assign({(p["topic"], p["partition"]): p["offset"] for p in partitions})
+
+    def subscribe(self, consumer: str, topics: Sequence[str]) -> None:
+        self.consumers[consumer].topics = list(topics)
+
+    def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+        source = self.consumers[consumer]
+        records = source.poll(timeout_ms)
+        errors = [self.refusal(error).as_json() for error in source.errors]
+        source.errors.clear()
+        return {"records": records, "errors": errors}
+
+    def assignment(self, consumer: str) -> Mapping[str, Any]:
+        return {"partitions": [{"topic": t, "partition": p} for t, p in self.consumers[consumer].positions]}
+
+    def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
+        self.consumers[consumer].seek((topic, partition), offset)
+
+    def commit_offsets(self, consumer: str, timeout_ms: int) -> None:  # noqa: ARG002 - the consumer has its own
+        self.consumers[consumer].commit()
+
+    def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - closing takes no time
+        if name in self.consumers:
+            self.consumers.pop(name).close()
+        else:
+            self.producers.pop(name).network.close()
+
+    def close_all(self) -> None:
+        """Close every connection."""
+        for producer in self.producers.values():
+            producer.network.close()
+        for consumer in self.consumers.values():
+            consumer.network.close()
+
+
+class InProcess:
+    """The reference driver without a process: commands and answers as in `understudy.exam.driver.Driver`."""
+
+    def __init__(self, *mutations: str) -> None:
+        self.driver = ReferenceDriver(frozenset(mutations))
+        self.library, self.version = self.driver.library, self.driver.version
+        self.capabilities = frozenset(self.driver.capabilities)
+
+    def hello(self) -> None:
+        """Introduced already."""
+
+    def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """Run a command. Raises CallError, NotSupported."""
+        answer = self.driver.answer(command, fields)
+        if "unsupported" in answer:
+            raise NotSupported(answer["unsupported"])
+        if "error" in answer:
+            raise CallError(command, library_error(answer["error"]))
+        result: Mapping[str, Any] = answer["result"]
+        return result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.driver.close_all()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mutation", action="append", default=[])
+    ReferenceDriver(frozenset(parser.parse_args().mutation)).run()

@@ -1,0 +1,224 @@
+"""The connections and the metadata of the reference client: small, blocking, correct, unless a mutation breaks it."""
+
+import select
+import threading
+import time
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.codec import decode_response
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.wire import Closed, Wire
+
+BACKOFF_S = 0.02
+RETRIABLE = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+
+
+class Lost(Exception):
+    """A request without an answer: the connection ended, or took too long, or answered something else."""
+
+
+class Refused(Exception):
+    """An error that is reported to the application."""
+
+    def __init__(self, kind: str, code: ErrorCode | None, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.code = kind, None if code is None else code.name
+
+
+class Trusting(Wire):
+    """A connection that takes any answer for the one to its oldest request."""
+
+    def answer(self) -> Any:
+        """The next frame, decoded as the answer to the oldest request."""
+        frame = self.receive_frame()
+        _, key, version = self._asked.popleft()
+        return decode_response(key, version, frame)[1]
+
+
+class Hasty(Wire):
+    """A connection that takes the bytes that have arrived for the whole frame."""
+
+    def _receive(self, size: int) -> bytes:
+        select.select([self.socket], [], [], self.socket.gettimeout())
+        part = self.socket.recv(size)
+        if not part:
+            raise Closed
+        return part
+
+
+class Network:
+    """Connections by address, and who leads what."""
+
+    def __init__(self, bootstrap: str, client_id: str, request_timeout_ms: int, mutations: frozenset[str]) -> None:
+        self.bootstrap = bootstrap.split(",")
+        self.client_id, self.patience_s, self.mutations = client_id, request_timeout_ms / 1000, mutations
+        self.wires: dict[str, Wire] = {}
+        self.nodes: dict[int, str] = {}
+        self.leaders: dict[tuple[str, int], int] = {}
+        self.coordinators: dict[tuple[int, str], str] = {}
+        self.never = threading.Event()
+
+    def ask(self, address: str, key: ApiKey, version: int, request: Any, patience_s: float | None = None) -> Any:
+        """One request and its answer. Raises Lost; the connection is closed then."""
+        try:
+            wire = self._connected(address)
+            wire.socket.settimeout(patience_s or self.patience_s)
+            return wire.call(key, version, request)
+        except (Closed, TimeoutError, OSError, AssertionError, ValueError, IndexError) as error:
+            self.disconnect(address)
+            raise Lost(str(error)) from error
+
+    def _connected(self, address: str) -> Wire:
+        if address not in self.wires:
+            kind = Trusting if "trusts-any-answer" in self.mutations else Wire
+            kind = Hasty if "reads-once-per-frame" in self.mutations else kind
+            wire = kind(address, self.client_id, self.patience_s)
+            try:
+                self._negotiate(wire)
+            except BaseException:
+                wire.close()
+                raise
+            self.wires[address] = wire
+        return self.wires[address]
+
+    def _negotiate(self, wire: Wire) -> None:
+        code = wire.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("reference", "1.0")).error_code
+        if code is ErrorCode.UNSUPPORTED_VERSION:
+            if "no-older-api-versions" in self.mutations:
+                raise Closed
+            code = wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).error_code
+        if code is not ErrorCode.NONE:
+            raise Closed
+
+    def disconnect(self, address: str) -> None:
+        """Close a connection, if there is one."""
+        wire = self.wires.pop(address, None)
+        if wire is not None:
+            wire.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for address in list(self.wires):
+            self.disconnect(address)
+
+    # --- who does what -----------------------------------------------------------------------------------------------
+
+    def ask_any(self, key: ApiKey, version: int, request: Any, deadline: float) -> Any:
+        """An answer from any broker. Raises Refused at the deadline."""
+        while True:
+            addresses = list(dict.fromkeys([*self.nodes.values(), *self.bootstrap]))
+            if "one-bootstrap-server" in self.mutations:
+                addresses = self.bootstrap[:1]
+            for address in addresses:
+                try:
+                    return self.ask(address, key, version, request)
+                except Lost:
+                    if "gives-up-when-lost" in self.mutations:
+                        raise Refused("other", None, "the connection was lost") from None
+            self.pause(deadline)
+
+    def pause(self, deadline: float) -> None:
+        """A back-off. Raises Refused at the deadline."""
+        if time.monotonic() > deadline:
+            raise Refused("timeout", ErrorCode.REQUEST_TIMED_OUT, "the deadline has passed")
+        self.never.wait(BACKOFF_S)
+
+    def leader(self, topic: str, partition: int, deadline: float) -> str:
+        """The address of a partition's leader, looked up where it is not known. Raises Refused."""
+        while (topic, partition) not in self.leaders:
+            answer = self.ask_any(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)]), deadline)
+            self.nodes = {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
+            (found,) = answer.topics
+            for each in found.partitions:
+                if each.leader_id in self.nodes:
+                    self.leaders[topic, each.partition_index] = each.leader_id
+            if (topic, partition) not in self.leaders:
+                if "gives-up-without-leader" in self.mutations:
+                    raise Refused("other", ErrorCode.LEADER_NOT_AVAILABLE, "no leader")
+                self.pause(deadline)
+        return self.nodes[self.leaders[topic, partition]]
+
+    def forget_leader(self, topic: str, partition: int) -> None:
+        """Look it up before the next request."""
+        if "keeps-old-leader" not in self.mutations:
+            self.leaders.pop((topic, partition), None)
+
+    def coordinator(self, kind: int, key: str, deadline: float) -> str:
+        """The address of a group's (0) or transactional id's (1) coordinator. Raises Refused."""
+        while (kind, key) not in self.coordinators:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+            (found,) = self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, deadline).coordinators
+            if found.error_code is ErrorCode.NONE:
+                self.coordinators[kind, key] = f"{found.host}:{found.port}"
+            elif "gives-up-on-errors" in self.mutations:
+                raise Refused("other", found.error_code, "no coordinator")
+            else:
+                self.pause(deadline)
+        return self.coordinators[kind, key]
+
+    def ask_coordinator(
+        self,
+        kind: int,
+        key: str,
+        api: ApiKey,
+        version: int,
+        request: Any,
+        deadline: float,
+        patience_s: float | None = None,
+    ) -> Any:
+        """An answer without a retriable error from the coordinator. Raises Refused."""
+        while True:
+            try:
+                answer = self.ask(self.coordinator(kind, key, deadline), api, version, request, patience_s)
+            except Lost:
+                if "gives-up-when-lost" in self.mutations:
+                    raise Refused("other", None, "the connection was lost") from None
+                if "keeps-old-coordinator" not in self.mutations:
+                    self.coordinators.pop((kind, key), None)
+                self.pause(deadline)
+                continue
+            code = first_error(answer)
+            if code not in RETRIABLE:
+                return answer
+            if "gives-up-on-errors" in self.mutations:
+                raise Refused("other", code, code.name)
+            if "keeps-old-coordinator" not in self.mutations:
+                self.coordinators.pop((kind, key), None)
+            self.pause(deadline)
+
+
+def first_error(answer: Any) -> ErrorCode:
+    """The first error code of an answer of a coordinator, at any depth."""
+    code: ErrorCode = getattr(answer, "error_code", ErrorCode.NONE)
+    if code is not ErrorCode.NONE:
+        return code
+    for field in ("groups", "topics", "partitions"):
+        for each in getattr(answer, field, None) or ():
+            inner = first_error(each)
+            if inner is not ErrorCode.NONE:
+                return inner
+    return ErrorCode.NONE

@@ -1,0 +1,261 @@
+"""The reference producer: one batch at a time, idempotent, transactional by version 2 of the protocol (KIP-890)."""
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from protocol.records.records import Record, build_batch
+from tests.exam.reference.network import RETRIABLE, Lost, Network, Refused
+
+FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+TRANSACTION = 1
+
+
+@dataclass
+class Batch:
+    """Records that are sent together."""
+
+    topic: str
+    partition: int
+    records: Sequence[Mapping[str, Any]]
+    sequence: int = -1
+
+
+class ReferenceProducer:
+    """A producer."""
+
+    def __init__(self, network: Network, options: Mapping[str, Any]) -> None:
+        self.network, self.options, self.mutations = network, options, network.mutations
+        self.producer_id, self.epoch = -1, -1
+        self.sequences: dict[tuple[str, int], int] = {}
+        self.queue: deque[Batch] = deque()
+        self.failed: Refused | None = None
+        self.fatal: Refused | None = None
+        self.used = False
+
+    def deadline(self, timeout_ms: int) -> float:
+        """From now on."""
+        return time.monotonic() + timeout_ms / 1000
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def send(self, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
+        """Queue a batch for each run of records to the same partition."""
+        for record in records:
+            last = self.queue[-1] if self.queue else None
+            if last is None or (last.topic, last.partition) != (topic, record["partition"]) or len(last.records) > 4:
+                last = Batch(topic, record["partition"], [])
+                self.queue.append(last)
+            last.records = [*last.records, record]
+
+    def flush(self) -> list[dict[str, Any]]:
+        """Deliver what is queued; an outcome for each record."""
+        outcomes: list[dict[str, Any]] = []
+        while self.queue:
+            batch = self.queue.popleft()
+            try:
+                base = self._deliver(batch)
+            except Refused as error:
+                self.failed = self.failed or error
+                refusal = {"class": error.kind, "code": error.code, "message": str(error)}
+                outcomes += [{"id": record["id"], "error": refusal} for record in batch.records]
+            else:
+                for index, record in enumerate(batch.records):
+                    outcomes.append({"id": record["id"], "offset": base + index if base >= 0 else -1})
+        return outcomes
+
+    def _deliver(self, batch: Batch) -> int:
+        """The base offset; -1 if it is written and the offset is not known. Raises Refused."""
+        deadline = self.deadline(self.options["delivery_timeout_ms"])
+        if "writes-nothing" in self.mutations:
+            return -1
+        if self.options["idempotent"] and self.producer_id < 0:
+            self.initialize(deadline)
+        if batch.sequence < 0:  # the rest of a batch that was split has its own
+            self._number(batch)
+        while True:
+            address = self.network.leader(batch.topic, batch.partition, deadline)
+            left = deadline - time.monotonic()
+            patience_s = (
+                left + 0.01 if "never-times-out" in self.mutations else min(self.network.patience_s, max(left, 0.01))
+            )
+            try:
+                answer = self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch), patience_s)
+            except Lost as error:
+                base = self._after_loss(batch, error)
+                if base is not None:
+                    return base
+                self.network.pause(deadline)
+                continue
+            ((found,),) = [each.partition_responses for each in answer.responses]
+            base = self._judge(batch, found, deadline)
+            if base is not None:
+                if "writes-twice" in self.mutations:
+                    self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch))
+                return base
+
+    def _after_loss(self, batch: Batch, error: Lost) -> int | None:
+        if "lost-answer-is-success" in self.mutations:
+            return -1
+        if "gives-up-when-lost" in self.mutations:
+            raise Refused("other", None, str(error))
+        if "new-sequence-after-loss" in self.mutations:
+            self._number(batch)
+        self.network.forget_leader(batch.topic, batch.partition)
+        return None
+
+    def _judge(self, batch: Batch, found: Any, deadline: float) -> int | None:
+        """The base offset, or None to try again. Raises Refused."""
+        code = found.error_code
+        if code is ErrorCode.NONE:
+            return int(found.base_offset)
+        if "error-is-success" in self.mutations:
+            return -1
+        if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER and "duplicate-is-error" not in self.mutations:
+            return -1
+        if code is ErrorCode.UNKNOWN_PRODUCER_ID and self.options["idempotent"]:
+            if "keeps-unknown-producer-id" not in self.mutations:
+                self.initialize(deadline)
+            self.sequences.clear()
+            self._number(batch)
+            return None
+        if code in RETRIABLE and "gives-up-on-errors" not in self.mutations:
+            self._prepare_again(batch)
+            self.network.pause(deadline)
+            return None
+        kind = "fatal" if code in FENCED else "abortable" if self.options["transactional_id"] else "other"
+        if code in FENCED:
+            self.fatal = Refused(kind, code, code.name)
+        raise Refused(kind, code, code.name)
+
+    def _prepare_again(self, batch: Batch) -> None:
+        if "new-sequence-after-error" in self.mutations:
+            self._number(batch)
+        if "splits-after-error" in self.mutations and len(batch.records) > 1:
+            rest = Batch(batch.topic, batch.partition, batch.records[1:], batch.sequence + 1)
+            batch.records = batch.records[:1]
+            self.queue.appendleft(rest)
+        if "moves-on-without-refresh" not in self.mutations:
+            self.network.forget_leader(batch.topic, batch.partition)
+
+    def _number(self, batch: Batch) -> None:
+        """Give it the next sequence."""
+        if self.producer_id < 0:
+            return
+        place = batch.topic, batch.partition
+        batch.sequence = self.sequences.get(place, 0)
+        self.sequences[place] = batch.sequence + len(batch.records)
+
+    def _version(self) -> int:
+        return 12 if self.options["transactional_id"] else 9
+
+    def _request(self, batch: Batch) -> ProduceRequest:
+        now_ms = int(time.time() * 1000)
+        records = [
+            Record(index, now_ms, None if record["key"] is None else record["key"].encode(), record["value"].encode())
+            for index, record in enumerate(batch.records)
+        ]
+        known = self.producer_id >= 0 and "writes-without-producer-id" not in self.mutations
+        written = build_batch(
+            records,
+            producer_id=self.producer_id if known else -1,
+            producer_epoch=self.epoch if known else -1,
+            base_sequence=batch.sequence if known else -1,
+            transactional=known and bool(self.options["transactional_id"]),
+        )
+        data = PartitionProduceData(batch.partition, written)
+        acks = -1 if self.options["acks"] == "all" else int(self.options["acks"])
+        return ProduceRequest(self.options["transactional_id"], acks, 1_000, [TopicProduceData(batch.topic, [data])])
+
+    # --- producer ids and transactions -------------------------------------------------------------------------------
+
+    def initialize(self, deadline: float) -> None:
+        """Get a producer id. Raises Refused."""
+        name = self.options["transactional_id"]
+        request = InitProducerIdRequest(name, self.options["transaction_timeout_ms"])
+        if name:
+            answer = self.network.ask_coordinator(TRANSACTION, name, ApiKey.INIT_PRODUCER_ID, 5, request, deadline)
+        else:
+            answer = self._initialize_anywhere(request, deadline)
+        if answer.error_code is not ErrorCode.NONE:
+            raise Refused("fatal", answer.error_code, answer.error_code.name)
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        self.sequences.clear()
+        self.failed = None
+
+    def _initialize_anywhere(self, request: InitProducerIdRequest, deadline: float) -> Any:
+        while True:
+            answer = self.network.ask_any(ApiKey.INIT_PRODUCER_ID, 5, request, deadline)
+            if answer.error_code not in RETRIABLE:
+                return answer
+            if "gives-up-on-errors" in self.mutations:
+                raise Refused("other", answer.error_code, answer.error_code.name)
+            self.network.pause(deadline)
+
+    def begin(self) -> None:
+        """Begin a transaction. Raises Refused: the producer is fenced."""
+        if self.fatal is not None:
+            raise self.fatal
+        self.failed, self.used = None, False
+
+    def end(self, *, committed: bool, deadline: float) -> None:
+        """End the transaction. Raises Refused."""
+        if self.fatal is not None and "commit-is-always-success" not in self.mutations:
+            raise self.fatal
+        if committed and self.failed is not None and "commits-despite-failure" not in self.mutations:
+            raise Refused("abortable", None, f"a record was not written: {self.failed}")
+        if "commit-is-not-sent" in self.mutations:
+            return
+        if not self.used and not self.sequences and "ends-empty-transactions" not in self.mutations:
+            return
+        name = self.options["transactional_id"]
+        committed = True if "abort-commits" in self.mutations else committed
+        request = EndTxnRequest(name, self.producer_id, self.epoch, committed)
+        if "commit-is-always-success" in self.mutations:
+            address = self.network.coordinator(TRANSACTION, name, deadline)
+            self.network.ask(address, ApiKey.END_TXN, 5, request)
+            self.sequences.clear()
+            return
+        answer = self.network.ask_coordinator(TRANSACTION, name, ApiKey.END_TXN, 5, request, deadline)
+        code = answer.error_code
+        if code in FENCED:
+            self.fatal = Refused("other" if "fencing-is-not-fatal" in self.mutations else "fatal", code, code.name)
+            raise self.fatal
+        if code is not ErrorCode.NONE:
+            raise Refused("abortable", code, code.name)
+        if answer.producer_id >= 0 and "keeps-old-epoch" not in self.mutations:
+            self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+            self.sequences.clear()
+        self.used = False
+
+    def add_offsets(
+        self, group: str, generation: int, member_id: str, positions: Mapping[tuple[str, int], int], deadline: float
+    ) -> None:
+        """Commit offsets within the transaction. Raises Refused."""
+        if "forgets-offsets" in self.mutations:
+            return
+        self.used = True
+        topics = [
+            TxnOffsetCommitRequestTopic(topic, [TxnOffsetCommitRequestPartition(partition, offset)])
+            for (topic, partition), offset in positions.items()
+        ]
+        request = TxnOffsetCommitRequest(
+            str(self.options["transactional_id"]), group, self.producer_id, self.epoch, topics, generation, member_id
+        )
+        answer = self.network.ask_coordinator(0, group, ApiKey.TXN_OFFSET_COMMIT, 5, request, deadline)
+        for each in answer.topics:
+            for found in each.partitions:
+                if found.error_code is not ErrorCode.NONE:
+                    raise Refused("abortable", found.error_code, found.error_code.name)

@@ -1,0 +1,164 @@
+"""`understudy exam` at its command line: options, formats, and drivers that break the contract."""
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from understudy.exam import report
+from understudy.exam.command import main, selected
+from understudy.exam.driver import Driver, DriverProblem
+from understudy.exam.driver_api import CAPABILITIES, COMMANDS, schema
+from understudy.exam.scenario import SCENARIOS
+from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, changes
+
+FIRST, SECOND = list(SCENARIOS.values())[:2]
+EVIL = "<b>&\x00 it's | not"
+RESULT = ExamResult(
+    Library("lib", "1.0", ("producer",)),
+    "0.1.0",
+    "4.4",
+    (Result(FIRST, Verdict.FAIL, EVIL, ("request 1", "request 2"), 0.5, 3), Result(SECOND, Verdict.PASS)),
+)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """The sentence on stderr; the exit code is 2."""
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        ((), "needs the driver's command after --"),
+        (("--only", "transaction/*", "--", "x"), "no scenario has such an id"),
+        (("--shard", "3/2", "--", "x"), "--shard needs I/N"),
+        (("--shard", "1", "--", "x"), "--shard needs I/N"),
+        (("--plays", "0", "--", "x"), "--plays needs at least 1"),
+        (("--against", "/does/not/exist", "--", "x"), "cannot be read"),
+        (("--out", "/does/not/exist", "--", "x"), "there is no folder"),
+        (("--", "/does/not/exist"), "cannot be started"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], sentence: str
+) -> None:
+    """Before anything is played."""
+    assert sentence in refusal(capsys, *argv)
+
+
+def test_a_file_of_the_users_is_not_replaced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """--out; an earlier report is, in each format."""
+    own = tmp_path / "notes.md"
+    own.write_text("mine", encoding="utf-8")
+    assert "was not written by understudy" in refusal(capsys, "--out", str(own), "--", "x")
+    assert own.read_text(encoding="utf-8") == "mine"
+    for form in report.FORMATS:
+        earlier = tmp_path / form
+        earlier.write_text(report.rendered(RESULT, form), encoding="utf-8")
+        assert "cannot be started" in refusal(capsys, "--out", str(earlier), "--", "/does/not/exist")
+
+
+def test_a_result_of_something_else_is_no_earlier_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """--against wants the JSON of an exam."""
+    file = tmp_path / "other.json"
+    file.write_text('{"kind": "audit"}', encoding="utf-8")
+    assert "is not the result of an exam" in refusal(capsys, "--against", str(file), "--", "x")
+    file.write_text("{", encoding="utf-8")
+    assert "is not JSON" in refusal(capsys, "--against", str(file), "--", "x")
+
+
+def test_shards_share_the_scenarios() -> None:
+    """Each scenario in one of them."""
+    shards = [selected([], None, f"{index}/3") for index in (1, 2, 3)]
+    assert sorted(each.id for part in shards for each in part) == sorted(SCENARIOS)
+    assert {each.area for each in selected(["groups/*"], None, None)} == {"groups"}
+    assert {each.level.value for each in selected([], "SHOULD", None)} == {"SHOULD"}
+
+
+def test_every_need_is_a_capability() -> None:
+    """And each capability belongs to the contract."""
+    assert {need for each in SCENARIOS.values() for need in each.needs} <= CAPABILITIES.keys()
+    assert {each.capability for each in COMMANDS.values() if each.capability} <= CAPABILITIES.keys()
+    assert len(schema()["$defs"]["command"]["oneOf"]) == len(COMMANDS)
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """As JSON."""
+    assert main(["--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema()
+
+
+# --- reports ---------------------------------------------------------------------------------------------------------
+
+
+def test_json_is_read_back() -> None:
+    """The verdicts that changed since."""
+    before = json.loads(report.rendered(RESULT, "json"))
+    assert (before["counts"]["fail"], before["results"][0]["problem"]) == (1, EVIL)
+    assert changes(before, RESULT.results) == []
+    assert changes(before, [Result(FIRST, Verdict.PASS)]) == [f"{FIRST.id}: fail, now pass"]
+
+
+def test_junit_has_a_case_for_each_scenario() -> None:
+    """Well-formed, for any error message."""
+    suite = ET.fromstring(report.rendered(RESULT, "junit"))  # noqa: S314 - our own
+    assert [case.get("name") for case in suite] == [FIRST.id, SECOND.id]
+    assert [len(case) for case in suite] == [1, 0]
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+
+def test_the_page_escapes_messages() -> None:
+    """No element of its own gets in."""
+    page = report.rendered(RESULT, "html")
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+    assert FIRST.id in page
+
+
+def test_markdown_keeps_its_columns() -> None:
+    """A bar in a message is escaped."""
+    (row,) = [line for line in report.markdown(RESULT) if FIRST.id in line]
+    assert row.replace("\\|", "").count("|") == 5
+
+
+def test_the_badge_counts_what_was_played() -> None:
+    """Passed, of those that the library supports."""
+    further = ExamResult(RESULT.library, "0.1.0", "4.4", (*RESULT.results, Result(SECOND, Verdict.NOT_SUPPORTED)))
+    assert "1 of 2 passed" in report.badge(further)
+
+
+# --- drivers ---------------------------------------------------------------------------------------------------------
+
+
+def driver_that(code: str) -> Driver:
+    """A driver in a few lines of Python."""
+    return Driver(
+        [sys.executable, "-c", f"import sys, json\nfor line in sys.stdin:\n    c = json.loads(line)\n    {code}"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("print('hello', flush=True)", "answers in JSON only"),
+        ("print(json.dumps({'id': 7, 'result': {}}), flush=True)", "needs this id"),
+        ("print(json.dumps({'id': 1}), flush=True)", "has no result"),
+        ("print(json.dumps({'id': 1, 'error': 'x'}), flush=True)", "needs class, code and message"),
+        ("print(json.dumps({'id': 1, 'result': {'protocol': 9}}), flush=True)", "speaks version 9"),
+        (
+            "print(json.dumps({'id': 1, 'result': {'protocol': 1, 'capabilities': ['flying']}}), flush=True)",
+            "no such capability: flying",
+        ),
+        ("sys.exit('out of memory')", "out of memory"),
+    ],
+)
+def test_a_driver_that_breaks_the_contract_is_refused(code: str, problem: str) -> None:
+    """In one sentence for its author."""
+    with driver_that(code) as driver, pytest.raises(DriverProblem, match=problem):
+        driver.hello()

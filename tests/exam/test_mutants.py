@@ -1,0 +1,79 @@
+"""Each scenario passes with the reference client, and fails with the mutation of it that the table names."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.exam.mutants import FURTHER, MUTANTS
+from tests.exam.reference.driver import InProcess
+from understudy.client import Cluster, start
+from understudy.exam.runner import OPTIONS, Runner
+from understudy.exam.scenario import SCENARIOS, Level
+from understudy.exam.verdicts import Verdict
+
+SAMPLE = (
+    "connection/metadata-in-pieces",
+    "produce/not-enough-replicas",
+    "idempotence/answer-lost",
+    "idempotence/not-leader",
+    "transactions/fenced",
+    "transactions/record-refused",
+    "consumers/within-a-batch",
+    "consumers/aborted-records",
+    "groups/syncgroup-illegal-generation",
+    "groups/evicted-member-commits",
+)
+"""Played in each run of the tests; all others at night."""
+TIMEOUT_MS = 4_000
+scenarios = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SAMPLE else [pytest.mark.nightly]) for name in SCENARIOS]
+)
+
+
+@pytest.fixture(scope="module")
+def exam_cluster() -> Iterator[Cluster]:
+    """The exam's cluster, which each play resets."""
+    with start(**OPTIONS) as cluster:
+        yield cluster
+
+
+def test_every_scenario_has_a_mutant() -> None:
+    """One that no mutation fails proves nothing."""
+    assert MUTANTS.keys() == SCENARIOS.keys()
+
+
+def test_every_mutation_is_used() -> None:
+    """One that no scenario is played with would only look like a proof."""
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("reference/*.py"))
+    written = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"(?= (?:not )?in self\.mutations|, "|\}\.isdisjoint)', source))
+    assert written == {*MUTANTS.values(), *(mutation for _, mutation in FURTHER)}
+
+
+@scenarios
+def test_the_reference_client_passes(exam_cluster: Cluster, name: str) -> None:
+    """The rule can be kept."""
+    verdict, problem, evidence = Runner(InProcess).play(exam_cluster, SCENARIOS[name])
+    assert verdict is Verdict.PASS, "\n".join([problem, *evidence])
+
+
+@scenarios
+def test_the_mutant_fails(exam_cluster: Cluster, name: str) -> None:
+    """The scenario notices that it is broken."""
+    check_broken(exam_cluster, name, MUTANTS[name])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "mutation"), FURTHER)
+def test_a_second_mutant_fails(exam_cluster: Cluster, name: str, mutation: str) -> None:
+    """So does it notice another kind of mistake."""
+    check_broken(exam_cluster, name, mutation)
+
+
+def check_broken(exam_cluster: Cluster, name: str, mutation: str) -> None:
+    """The scenario's verdict on a mutation of the reference client is that of a broken rule."""
+    runner = Runner(lambda: InProcess(mutation), timeout_ms=TIMEOUT_MS)
+    verdict, problem, _evidence = runner.play(exam_cluster, SCENARIOS[name])
+    failed = Verdict.FAIL if SCENARIOS[name].level is Level.MUST else Verdict.NON_STRICT
+    assert (verdict, bool(problem)) == (failed, True)

@@ -1,0 +1,115 @@
+"""Servers that are forks of one process which has imported everything (``tests/fork_server.py``)."""
+
+import functools
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests import fork_server
+from understudy.launcher import ServerProcess, environment, off_the_command_line
+
+CAN_FORK = hasattr(os, "pidfd_open")
+"""Whether the system lets a process wait for one that is not its child: Linux does."""
+
+
+class ForkServer:
+    """The process that forks, and the socket by which it is asked. It ends with this process."""
+
+    def __init__(self) -> None:
+        self._asking = threading.Lock()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", fork_server.__file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=environment(),
+            )
+
+    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
+        """Its answer; the process that it forks gets duplicates of the descriptors."""
+        with self._asking:
+            socket.send_fds(self._socket, [json.dumps(request).encode()], list(descriptors))
+            answer = self._socket.recv(fork_server.MOST_BYTES)
+        assert answer, "the process that forks servers has ended; what it said stands above"
+        return json.loads(answer)
+
+
+@functools.cache
+def fork_server_process() -> ForkServer:
+    """One for the session, started when the first server is wanted."""
+    return ForkServer()
+
+
+class ForkedProcess:
+    """A process that was forked for us, with the part of ``Popen`` that tests use."""
+
+    def __init__(self, argv: Sequence[str], environ: Mapping[str, str], stderr: int) -> None:
+        stdin, lifeline = os.pipe()
+        self.stdin = os.fdopen(lifeline, "wb")
+        try:
+            request = {"argv": list(argv), "env": dict(environ), "cwd": str(Path.cwd())}
+            self.pid: int = fork_server_process().ask(request, [stdin, stderr])["pid"]
+        finally:
+            os.close(stdin)
+        self._ended = os.pidfd_open(self.pid)
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self.returncode if self._ends_within(0) else None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code; raises TimeoutExpired if it still runs after so many seconds."""
+        if not self._ends_within(timeout):
+            raise subprocess.TimeoutExpired("understudy serve", timeout or 0)
+        assert self.returncode is not None
+        return self.returncode
+
+    def _ends_within(self, timeout: float | None) -> bool:
+        if self.returncode is None:
+            if not select.select([self._ended], [], [], timeout)[0]:
+                return False
+            self.returncode = fork_server_process().ask({"wait": self.pid})["code"]
+            os.close(self._ended)
+        return True
+
+    def send_signal(self, number: int) -> None:
+        """As the shell's kill; nothing if it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkedServer(ServerProcess):
+    """A server as ``ServerProcess`` starts it, but forked."""
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="understudy-"))
+        self.log_file = self.folder / "log"
+        ready_file = self.folder / "ready.json"
+        with self.log_file.open("wb") as log:
+            left, environ = off_the_command_line(options)
+            argv = ["serve", "--lifeline", *left, "--ready-file", str(ready_file)]
+            self.process = ForkedProcess(argv, environ, log.fileno())  # type: ignore[assignment]  # has what is used of a Popen
+        try:
+            self.ready = self.wait_until_ready(ready_file)
+        except BaseException:
+            self.stop()
+            raise

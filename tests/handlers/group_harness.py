@@ -1,0 +1,224 @@
+"""One broker without sockets, for the handlers of groups: real runtimes and machines over logs in memory.
+
+Requests and answers go through the codec in the version that is asked in, so that old shapes are seen as clients see
+them.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, cast
+from uuid import UUID
+
+from broker.api import AnyApi
+from broker.clock import ManualClock
+from broker.cluster.group_topics import GroupTopics, own_setting
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
+from broker.coordination.group.machine import GroupMachine
+from broker.coordination.group.outcome_builder import InitializeShareState
+from broker.coordination.metadata.image import ClusterImage, Partition, Topic
+from broker.coordination.outcome import TransactionalAppend
+from broker.coordination.runtime import Runtime
+from broker.coordination.share.machine import ShareMachine
+from broker.coordination.share.persister import SharePartitionKey
+from broker.handlers import join_group, sync_group
+from broker.node import partition_for
+from broker.releases import NEWEST, release
+from broker.requests.share_state import SharePersister, initialize_state
+from broker.settings import BrokerSettings
+from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records import group as codec
+from protocol.log_records import share_state as share_codec
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+START_MS = 1_700_000_000_000
+SHARDS = 2
+DENIED = tuple[AclOperation, str]
+
+
+class MemoryLog:
+    """A shard's log as a list; ``refuse`` makes appends fail."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes | None, bytes | None]] = []
+        self.transactions: list[TransactionalAppend] = []
+        self.refuse: ErrorCode | None = None
+
+    def append(
+        self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
+    ) -> int:
+        """One batch."""
+        assert now_ms >= START_MS
+        if self.refuse is not None:
+            raise KafkaError(self.refuse)
+        if transaction is not None:
+            self.transactions.append(transaction)
+        self.records += records
+        return len(self.records) - len(records)
+
+    def replay(self) -> Iterable[Any]:
+        """Nothing was there before."""
+        return ()
+
+
+class Context(RequestContext):
+    """A request whose sender may not do what stands in ``denied``."""
+
+    denied: frozenset[DENIED] = frozenset()
+
+    def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:  # noqa: ARG002
+        """Everything but what is denied."""
+        return (operation, name) not in self.denied
+
+
+class StagePersister(SharePersister):
+    """Finds the one share coordinator."""
+
+    def __init__(self, stage: "Stage") -> None:
+        super().__init__(cast("Any", stage))
+        self._stage = stage
+
+    def _coordinator(self, key: SharePartitionKey) -> ShareCoordinator | None:
+        assert key.group_id
+        return self._stage.share_shards.get(0)
+
+
+class Stage:
+    """The broker (its node and cluster in one), which coordinates every group."""
+
+    id = 1
+
+    def __init__(self, **settings: str) -> None:
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        self.settings = BrokerSettings(
+            1,
+            {
+                "offsets.topic.num.partitions": str(SHARDS),
+                "group.initial.rebalance.delay.ms": "0",
+                **given,
+            },
+        )
+        self.clock = ManualClock(START_MS)
+        self.image = ClusterImage(features={"group.version": 1, "share.version": 1})
+        self.logs = [MemoryLog() for _ in range(SHARDS)]
+        self.group_shards: dict[int, GroupCoordinator] = {}
+        self.share_log = MemoryLog()
+        self.persister = StagePersister(self)
+        self.tasks: list[asyncio.Task[None]] = []
+        self.release = release(NEWEST)
+        self.share_shards: dict[int, ShareCoordinator] = {0: self._share_coordinator()}
+        self._ids = 0
+        for index in range(SHARDS):
+            self.coordinate(index)
+        self.foo = self.topic("foo", 3)
+        self.bar = self.topic("bar", 1)
+
+    def coordinate(self, index: int, *, load: bool = True) -> GroupCoordinator:
+        """Lead a partition of the offsets topic."""
+        machine = GroupMachine(
+            self.settings,
+            self.new_uuid,
+            topics=GroupTopics(lambda: self.image),
+            group_setting=own_setting(lambda: self.image, self.settings),
+        )
+        runtime: GroupCoordinator = Runtime(
+            machine, codec, self.logs[index], self.clock, self._perform, partition=index
+        )
+        self.group_shards[index] = runtime
+        if load:
+            runtime.load()
+        return runtime
+
+    def _perform(self, runtime: GroupCoordinator, effect: InitializeShareState) -> None:
+        """Have the state of share partitions created, in a later turn of the loop."""
+        self.tasks.append(asyncio.ensure_future(initialize_state(self.persister, runtime, effect)))
+
+    async def settle(self) -> None:
+        """Return when the share coordinator has answered everything."""
+        while self.tasks:
+            await self.tasks.pop(0)
+
+    def _share_coordinator(self) -> ShareCoordinator:
+        """The one share coordinator."""
+        machine = ShareMachine(self.settings, self._partition_count)
+        runtime: ShareCoordinator = Runtime(machine, share_codec, self.share_log, self.clock, lambda *_: None)
+        runtime.load()
+        return runtime
+
+    def _partition_count(self, topic_id: UUID) -> int:
+        topic = self.image.topics_by_id.get(topic_id)
+        return 0 if topic is None else len(topic.partitions)
+
+    def share_coordinator_for(self, key: str) -> ShareCoordinator:
+        """As :meth:`broker.node.Node.share_coordinator_for`."""
+        assert key.count(":") >= 2
+        if not self.share_shards:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return self.share_shards[0]
+
+    def new_uuid(self) -> UUID:
+        """Ids in order."""
+        self._ids += 1
+        return UUID(int=self._ids)
+
+    def groups_for(self, group_id: str) -> GroupCoordinator:
+        """As :meth:`broker.node.Node.groups_for`."""
+        shard = self.group_shards.get(partition_for(group_id, SHARDS))
+        if shard is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return shard
+
+    def log_of(self, group_id: str) -> MemoryLog:
+        """The log that remembers a group."""
+        return self.logs[partition_for(group_id, SHARDS)]
+
+    def topic(self, name: str, partitions: int) -> UUID:
+        """Create a topic; its id."""
+        topic = Topic(name, self.new_uuid())
+        topic.partitions.update({index: Partition((1,), (1,), 1) for index in range(partitions)})
+        self.image.topics[name] = self.image.topics_by_id[topic.id] = topic
+        return topic.id
+
+    def forget_topic(self, name: str) -> None:
+        """A topic is not there any more."""
+        del self.image.topics_by_id[self.image.topics.pop(name).id]
+
+    def context(self, api: AnyApi, version: int, denied: Iterable[DENIED] = ()) -> Context:
+        """The surroundings of one request."""
+        connection = Connection("c", "PLAINTEXT", "127.0.0.1", 1)
+        ctx = Context(api, version, 1, "client", connection, cast("Any", self), cast("Any", self))
+        ctx.denied = frozenset(denied)
+        return ctx
+
+    async def ask(self, api: AnyApi, request: Any, version: int, denied: Iterable[DENIED] = ()) -> Any:
+        """The answer as a client of that version reads it."""
+        frame = bytes(encode_request(api.key, version, 1, "client", request)[4:])
+        header = decode_header(frame)
+        asked = decode_request(frame, header)
+        ctx = self.context(api, version, denied)
+        try:
+            response = await api.handle(asked, ctx)
+        except KafkaError as error:
+            response = api.refuse(asked, error, version)
+        parts = encode_response(api.key, version, 1, response)
+        return decode_response(api.key, version, b"".join(parts)[4:])[1]
+
+    @property
+    def cluster(self) -> "Stage":
+        """The cluster is this broker."""
+        return self
+
+    async def join(self, group_id: str = "g") -> tuple[str, int]:
+        """One member in a Stable group: its id and generation."""
+        protocols = [JoinGroupRequestProtocol("range", b"meta")]
+        request = JoinGroupRequest(group_id, 10_000, "", "consumer", protocols, 60_000)
+        joining = asyncio.ensure_future(self.ask(join_group.API, request, 3))
+        await asyncio.wait({joining}, timeout=0)
+        self.clock.advance(0)
+        joined = await joining
+        assignments = [SyncGroupRequestAssignment(joined.member_id, b"mine")]
+        sync = SyncGroupRequest(group_id, joined.generation_id, joined.member_id, assignments)
+        assert (await self.ask(sync_group.API, sync, 4)).assignment == b"mine"
+        return joined.member_id, joined.generation_id

@@ -1,0 +1,168 @@
+"""Describe-, Alter- and DeleteShareGroupOffsets at their handlers (groups D.10); answers compared with a real 4.3.1."""
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from broker.context import AclOperation
+from broker.handlers import alter_share_group_offsets, delete_share_group_offsets, describe_share_group_offsets
+from broker.handlers import share_group_heartbeat as heartbeat
+from protocol.errors import ErrorCode
+from protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from tests.handlers.group_harness import DENIED, Stage
+
+END_OFFSET = 10
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    """A broker that coordinates every group, and leads partitions that end at offset 10."""
+    stage = Stage()
+    log = SimpleNamespace(high_watermark=END_OFFSET)
+    partition = SimpleNamespace(led_by=lambda _leader: log, state=SimpleNamespace(leader=1))
+    cast("Any", stage).partitions = {("foo", index): partition for index in range(3)}
+    return stage
+
+
+async def alter(stage: Stage, topics: Mapping[str, Mapping[int, int]], denied: Iterable[DENIED] = ()) -> Any:
+    """AlterShareGroupOffsets of the group g."""
+    request = AlterShareGroupOffsetsRequest(
+        "g",
+        [
+            AlterShareGroupOffsetsRequestTopic(
+                name, [AlterShareGroupOffsetsRequestPartition(index, offset) for index, offset in offsets.items()]
+            )
+            for name, offsets in topics.items()
+        ],
+    )
+    return await stage.ask(alter_share_group_offsets.API, request, 0, denied)
+
+
+async def describe(
+    stage: Stage, topics: Mapping[str, list[int]] | None, denied: Iterable[DENIED] = (), group: str = "g"
+) -> Any:
+    """DescribeShareGroupOffsets of one group."""
+    named = None
+    if topics is not None:
+        named = [DescribeShareGroupOffsetsRequestTopic(name, indexes) for name, indexes in topics.items()]
+    request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, named)])
+    (found,) = (await stage.ask(describe_share_group_offsets.API, request, 1, denied)).groups
+    return found
+
+
+async def delete(stage: Stage, *topics: str, denied: Iterable[DENIED] = ()) -> Any:
+    """DeleteShareGroupOffsets of the group g."""
+    request = DeleteShareGroupOffsetsRequest("g", [DeleteShareGroupOffsetsRequestTopic(name) for name in topics])
+    return await stage.ask(delete_share_group_offsets.API, request, 0, denied)
+
+
+def codes(answer: Any) -> dict[str, dict[int, ErrorCode]]:
+    """The codes of an answer's partitions."""
+    return {
+        topic.topic_name: {each.partition_index: each.error_code for each in topic.partitions}
+        for topic in answer.responses
+    }
+
+
+async def join(stage: Stage, epoch: int = 0) -> ErrorCode:
+    """A heartbeat of a member of g."""
+    request = ShareGroupHeartbeatRequest("g", "m1", epoch, subscribed_topic_names=["foo"])
+    code: ErrorCode = (await stage.ask(heartbeat.API, request, 1)).error_code
+    return code
+
+
+async def test_SHR_35_altered_offsets_are_described(stage: Stage) -> None:
+    """With the lag; partitions and topics that do not exist have an error of their own."""
+    answer = await alter(stage, {"foo": {0: 7, 9: 1}, "nope": {0: 1}})
+    assert answer.error_code is ErrorCode.NONE
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert codes(answer) == {"nope": {0: unknown}, "foo": {0: ErrorCode.NONE, 9: unknown}}
+    found = await describe(stage, None)
+    (topic,) = found.topics
+    (partition,) = topic.partitions
+    assert (topic.topic_name, topic.topic_id, partition.partition_index) == ("foo", stage.foo, 0)
+    assert (partition.start_offset, partition.leader_epoch, partition.lag) == (7, 0, END_OFFSET - 7)
+    found = await describe(stage, {"foo": [0, 2], "nope": [0]})
+    offsets = {topic.topic_name: [each.start_offset for each in topic.partitions] for topic in found.topics}
+    assert offsets == {"foo": [7, -1], "nope": [-1]}
+
+
+async def test_SHR_34_members_prevent_changes(stage: Stage) -> None:
+    """Of both kinds; without members they succeed again."""
+    assert await join(stage) is ErrorCode.NONE
+    await stage.settle()
+    assert (await alter(stage, {"foo": {0: 7}})).error_code is ErrorCode.NON_EMPTY_GROUP
+    refused = await delete(stage, "foo")
+    assert (refused.error_code, refused.error_message) == (ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
+    assert await join(stage, -1) is ErrorCode.NONE
+    assert codes(await alter(stage, {"foo": {0: 7}})) == {"foo": {0: ErrorCode.NONE}}
+
+
+async def test_SHR_36_deleted_offsets(stage: Stage) -> None:
+    """Topics with a state, topics without one, unknown topics; and absent groups."""
+    absent = await delete(stage, "foo", "nope")
+    assert (absent.error_code, absent.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, "Group g not found.")
+    await alter(stage, {"foo": {0: 7, 1: 3}})
+    answer = await delete(stage, "foo", "bar", "nope")
+    assert [(each.topic_name, each.error_code, each.error_message) for each in answer.responses] == [
+        ("bar", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete."),
+        ("foo", ErrorCode.NONE, None),
+        ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."),
+    ]
+    assert not stage.share_shards[0].machine.states
+    assert not (await describe(stage, None)).topics
+
+
+async def test_state_that_cannot_be_deleted_or_created(stage: Stage) -> None:
+    """Its error is the topic's or the partition's; a deletion can be repeated."""
+    await alter(stage, {"foo": {0: 7}})
+    stage.share_log.refuse = ErrorCode.MESSAGE_TOO_LARGE
+    (answer,) = (await delete(stage, "foo")).responses
+    assert answer.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    stage.share_log.refuse = None
+    (answer,) = (await delete(stage, "foo")).responses
+    assert answer.error_code is ErrorCode.NONE
+    stage.share_log.refuse = ErrorCode.MESSAGE_TOO_LARGE
+    assert codes(await alter(stage, {"foo": {1: 7}})) == {"foo": {1: ErrorCode.UNKNOWN_SERVER_ERROR}}
+
+
+async def test_permissions_on_groups_and_topics(stage: Stage) -> None:
+    """Hidden topics are left out of a list, and refused by name."""
+    read, remove, see = (AclOperation.READ, "g"), (AclOperation.DELETE, "g"), (AclOperation.DESCRIBE, "g")
+    refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert (await alter(stage, {"foo": {0: 7}}, [read])).error_code is refused
+    assert (await delete(stage, "foo", denied=[remove])).error_code is refused
+    found = await describe(stage, None, [see])
+    assert (found.error_code, found.error_message) == (refused, "Group authorization failed.")
+    await alter(stage, {"foo": {0: 7}})
+    topic = [(AclOperation.READ, "foo"), (AclOperation.DESCRIBE, "foo")]
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert codes(await alter(stage, {"foo": {0: 7}}, topic)) == {"foo": {0: denied}}
+    assert [each.error_code for each in (await delete(stage, "foo", denied=topic)).responses] == [denied]
+    assert not (await describe(stage, None, topic)).topics
+    (named,) = (await describe(stage, {"foo": [0]}, topic)).topics
+    assert [(each.start_offset, each.lag, each.error_code) for each in named.partitions] == [(-1, -1, denied)]
+
+
+async def test_SHR_40_without_the_feature(stage: Stage) -> None:
+    """All three are refused."""
+    stage.image.features["share.version"] = 0
+    assert (await alter(stage, {"foo": {0: 7}})).error_code is ErrorCode.UNSUPPORTED_VERSION
+    assert (await delete(stage, "foo")).error_code is ErrorCode.UNSUPPORTED_VERSION
+    assert (await describe(stage, None)).error_code is ErrorCode.UNSUPPORTED_VERSION

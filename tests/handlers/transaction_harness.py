@@ -1,0 +1,233 @@
+"""Two brokers without sockets, for the handlers of transactions: real runtimes and machines, fake partitions."""
+
+import random
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID
+
+from broker.api import AnyApi
+from broker.clock import ManualClock
+from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.coordination.coordinators import TransactionCoordinator
+from broker.coordination.metadata.image import ClusterImage, Partition, Topic
+from broker.coordination.outcome import WriteMarkers
+from broker.coordination.producer_ids import ProducerIds
+from broker.coordination.runtime import Runtime
+from broker.coordination.transaction.machine import TransactionMachine
+from broker.node import partition_for
+from broker.settings import BrokerSettings
+from broker.transactions.markers import Markers
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records import transaction as codec
+from storage.producers.state import ProducerStates
+
+START_MS = 1_700_000_000_000
+SHARDS = 4
+
+
+class MemoryLog:
+    """A machine's log as a list; ``refuse`` makes appends fail."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes | None, bytes | None]] = []
+        self.refuse: ErrorCode | None = None
+
+    def append(self, records: list[tuple[bytes | None, bytes | None]], _now_ms: int, _transaction: object) -> int:
+        """One batch."""
+        if self.refuse is not None:
+            raise KafkaError(self.refuse)
+        self.records += records
+        return len(self.records) - len(records)
+
+    def replay(self) -> Iterable[Any]:
+        """Nothing was there before."""
+        return ()
+
+
+class FakeLog:
+    """What a marker's writer looks at."""
+
+    high_watermark = 0
+
+    def __init__(self) -> None:
+        self.producers = ProducerStates()
+
+
+class FakePartition:
+    """A partition that remembers its markers; ``behind`` keeps them from being replicated."""
+
+    def __init__(self, leader: int) -> None:
+        self.leader, self.markers = leader, [object()] * 0
+        self.refuse: ErrorCode | None = None
+        self.behind = False
+        self.log = FakeLog()
+        self._watchers: list[Callable[[], None]] = []
+
+    def led_by(self, broker_id: int) -> FakeLog:
+        """The leader's log."""
+        if broker_id != self.leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self.log
+
+    def append_marker(self, broker_id: int, *marker: Any) -> Any:
+        """Producer id, epoch, committed, coordinator epoch, transaction version, time."""
+        self.led_by(broker_id)
+        if self.refuse is not None:
+            raise KafkaError(self.refuse)
+        self.markers.append(marker[:5])
+        offset = len(self.markers) - 1
+        if not self.behind:
+            self.log.high_watermark = offset + 1
+        return type("Info", (), {"last_offset": offset})
+
+    def replicate(self) -> None:
+        """The followers have caught up."""
+        self.log.high_watermark = len(self.markers)
+        self.wake()
+
+    def wake(self) -> None:
+        """Something moved."""
+        for call in list(self._watchers):
+            call()
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """Call when something moves."""
+        self._watchers.append(call)
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """No more."""
+        self._watchers.remove(call)
+
+
+class Context(RequestContext):
+    """A request whose sender may not do what stands in ``denied``."""
+
+    denied: frozenset[tuple[AclOperation, str]] = frozenset()
+
+    def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:  # noqa: ARG002
+        """Everything but what is denied."""
+        return (operation, name) not in self.denied
+
+    def authorized_somewhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:  # noqa: ARG002
+        """Unless it is denied for any name."""
+        return (operation, "*") not in self.denied
+
+
+class FakeNode:
+    """One broker: settings, shards, producer ids, partitions."""
+
+    def __init__(self, stage: "Stage", broker_id: int) -> None:
+        self.stage, self.id, self.up = stage, broker_id, True
+        self.server = SimpleNamespace(paused=False)
+        self.settings = BrokerSettings(broker_id, stage.settings)
+        self.transaction_shards: dict[int, TransactionCoordinator] = {}
+        self.group_shards: dict[int, Any] = {}
+        self.producer_ids = ProducerIds()
+
+    @property
+    def silent(self) -> bool:
+        """As :attr:`broker.node.Node.silent`."""
+        return not self.up
+
+    def transactions_for(self, name: str) -> TransactionCoordinator:
+        """As :meth:`broker.node.Node.transactions_for`."""
+        shard = self.transaction_shards.get(partition_for(name, SHARDS))
+        if shard is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return shard
+
+    def coordinating_partition(self, _topic: str, key: str) -> int:
+        """As :meth:`broker.node.Node.coordinating_partition`; both topics have as many partitions."""
+        return partition_for(key, SHARDS)
+
+    def partition(self, topic: str, index: int) -> FakePartition:
+        """As :meth:`broker.node.Node.partition`."""
+        found = self.stage.partitions.get((topic, index))
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return found
+
+
+class Stage:
+    """Two brokers; the first coordinates every transactional id and leads every partition, unless told otherwise."""
+
+    def __init__(self, *, transaction_version: int = 2, **settings: str) -> None:
+        self.settings = {
+            "transaction.state.log.num.partitions": str(SHARDS),
+            "offsets.topic.num.partitions": str(SHARDS),
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+        self.clock = ManualClock(START_MS)
+        self.image = ClusterImage(features={"transaction.version": transaction_version})
+        self.partitions: dict[tuple[str, int], FakePartition] = {}
+        self.nodes = {broker_id: FakeNode(self, broker_id) for broker_id in (1, 2)}
+        self.random = random.Random(0)
+        self.blocks = 0
+        self.markers = Markers(cast("Any", self))
+        self.log = MemoryLog()
+        self.sent: list[WriteMarkers] = []
+        self.topic("__transaction_state", SHARDS)
+        for index in range(SHARDS):
+            self.coordinate(index, 1)
+
+    def coordinate(self, index: int, broker_id: int, *, load: bool = True) -> TransactionCoordinator:
+        """Let a broker have a partition of the transaction log."""
+        node = self.nodes[broker_id]
+        machine = TransactionMachine(
+            node.settings,
+            lambda: node.producer_ids.next(self.allocate_producer_ids),
+            lambda: self.image.features["transaction.version"],
+        )
+        runtime = Runtime(machine, codec, self.log, self.clock, self._perform, partition=index, epoch=7)
+        node.transaction_shards[index] = runtime
+        if load:
+            runtime.load()
+        return runtime
+
+    def _perform(self, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
+        self.sent.append(effect)
+        self.markers.perform(runtime, effect)
+
+    def topic(self, name: str, partitions: int = 1, leader: int = 1) -> None:
+        """Create a topic."""
+        topic = Topic(name, UUID(int=len(self.image.topics) + 10))
+        for index in range(partitions):
+            topic.partitions[index] = Partition((leader,), (leader,), leader)
+            self.partitions[name, index] = FakePartition(leader)
+        self.image.topics[name] = topic
+
+    def allocate_producer_ids(self) -> range:
+        """Blocks of a thousand."""
+        self.blocks += 1
+        return range(1000 * self.blocks, 1000 * self.blocks + 1000)
+
+    def context(
+        self, api: AnyApi, version: int, denied: Iterable[tuple[AclOperation, str]] = (), broker_id: int = 1
+    ) -> Context:
+        """The surroundings of one request."""
+        ctx = Context(
+            api,
+            version,
+            1,
+            "test",
+            Connection("c", "PLAINTEXT", "127.0.0.1", 1),
+            cast("Any", self.nodes[broker_id]),
+            cast("Any", self),
+        )
+        ctx.denied = frozenset(denied)
+        return ctx
+
+    async def ask(
+        self,
+        api: AnyApi,
+        request: Any,
+        version: int,
+        denied: Iterable[tuple[AclOperation, str]] = (),
+        broker_id: int = 1,
+    ) -> Any:
+        """The handler's answer, or its refusal, as a client would read it."""
+        try:
+            return await api.handle(request, self.context(api, version, denied, broker_id))
+        except KafkaError as error:
+            return api.refuse(request, error, version)

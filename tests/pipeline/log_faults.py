@@ -1,0 +1,135 @@
+"""Ways in which a data directory can be wrong, each planted at a known place, and a directory that is in order.
+
+A plant gets a directory in the making and a topic of its own, and returns which checks have to find it and where: check
+-> places, a place being (partition, offset) of that topic, or (topic, partition, offset). A file has the offset None.
+The plants are those of the modules in `_CASES`: at first one fault for each check, then one for each field of a format.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from protocol.log_records.transaction import TransactionState as State
+from storage.leader_epochs import EpochEntry
+from tests.pipeline.fault_files import Planting
+
+Places = Mapping[str, set[Any]]
+Plant = Callable[[Planting, str], Places]
+
+
+class Found(NamedTuple):
+    """Where an audit has to point."""
+
+    check: str
+    topic: str | None
+    partition: int | None
+    offset: int | None
+
+
+PLANTS: dict[str, Plant] = {}
+_CASES = (
+    "producer_fault_cases",
+    "log_fault_cases",
+    "batch_fault_cases",
+    "side_file_fault_cases",
+    "state_fault_cases",
+)
+
+
+def plant(make: Plant) -> Plant:
+    """Register a plant under its function's name."""
+    PLANTS[make.__name__.replace("_", "-")] = make
+    return make
+
+
+def plants() -> Mapping[str, Plant]:
+    """All of them by name."""
+    for module in _CASES:
+        importlib.import_module(f"tests.pipeline.{module}")
+    return PLANTS
+
+
+def clean(where: Planting) -> None:
+    """What an audit must have nothing to say about: all that is odd and right."""
+    orders, other = where.shelf("orders", 0), where.shelf("orders", 1)
+    for number in range(6):
+        orders.data(3, producer=10, epoch=0)
+        other.data(2, codec=number % 5)
+    pairs = [("orders", 0), ("orders", 1)]
+    for epoch, committed in ((0, True), (1, False), (2, True)):
+        where.transaction("tx", 20, epoch, State.ONGOING, pairs)
+        for shelf in (orders, other):
+            shelf.data(3, producer=20, epoch=epoch, transactional=True)
+            shelf.data(3, producer=20, epoch=epoch, transactional=True)
+        prepare, complete = (
+            (State.PREPARE_COMMIT, State.COMPLETE_COMMIT) if committed else (State.PREPARE_ABORT, State.COMPLETE_ABORT)
+        )
+        where.transaction("tx", 20, epoch + 1, prepare, pairs)  # KIP-890: each transaction ends in an epoch of its own
+        for shelf in (orders, other):
+            shelf.marker(20, epoch + 1, committed=committed)
+        orders.roll()
+        where.transaction("tx", 20, epoch + 1, complete)
+    wrapped = where.shelf("wrapped")
+    wrapped.data(3, producer=11, sequence=2**31 - 2)  # the first sequence of a producer whose beginning is gone ...
+    wrapped.log_start = 1
+    wrapped.data(3, producer=11, sequence=1)
+    compacted = where.shelf("compacted", cleanup_policy="compact")
+    compacted.data(6, drop=(1, 2))
+    compacted.data(3, base_offset=20, keys=[b"x", b"y", b"z"])
+    compacted.roll()
+    where.cleaned("compacted", 0, 23)
+    started = where.shelf("started", start=100)
+    started.data(4)
+    quiet = where.shelf("added-only")  # in the transaction by AddPartitionsToTxn, and then nothing was written
+    where.transaction("idle", 21, 0, State.ONGOING, [("added-only", 0)], version=0)
+    where.transaction("idle", 21, 0, State.PREPARE_COMMIT, [("added-only", 0)], version=0)
+    quiet.marker(21, 0, committed=True)
+    where.transaction("idle", 21, 0, State.COMPLETE_COMMIT, version=0)
+    where.committed_offset("group", "orders", 0, 9)
+    timed = where.shelf("timed", message_timestamp_type="LogAppendTime")
+    timed.data(3, log_append_time=True)
+    timed.data(3, log_append_time=True)
+    epochs = where.shelf("epochs")
+    epochs.data(2)
+    epochs.epochs.append(EpochEntry(3, 2))
+    epochs.data(2, leader_epoch=3)
+    cut = where.shelf("cut")  # by DeleteRecords, within its second batch: the epoch then begins there too
+    cut.data(4)
+    cut.data(4)
+    cut.log_start = 6
+    cut.epochs[0] = EpochEntry(0, 6)
+    clean_of_false_alarms(where)
+
+
+def clean_of_false_alarms(where: Planting) -> None:
+    """What an audit once took for a fault."""
+    again = where.shelf("recreated")  # while its idempotent producer went on: the new log does not know it
+    where.recreated("recreated")
+    again.data(3, producer=12, sequence=40)
+    again.data(3, producer=12, sequence=43)
+    marked = where.shelf("markers-left", cleanup_policy="compact")  # all data compacted away, nothing written since
+    marked.next_offset = 7
+    marked.marker(22, 0, committed=True)
+    marked.next_offset = 12
+    marked.roll()
+    where.cleaned("markers-left", 0, 12)
+    where.transaction("compacted", 22, 0, State.ONGOING, [("markers-left", 0)])
+    where.transaction("compacted", 22, 0, State.COMPLETE_COMMIT)
+    where.stopped("orders", 0)
+    where.stopped("orders", 1)
+
+
+def planted(root: Path, *names: str, clean_too: bool = True) -> set[Found]:
+    """Write a directory with some plants (default: all), and answer what has to be found in it."""
+    where = Planting(root)
+    if clean_too:
+        clean(where)
+    found = {
+        Found(check, *place) if len(place) == 3 else Found(check, name, *place)
+        for name in names or plants()
+        for check, places in PLANTS[name](where, name).items()
+        for place in places
+    }
+    where.close()
+    return found

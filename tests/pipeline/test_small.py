@@ -1,0 +1,132 @@
+"""Audits of what is small, on DuckDB and without Spark: planted faults, the translation of queries, the commands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import NEEDS, checks, chosen
+from pipeline.commands.engines import is_small
+from pipeline.commands.progress import LINE_EVERY_S, Progress
+from pipeline.duck.tables import DuckTables
+from pipeline.duck.translation import NoTranslationError, structure, translate, translated
+from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline.journal_faults import FoundCall
+from tests.pipeline.log_faults import Found
+from tools import translate_queries
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_fault_in_a_log_is_found_and_nothing_else(tmp_path: Path) -> None:
+    """Each at its place, under its own name, beside topics that are odd and right."""
+    wanted = log_faults.planted(tmp_path)
+    tables = DuckTables(str(tmp_path))
+    tables.register(records=True)
+    found = {
+        Found(finding.check.name, row["topic"], row["partition"], row.get("offset"))
+        for finding in ask_all(tables.engine, chosen(has=["records"]))
+        for row in finding.rows
+    }
+    tables.forget()
+    assert found == wanted
+
+
+def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> None:
+    """The journal against the logs, and every passive invariant; beside traffic that is in order."""
+    wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
+    tables = DuckTables(str(tmp_path / "data"), str(tmp_path / "journal"))
+    tables.register()
+    asked = [check for check in chosen(has=NEEDS) if "journal" in check.needs]
+    found = [
+        FoundCall(finding.check.name, row["id"]) for finding in ask_all(tables.engine, asked) for row in finding.rows
+    ]
+    tables.forget()
+    assert sorted(found) == sorted(wanted)
+
+
+def between(root: Path, names: list[str]) -> broker_faults.Found:
+    """What these checks find in a folder of several directories."""
+    tables = DuckTables(str(root))
+    tables.register()
+    found = {
+        (finding.check.name, row.get("what") or row.get("file") or row["topic"])
+        for finding in ask_all(tables.engine, chosen(names))
+        for row in finding.rows
+    }
+    tables.forget()
+    return found
+
+
+def test_faults_between_directories_are_found_and_nothing_else(tmp_path: Path) -> None:
+    """Of several brokers, and of one broker with several log directories; none where these are in order."""
+    for name, plant in (("brokers", broker_faults.planted), ("disks", broker_faults.planted_disks)):
+        wanted = plant(tmp_path / name)
+        assert between(tmp_path / name, sorted({check for check, _ in wanted})) == wanted
+    broker_faults.clean_disks(tmp_path / "clean")
+    assert between(tmp_path / "clean", [name for name, check in checks().items() if not check.needs]) == set()
+
+
+def test_the_translations_are_those_of_the_queries() -> None:
+    """`python tools/translate_queries.py` writes them; a command then needs no translator."""
+    assert translate_queries.TARGET.read_text(encoding="utf-8") == translate_queries.made()
+
+
+def test_a_query_of_a_user_is_translated_or_refused() -> None:
+    """Schemas of JSON, lambdas and outer explodes as well."""
+    assert structure("a STRING, b ARRAY<STRUCT<c INT, d: ARRAY<BIGINT>>>") == {
+        "a": "VARCHAR",
+        "b": [{"c": "INTEGER", "d": ["BIGINT"]}],
+    }
+    assert "list_filter" in translate("SELECT exists(a, x -> exists(x.b, y -> y > 1)) FROM t").lower()
+    assert translated("SELECT 1 AS one") == "SELECT 1 AS one"
+    with pytest.raises(NoTranslationError, match="cannot be read"):
+        translate("SELECT FROM WHERE (")
+
+
+def test_the_size_decides(tmp_path: Path) -> None:
+    """Of logs and journals, by one figure; a cluster is always Spark's."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "large.log").write_bytes(bytes((1 << 20) + 1))
+    arguments = {"master": "local[*]", "spark_above": 2}
+    assert is_small(arguments, [str(tmp_path)])
+    assert not is_small(arguments | {"spark_above": 1}, [str(tmp_path)])
+    assert not is_small(arguments | {"spark_above": 0}, [str(tmp_path)])
+    assert not is_small(arguments | {"master": "spark://there:7077"}, [str(tmp_path)])
+
+
+def test_a_long_command_reports_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where its stderr is no terminal; and not a line for each step."""
+    now_s = [0.0]
+    progress = Progress(quiet=False, clock=lambda: now_s[0])
+    for step in range(25):
+        now_s[0] = step
+        progress.show(f"step {step}")
+    assert capsys.readouterr().err == f"step {LINE_EVERY_S:.0f}\nstep {2 * LINE_EVERY_S:.0f}\n"
+
+
+def test_a_small_audit_starts_neither_spark_nor_java(tmp_path: Path) -> None:
+    """The commands in a process in which neither can be imported or found; findings make the exit code 1."""
+    journal_faults.planted(tmp_path / "data", tmp_path / "journal")
+    code = "import sys; sys.modules['pyspark'] = None; from understudy.cli import main; sys.exit(main(sys.argv[1:]))"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments, "--quiet"],
+            capture_output=True, text=True, check=False, timeout=50, cwd=ROOT, env={"PATH": ""},
+        )  # fmt: skip
+
+    audit = run("audit", str(tmp_path / "data"), "--journal", str(tmp_path / "journal"))
+    assert (audit.returncode, audit.stderr) == (1, "")
+    assert "i03-sequence" in audit.stdout
+    conformance = run("conformance", str(tmp_path / "journal"))
+    assert (conformance.returncode, conformance.stderr) == (1, "")
+    assert "invariants broken" in conformance.stdout
+    page = run("audit", str(tmp_path / "data"), "--format", "html", "--out", str(tmp_path / "page.html"))
+    assert page.returncode == 0, page.stdout + page.stderr
+    assert "Records written over time" in (tmp_path / "page.html").read_text()
+    refused = run("audit", str(tmp_path / "data"), "--spark-above", "0")
+    assert refused.returncode == 2
+    assert "pyspark is not installed" in refused.stderr

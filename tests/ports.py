@@ -1,0 +1,31 @@
+"""Ports for servers whose port has to be known before they start."""
+
+import itertools
+import random
+import socket
+
+LOWEST, COUNT = 12_000, 20_000
+"""Below the ports that systems give to connections (from 32768 on), any of which may be taken a moment later."""
+
+_candidates = itertools.count(random.SystemRandom().randrange(COUNT))
+"""Begins somewhere else in each process, and returns to a port last of all."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at this moment, and that this process was not given before."""
+    found: list[int] = []
+    while len(found) < count:
+        port = LOWEST + next(_candidates) % COUNT
+        if _is_free(port):
+            found.append(port)
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,68 @@
+"""Outputs of commands: earlier ones are replaced, files of the user's are not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.rendering import html
+from pipeline.rendering.plots import Picture, figure
+from understudy.output_files import OutputFileError, check, check_folder, write, write_new
+
+OWN = {
+    "page": html.page("page.html", "Audit of x", "nothing").encode(),
+    "json": json.dumps({"generator": "understudy audit", "path": "x"}, indent=2).encode(),
+    "flat json": json.dumps({"generator": "understudy compare"}).encode(),
+    "junit": b'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="understudy audit" tests="1">',
+    "table": b"understudy report: /data\n\nsizes: ...",
+    "picture": Picture("a", "b", figure(1.0)[0]).png,
+    "empty": b"",
+}
+OTHER = {
+    "project": b'[project]\ndependencies = ["understudy-kafka"]\n',
+    "page": b"<!doctype html><html><title>understudy</title>",
+    "json": b'{"name": "x", "generator": "understudy audit"}',
+    "junit": b'<testsuite name="mine">',
+    "table": b"# how to run understudy audit: ...",
+    "picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_an_earlier_output_is_replaced(tmp_path: Path, kind: str) -> None:
+    """Each format has its mark."""
+    (file := tmp_path / "out").write_bytes(OWN[kind])
+    write(file, b"new", "--out")
+    assert file.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_a_file_of_the_users_stays(tmp_path: Path, kind: str) -> None:
+    """Also one that names Understudy."""
+    (file := tmp_path / "out").write_bytes(OTHER[kind])
+    with pytest.raises(OutputFileError, match=r"--out .*out exists and was not written by understudy; choose another"):
+        write(file, b"new", "--out")
+    assert file.read_bytes() == OTHER[kind]
+
+
+def test_a_format_without_a_mark_replaces_nothing(tmp_path: Path) -> None:
+    """Captures: but for an empty file, as mktemp makes it."""
+    file = tmp_path / "out.pcap"
+    file.touch()
+    write_new(file, b"capture", "--output")
+    with pytest.raises(OutputFileError, match=r"--output .*out\.pcap exists; choose another name"):
+        write_new(file, b"another", "--output")
+    assert file.read_bytes() == b"capture"
+
+
+def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
+    """A folder, a folder that does not exist, a file where a folder is needed."""
+    with pytest.raises(OutputFileError, match="is a folder; name a file"):
+        check(tmp_path, "--json")
+    with pytest.raises(OutputFileError, match=r"there is no folder .*nowhere; create it first"):
+        check(tmp_path / "nowhere" / "out", "--json")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OutputFileError, match="is a file; name a folder"):
+        check_folder(tmp_path / "file", "--plots")
+    check_folder(tmp_path / "new", "--plots")
+    check("/dev/stdout", "--out")

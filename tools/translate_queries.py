@@ -1,0 +1,49 @@
+"""Writes pipeline/duck/translations.json: the queries of audits and of the conformance report in DuckDB's SQL.
+
+Usage: python tools/translate_queries.py [--check].
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from pipeline.audits import journal, registry
+from pipeline.audits.partition_files import COMPACTED_TOPICS
+from pipeline.conformance import run, tables
+from pipeline.duck.tables import COMPACTED_KEYS, LOG_VIEWS
+from pipeline.duck.translation import FILE, key_of, translate
+
+TARGET = ROOT / "pipeline" / "duck" / FILE
+
+
+def queries() -> Iterator[str]:
+    """The text of every query that a command asks."""
+    yield from (registry.view(name) for name in ("partitions", *LOG_VIEWS, *journal.VIEWS))
+    yield from (check.sql for check in registry.checks().values())
+    yield from (run.by_software(check) for check in run.invariants())
+    yield from tables.views().values()
+    yield from (question.sql for question in tables.questions().values())
+    yield COMPACTED_TOPICS
+    yield COMPACTED_KEYS
+
+
+def made() -> str:
+    """The file's text."""
+    return json.dumps({key_of(sql): translate(sql) for sql in queries()}, indent=0, sort_keys=True) + "\n"
+
+
+def main() -> int:
+    """Write the file, or compare it; exit code 1: it is not up to date."""
+    text = made()
+    if "--check" in sys.argv[1:]:
+        return int(not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text)
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

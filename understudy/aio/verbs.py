@@ -1,0 +1,295 @@
+"""The methods of the client that only pass on what their row in `understudy.control_api.verbs` has.
+
+Made by tools/generate_client.py. Change the row; or write the method by hand in a class that inherits from these.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from understudy import results
+from understudy.aio.resource import AsyncPart, given
+from understudy.from_json import build
+
+
+class ClusterVerbs(AsyncPart):
+    """The verbs of `kafka`."""
+
+    async def health(self) -> results.Health:
+        """Whether the server is alive."""
+        return build(results.Health, await self._ask("health"))
+
+    async def info(self) -> results.ClusterInfo:
+        """Brokers, controller, features, emulated version, seed."""
+        return build(results.ClusterInfo, await self._ask("cluster"))
+
+
+class ClockVerbs(AsyncPart):
+    """The verbs of `kafka.clock`."""
+
+    async def show(self) -> results.ClockState:
+        """Time of the cluster's clock."""
+        return build(results.ClockState, await self._ask("clock show"))
+
+    async def freeze(self) -> results.ClockState:
+        """Freeze the clock."""
+        return build(results.ClockState, await self._ask("clock freeze"))
+
+    async def thaw(self) -> results.ClockState:
+        """Unfreeze the clock."""
+        return build(results.ClockState, await self._ask("clock thaw"))
+
+
+class RetentionVerbs(AsyncPart):
+    """The verbs of `kafka.retention`."""
+
+    async def run(self) -> None:
+        """Apply retention now."""
+        await self._ask("retention run")
+
+
+class CompactionVerbs(AsyncPart):
+    """The verbs of `kafka.compaction`."""
+
+    async def run(self) -> None:
+        """Run log compaction now."""
+        await self._ask("compaction run")
+
+
+class VersionsVerbs(AsyncPart):
+    """The verbs of `kafka.versions`."""
+
+
+class SnapshotsVerbs(AsyncPart):
+    """The verbs of `kafka.snapshots`."""
+
+    async def list(self) -> Sequence[results.SnapshotInfo]:
+        """All snapshots."""
+        found = await self._ask("snapshots list")
+        return [build(results.SnapshotInfo, each) for each in found["snapshots"]]
+
+
+class SnapshotVerbs(AsyncPart):
+    """The verbs of `kafka.snapshots[id]`."""
+
+    async def restore(self) -> None:
+        """Restore a snapshot."""
+        await self._ask("snapshots restore")
+
+
+class BrokersVerbs(AsyncPart):
+    """The verbs of `kafka.brokers`."""
+
+    async def add(self, *, id: int | None = None, rack: str | None = None, port: int | None = None) -> results.Broker:
+        """Add an empty broker."""
+        return build(results.Broker, await self._ask("brokers add", **given(id=id, rack=rack, port=port)))
+
+
+class BrokerVerbs(AsyncPart):
+    """The verbs of `kafka.brokers[broker]`."""
+
+    async def remove(self) -> None:
+        """Remove a broker for good: its leaders move, and it is unregistered."""
+        await self._ask("brokers remove")
+
+    async def kill(self) -> None:
+        """Kill a broker: connections are reset, memory is lost."""
+        await self._ask("brokers kill")
+
+    async def stop(self) -> None:
+        """Shut a broker down in an orderly way."""
+        await self._ask("brokers stop")
+
+    async def start(self) -> None:
+        """Start a broker again, with log recovery."""
+        await self._ask("brokers start")
+
+    async def pause(self) -> None:
+        """Let a broker neither accept connections nor read requests."""
+        await self._ask("brokers pause")
+
+    async def resume(self) -> None:
+        """Resume a paused broker."""
+        await self._ask("brokers resume")
+
+
+class CoordinatorsVerbs(AsyncPart):
+    """The verbs of `kafka.coordinators`."""
+
+    async def move(
+        self, *, type: Literal["group", "transaction"], key: str, broker: int, loading_ms: int | None = None
+    ) -> None:
+        """Move the coordinator of a group or a transactional id."""
+        await self._ask("coordinators move", type=type, key=key, broker=broker, **given(loading_ms=loading_ms))
+
+
+class TopicsVerbs(AsyncPart):
+    """The verbs of `kafka.topics`."""
+
+    async def list(self) -> Sequence[results.Topic]:
+        """All topics."""
+        found = await self._ask("topics list")
+        return [build(results.Topic, each) for each in found["topics"]]
+
+    async def create(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str | None] | None = None,
+    ) -> results.Topic:
+        """Create a topic."""
+        return build(
+            results.Topic,
+            await self._ask(
+                "topics create",
+                name=name,
+                **given(partitions=partitions, replication_factor=replication_factor, configs=configs),
+            ),
+        )
+
+
+class TopicVerbs(AsyncPart):
+    """The verbs of `kafka.topics[topic]`."""
+
+    async def show(self) -> results.Topic:
+        """One topic with its partitions."""
+        return build(results.Topic, await self._ask("topics show"))
+
+    async def delete(self) -> None:
+        """Delete a topic with its records."""
+        await self._ask("topics delete")
+
+
+class PartitionVerbs(AsyncPart):
+    """The verbs of `kafka.topics[topic].partitions[partition]`."""
+
+    async def show(self) -> results.Partition:
+        """Offsets, epochs, segments, producers, open and aborted transactions."""
+        return build(results.Partition, await self._ask("partitions show"))
+
+    async def records(
+        self,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        isolation: Literal["read_uncommitted", "read_committed"] | None = None,
+    ) -> list[results.Record]:
+        """Read records without a Kafka client."""
+        found = await self._ask("records read", **given(offset=offset, limit=limit, isolation=isolation))
+        return [build(results.Record, each) for each in found["records"]]
+
+    async def move_leader(self, broker: int | None) -> results.Partition:
+        """Move the leader, or remove it (null); the leader epoch increases."""
+        return build(results.Partition, await self._ask("leader move", broker=broker))
+
+    async def set_isr(self, replicas: Sequence[int], *, held: Sequence[int] | None = None) -> results.Partition:
+        """Set which replicas are in sync; those that are not, or are held, replicate nothing."""
+        return build(results.Partition, await self._ask("isr set", replicas=list(replicas), **given(held=held)))
+
+    async def forget_producer(self, producer_id: int) -> None:
+        """Remove a producer's state, from which KIP-360 recovers."""
+        await self._ask("producers forget", producer_id=producer_id)
+
+
+class ProducersVerbs(AsyncPart):
+    """The verbs of `kafka.producers`."""
+
+    async def list(self) -> Sequence[results.ProducerLife]:
+        """All producer ids, idempotent and transactional."""
+        found = await self._ask("producers list")
+        return [build(results.ProducerLife, each) for each in found["producers"]]
+
+
+class ProducerVerbs(AsyncPart):
+    """The verbs of `kafka.producers[id]`."""
+
+    async def show(self) -> results.ProducerLife:
+        """State of a producer id in each partition, and its timeline."""
+        return build(results.ProducerLife, await self._ask("producers show"))
+
+    async def why(self) -> results.Refusal:
+        """Explanation of the last refusal."""
+        return build(results.Refusal, await self._ask("producers why"))
+
+
+class TransactionsVerbs(AsyncPart):
+    """The verbs of `kafka.transactions`."""
+
+    async def list(self) -> Sequence[results.Transaction]:
+        """All transactional ids."""
+        found = await self._ask("transactions list")
+        return [build(results.Transaction, each) for each in found["transactions"]]
+
+
+class TransactionVerbs(AsyncPart):
+    """The verbs of `kafka.transactions[id]`."""
+
+    async def show(self) -> results.Transaction:
+        """State, epochs, partitions, deadline and timeline."""
+        return build(results.Transaction, await self._ask("transactions show"))
+
+    async def why(self) -> results.Refusal:
+        """Explanation of the last refusal."""
+        return build(results.Refusal, await self._ask("transactions why"))
+
+    async def hold(self, at: Literal["prepare", "markers", "complete"], *, after_markers: int | None = None) -> None:
+        """Hold commits and aborts at a step."""
+        await self._ask("transactions hold", at=at, **given(after_markers=after_markers))
+
+    async def release(self) -> None:
+        """Continue a held commit or abort."""
+        await self._ask("transactions release")
+
+    async def abort(self) -> results.Transaction:
+        """Abort a transaction as its timeout would."""
+        return build(results.Transaction, await self._ask("transactions abort"))
+
+    async def set_epoch(self, epoch: int) -> results.Transaction:
+        """Set the stored epoch, for example to exhaust it."""
+        return build(results.Transaction, await self._ask("transactions set-epoch", epoch=epoch))
+
+
+class GroupsVerbs(AsyncPart):
+    """The verbs of `kafka.groups`."""
+
+    async def list(self) -> Sequence[results.Group]:
+        """All groups."""
+        found = await self._ask("groups list")
+        return [build(results.Group, each) for each in found["groups"]]
+
+
+class GroupVerbs(AsyncPart):
+    """The verbs of `kafka.groups[id]`."""
+
+    async def show(self) -> results.Group:
+        """Members, assignment, offsets, lag."""
+        return build(results.Group, await self._ask("groups show"))
+
+    async def why(self) -> results.Refusal:
+        """Explanation of the last refusal of a member."""
+        return build(results.Refusal, await self._ask("groups why"))
+
+    async def rebalance(self) -> results.Group:
+        """Start a rebalance now."""
+        return build(results.Group, await self._ask("groups rebalance"))
+
+    async def evict(self, member: str) -> results.Group:
+        """Remove a member as if its session had timed out."""
+        return build(results.Group, await self._ask("groups evict", member=member))
+
+
+class FaultsVerbs(AsyncPart):
+    """The verbs of `kafka.faults`."""
+
+
+class FaultVerbs(AsyncPart):
+    """The verbs of `kafka.faults[id]`."""
+
+
+class JournalVerbs(AsyncPart):
+    """The verbs of `kafka.journal`."""
+
+    async def clear(self) -> None:
+        """Remove all requests."""
+        await self._ask("journal clear")

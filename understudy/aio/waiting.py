@@ -1,0 +1,64 @@
+"""Waiting in the asynchronous client. `understudy.client.waiting` has the same names for the blocking one."""
+
+from collections.abc import Awaitable, Callable, Generator
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Answer: TypeAlias = Awaitable[Any]
+"""Return type of a transport."""
+
+
+async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
+    """Do blocking work (a process to start or stop) beside the event loop, to its end even if the task is cancelled."""
+    import anyio
+
+    with anyio.CancelScope(shield=True):
+        done = await anyio.to_thread.run_sync(work, *arguments)
+    return done  # noqa: RET504 - inside the scope mypy takes it for a return that may be skipped
+
+
+class Leavable(Protocol):
+    """Protocol of asynchronous context managers."""
+
+    async def __aenter__(self) -> Self:
+        """Enter."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave."""
+        ...
+
+
+E = TypeVar("E", bound=Leavable)
+
+
+class Pending(Generic[E]):
+    """Something that is on its way: `await` gives it, `async with` gives it and leaves it in the end."""
+
+    def __init__(self, making: Awaitable[E]) -> None:
+        self.making = making
+        self.made: E | None = None
+
+    def __await__(self) -> Generator[Any, Any, E]:
+        """The thing itself."""
+        return self.making.__await__()
+
+    async def __aenter__(self) -> E:
+        """The thing, entered."""
+        self.made = await self.making
+        return await self.made.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the thing."""
+        if self.made is not None:
+            await self.made.__aexit__(kind, error, trace)
+
+
+def pending(making: Awaitable[E]) -> Pending[E]:
+    """Something that is on its way."""
+    return Pending(making)

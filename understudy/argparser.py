@@ -1,0 +1,47 @@
+"""Command-line errors: one sentence on stderr, exit code 2, and the nearest known name.
+
+argparse, because it costs 8 ms to import where click costs 52 and typer 107, and a server must answer within 400.
+"""
+
+import argparse
+import re
+import sys
+from typing import NoReturn
+
+from understudy.control_api.spelling import hint
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser that reports an error in one sentence and suggests the nearest option."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        """Print one sentence and exit with 2."""
+        unknown = "unrecognized arguments: "
+        if message.startswith(unknown):
+            argument = message[len(unknown) :].split(maxsplit=1)[0].partition("=")[0]
+            meant = hint(argument, self._option_string_actions)
+            message = f"no such option: {argument}{meant}"
+        missing = re.fullmatch(r"the following arguments are required: (.*)", message)
+        if missing and missing[1] != "VERB":
+            positionals = [str(action.metavar or action.dest) for action in self._actions if not action.option_strings]
+            message = f"needs {missing[1]}: {' '.join([self.prog, *positionals])}"
+        if message == "the following arguments are required: VERB":
+            verbs = next(action.choices for action in self._actions if action.metavar == "VERB")
+            message = f"needs one of {', '.join(map(str, verbs or ()))}"
+        chosen = re.fullmatch(r"argument VERB: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if chosen:
+            known = re.findall(r"[a-z-]+", chosen[2])
+            meant = hint(chosen[1], known) or f" (there are {', '.join(known)})"
+            message = f"no such verb: {chosen[1]}{meant}"
+        refuse(self.prog, message)
+
+
+def refuse(program: str, sentence: str, code: int = 2) -> NoReturn:
+    """Print the sentence on stderr and exit with the code."""
+    print(f"{program}: {sentence}", file=sys.stderr)
+    sys.exit(code)

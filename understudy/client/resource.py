@@ -1,0 +1,26 @@
+# Made from understudy/aio/resource.py by tools/generate_client.py: change it there.
+"""Base class of the parts of a cluster, such as topics and groups."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from understudy.client.waiting import Answer
+
+Ask = Callable[[str, Mapping[str, Any]], Answer]
+
+
+class Part:
+    """A part of a cluster: the path parameters that identify it, and the transport."""
+
+    def __init__(self, ask: Ask, **names: object) -> None:
+        self._send = ask
+        self._names = names
+
+    def _ask(self, verb: str, **arguments: object) -> Any:
+        __tracebackhide__ = True
+        return self._send(verb, {**self._names, **arguments})
+
+
+def given(**arguments: object) -> dict[str, object]:
+    """The arguments that are not None."""
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -1,0 +1,296 @@
+# Made from understudy/aio/verbs.py by tools/generate_client.py: change it there.
+"""The methods of the client that only pass on what their row in `understudy.control_api.verbs` has.
+
+Made by tools/generate_client.py. Change the row; or write the method by hand in a class that inherits from these.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from understudy import results
+from understudy.client.resource import Part, given
+from understudy.from_json import build
+
+
+class ClusterVerbs(Part):
+    """The verbs of `kafka`."""
+
+    def health(self) -> results.Health:
+        """Whether the server is alive."""
+        return build(results.Health, self._ask("health"))
+
+    def info(self) -> results.ClusterInfo:
+        """Brokers, controller, features, emulated version, seed."""
+        return build(results.ClusterInfo, self._ask("cluster"))
+
+
+class ClockVerbs(Part):
+    """The verbs of `kafka.clock`."""
+
+    def show(self) -> results.ClockState:
+        """Time of the cluster's clock."""
+        return build(results.ClockState, self._ask("clock show"))
+
+    def freeze(self) -> results.ClockState:
+        """Freeze the clock."""
+        return build(results.ClockState, self._ask("clock freeze"))
+
+    def thaw(self) -> results.ClockState:
+        """Unfreeze the clock."""
+        return build(results.ClockState, self._ask("clock thaw"))
+
+
+class RetentionVerbs(Part):
+    """The verbs of `kafka.retention`."""
+
+    def run(self) -> None:
+        """Apply retention now."""
+        self._ask("retention run")
+
+
+class CompactionVerbs(Part):
+    """The verbs of `kafka.compaction`."""
+
+    def run(self) -> None:
+        """Run log compaction now."""
+        self._ask("compaction run")
+
+
+class VersionsVerbs(Part):
+    """The verbs of `kafka.versions`."""
+
+
+class SnapshotsVerbs(Part):
+    """The verbs of `kafka.snapshots`."""
+
+    def list(self) -> Sequence[results.SnapshotInfo]:
+        """All snapshots."""
+        found = self._ask("snapshots list")
+        return [build(results.SnapshotInfo, each) for each in found["snapshots"]]
+
+
+class SnapshotVerbs(Part):
+    """The verbs of `kafka.snapshots[id]`."""
+
+    def restore(self) -> None:
+        """Restore a snapshot."""
+        self._ask("snapshots restore")
+
+
+class BrokersVerbs(Part):
+    """The verbs of `kafka.brokers`."""
+
+    def add(self, *, id: int | None = None, rack: str | None = None, port: int | None = None) -> results.Broker:
+        """Add an empty broker."""
+        return build(results.Broker, self._ask("brokers add", **given(id=id, rack=rack, port=port)))
+
+
+class BrokerVerbs(Part):
+    """The verbs of `kafka.brokers[broker]`."""
+
+    def remove(self) -> None:
+        """Remove a broker for good: its leaders move, and it is unregistered."""
+        self._ask("brokers remove")
+
+    def kill(self) -> None:
+        """Kill a broker: connections are reset, memory is lost."""
+        self._ask("brokers kill")
+
+    def stop(self) -> None:
+        """Shut a broker down in an orderly way."""
+        self._ask("brokers stop")
+
+    def start(self) -> None:
+        """Start a broker again, with log recovery."""
+        self._ask("brokers start")
+
+    def pause(self) -> None:
+        """Let a broker neither accept connections nor read requests."""
+        self._ask("brokers pause")
+
+    def resume(self) -> None:
+        """Resume a paused broker."""
+        self._ask("brokers resume")
+
+
+class CoordinatorsVerbs(Part):
+    """The verbs of `kafka.coordinators`."""
+
+    def move(
+        self, *, type: Literal["group", "transaction"], key: str, broker: int, loading_ms: int | None = None
+    ) -> None:
+        """Move the coordinator of a group or a transactional id."""
+        self._ask("coordinators move", type=type, key=key, broker=broker, **given(loading_ms=loading_ms))
+
+
+class TopicsVerbs(Part):
+    """The verbs of `kafka.topics`."""
+
+    def list(self) -> Sequence[results.Topic]:
+        """All topics."""
+        found = self._ask("topics list")
+        return [build(results.Topic, each) for each in found["topics"]]
+
+    def create(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str | None] | None = None,
+    ) -> results.Topic:
+        """Create a topic."""
+        return build(
+            results.Topic,
+            self._ask(
+                "topics create",
+                name=name,
+                **given(partitions=partitions, replication_factor=replication_factor, configs=configs),
+            ),
+        )
+
+
+class TopicVerbs(Part):
+    """The verbs of `kafka.topics[topic]`."""
+
+    def show(self) -> results.Topic:
+        """One topic with its partitions."""
+        return build(results.Topic, self._ask("topics show"))
+
+    def delete(self) -> None:
+        """Delete a topic with its records."""
+        self._ask("topics delete")
+
+
+class PartitionVerbs(Part):
+    """The verbs of `kafka.topics[topic].partitions[partition]`."""
+
+    def show(self) -> results.Partition:
+        """Offsets, epochs, segments, producers, open and aborted transactions."""
+        return build(results.Partition, self._ask("partitions show"))
+
+    def records(
+        self,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        isolation: Literal["read_uncommitted", "read_committed"] | None = None,
+    ) -> list[results.Record]:
+        """Read records without a Kafka client."""
+        found = self._ask("records read", **given(offset=offset, limit=limit, isolation=isolation))
+        return [build(results.Record, each) for each in found["records"]]
+
+    def move_leader(self, broker: int | None) -> results.Partition:
+        """Move the leader, or remove it (null); the leader epoch increases."""
+        return build(results.Partition, self._ask("leader move", broker=broker))
+
+    def set_isr(self, replicas: Sequence[int], *, held: Sequence[int] | None = None) -> results.Partition:
+        """Set which replicas are in sync; those that are not, or are held, replicate nothing."""
+        return build(results.Partition, self._ask("isr set", replicas=list(replicas), **given(held=held)))
+
+    def forget_producer(self, producer_id: int) -> None:
+        """Remove a producer's state, from which KIP-360 recovers."""
+        self._ask("producers forget", producer_id=producer_id)
+
+
+class ProducersVerbs(Part):
+    """The verbs of `kafka.producers`."""
+
+    def list(self) -> Sequence[results.ProducerLife]:
+        """All producer ids, idempotent and transactional."""
+        found = self._ask("producers list")
+        return [build(results.ProducerLife, each) for each in found["producers"]]
+
+
+class ProducerVerbs(Part):
+    """The verbs of `kafka.producers[id]`."""
+
+    def show(self) -> results.ProducerLife:
+        """State of a producer id in each partition, and its timeline."""
+        return build(results.ProducerLife, self._ask("producers show"))
+
+    def why(self) -> results.Refusal:
+        """Explanation of the last refusal."""
+        return build(results.Refusal, self._ask("producers why"))
+
+
+class TransactionsVerbs(Part):
+    """The verbs of `kafka.transactions`."""
+
+    def list(self) -> Sequence[results.Transaction]:
+        """All transactional ids."""
+        found = self._ask("transactions list")
+        return [build(results.Transaction, each) for each in found["transactions"]]
+
+
+class TransactionVerbs(Part):
+    """The verbs of `kafka.transactions[id]`."""
+
+    def show(self) -> results.Transaction:
+        """State, epochs, partitions, deadline and timeline."""
+        return build(results.Transaction, self._ask("transactions show"))
+
+    def why(self) -> results.Refusal:
+        """Explanation of the last refusal."""
+        return build(results.Refusal, self._ask("transactions why"))
+
+    def hold(self, at: Literal["prepare", "markers", "complete"], *, after_markers: int | None = None) -> None:
+        """Hold commits and aborts at a step."""
+        self._ask("transactions hold", at=at, **given(after_markers=after_markers))
+
+    def release(self) -> None:
+        """Continue a held commit or abort."""
+        self._ask("transactions release")
+
+    def abort(self) -> results.Transaction:
+        """Abort a transaction as its timeout would."""
+        return build(results.Transaction, self._ask("transactions abort"))
+
+    def set_epoch(self, epoch: int) -> results.Transaction:
+        """Set the stored epoch, for example to exhaust it."""
+        return build(results.Transaction, self._ask("transactions set-epoch", epoch=epoch))
+
+
+class GroupsVerbs(Part):
+    """The verbs of `kafka.groups`."""
+
+    def list(self) -> Sequence[results.Group]:
+        """All groups."""
+        found = self._ask("groups list")
+        return [build(results.Group, each) for each in found["groups"]]
+
+
+class GroupVerbs(Part):
+    """The verbs of `kafka.groups[id]`."""
+
+    def show(self) -> results.Group:
+        """Members, assignment, offsets, lag."""
+        return build(results.Group, self._ask("groups show"))
+
+    def why(self) -> results.Refusal:
+        """Explanation of the last refusal of a member."""
+        return build(results.Refusal, self._ask("groups why"))
+
+    def rebalance(self) -> results.Group:
+        """Start a rebalance now."""
+        return build(results.Group, self._ask("groups rebalance"))
+
+    def evict(self, member: str) -> results.Group:
+        """Remove a member as if its session had timed out."""
+        return build(results.Group, self._ask("groups evict", member=member))
+
+
+class FaultsVerbs(Part):
+    """The verbs of `kafka.faults`."""
+
+
+class FaultVerbs(Part):
+    """The verbs of `kafka.faults[id]`."""
+
+
+class JournalVerbs(Part):
+    """The verbs of `kafka.journal`."""
+
+    def clear(self) -> None:
+        """Remove all requests."""
+        self._ask("journal clear")

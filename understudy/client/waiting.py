@@ -1,0 +1,19 @@
+"""Waiting in the blocking client, which does nothing. The names are those of `understudy.aio.waiting`."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Answer: TypeAlias = Any
+"""Return type of a transport."""
+Pending: TypeAlias = Annotated[T, "there already"]
+
+
+def in_thread(work: Callable[..., T], *arguments: Any) -> T:
+    """Do blocking work (a process to start or stop)."""
+    return work(*arguments)
+
+
+def pending(made: T) -> T:
+    """The thing itself."""
+    return made

@@ -1,0 +1,98 @@
+"""The cluster: brokers, clock, coordinators, versions, snapshots."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypedDict
+
+from understudy.control_api.answers.common import TimeMs
+from understudy.control_api.brokers import State
+from understudy.control_api.fields import About, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """GET /v1/health, and what a reset answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One listener of a broker: `host` and `port` are where clients find it, as Metadata has it."""
+
+    name: str
+    protocol: str = "PLAINTEXT"
+    host: str = ""
+    port: int = 0
+    bound_host: Annotated[str, About("address that it listens on; 0.0.0.0: all of the machine")] = ""
+    bound_port: Annotated[int, About("port that it listens on")] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One broker identity; `up` is false after kill and stop, `fenced` once the cluster has noticed.
+
+    `host` and `port` are those of its first listener.
+    """
+
+    id: int
+    host: str = ""
+    port: int = 0
+    up: bool = True
+    fenced: bool = False
+    epoch: int = -1
+    rack: str | None = None
+    state: State = "running"
+    listeners: tuple[Listener, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInfo:
+    """GET /v1/cluster."""
+
+    cluster_id: str
+    controller: int = -1
+    as_version: str = ""
+    seed: Int64 = 0
+    topics: Annotated[int, About("how many")] = 0
+    features: dict[str, int] = field(default_factory=dict)
+    brokers: tuple[Broker, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """The cluster's clock: its time, how far it is ahead of the machine's, and whether it is frozen."""
+
+    now_ms: TimeMs
+    ahead_ms: Annotated[int, About("of the machine's clock")] = 0
+    frozen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """The versions that ApiVersions advertises for an API."""
+
+    min: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """A state of the cluster that was kept, and when."""
+
+    id: str
+    at_ms: Annotated[int, About("when it was taken, by the cluster's clock")] = -1
+
+
+class Versions(TypedDict):
+    """The versions that new connections are offered."""
+
+    as_version: str
+    releases: Annotated[list[str], About("that can be emulated")]
+    apis: Mapping[str, VersionRange | None]
+
+
+class Snapshots(TypedDict):
+    """The states that were kept, the oldest first."""
+
+    snapshots: list[SnapshotInfo]

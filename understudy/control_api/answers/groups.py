@@ -1,0 +1,114 @@
+"""Groups and their timelines."""
+
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from understudy.control_api.answers.common import Citation, Count, FaultIds, Forgotten, Rule, TimeMs
+from understudy.control_api.fields import About, Int64, Short
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a group."""
+
+    member_id: str
+    client_id: str = ""
+    client_host: str = ""
+    instance_id: str | None = None
+    epoch: int = -1
+    assignment: Annotated[
+        tuple[str, ...], About("such as topic-0; tasks of a streams group such as 0_1, or standby 0_2")
+    ] = ()
+    leads: Annotated[bool, About("whether it is the leader of a classic group")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """A committed offset and the lag of the group."""
+
+    topic: str
+    partition: int
+    offset: Int64
+    metadata: str | None = None
+    lag: Annotated[int, About("-1: unknown", wide=True)] = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRecords:
+    """Records of a share group in one state, by offset. Members and times are those of acquired records."""
+
+    first_offset: Int64
+    last_offset: Int64
+    state: Annotated[str, About("available, acquired, acknowledged or archived")]
+    delivery_count: int = 0
+    member_id: str | None = None
+    since_ms: TimeMs | None = None
+    lock_until_ms: Annotated[int | None, About("when the acquisition lock ends")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartition:
+    """A partition of a share group as its leader has it in memory; offsets below the start are done."""
+
+    topic: str
+    partition: int
+    leader: Annotated[int, About("id of the broker")]
+    start_offset: Int64
+    next_offset: Annotated[int, About("the first offset that a member could acquire", wide=True)]
+    records: tuple[ShareRecords, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEvent:
+    """One step in the life of a group: a request or a move, before and after; `epoch` is its generation.
+
+    Old rebalances are merged: `count` steps, from `at_ms` to `until_ms`.
+    """
+
+    at_ms: TimeMs
+    event: str
+    until_ms: Annotated[int, About("time of the last one of merged events")] = -1
+    count: Count = 1
+    state_before: str = ""
+    state_after: str = ""
+    epoch_before: Annotated[int, About("its generation; -1: there is none")] = -1
+    epoch_after: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+    client_id: str | None = None
+    connection: int | None = None
+    broker: int | None = None
+    api: str | None = None
+    version: int | None = None
+    error: str | None = None
+    rule: Rule = ""
+    citation: Citation = ""
+    fault: FaultIds = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group; `epoch` is the generation of a classic group."""
+
+    group_id: str
+    type: str = "classic"
+    state: str = ""
+    protocol: str | None = None
+    epoch: Annotated[int, About("its generation")] = -1
+    coordinator: Annotated[int, About("id of the broker")] = -1
+    members: tuple[Member, ...] = ()
+    offsets: tuple[GroupOffset, ...] = ()
+    share_partitions: Annotated[
+        tuple[SharePartition, ...], About("of a share group: its records in flight", detail=True)
+    ] = ()
+    timeline: Annotated[tuple[GroupEvent, ...], About(detail=True)] = ()
+    forgotten: Forgotten = 0
+
+
+GroupInShort = Short[Group]
+
+
+class Groups(TypedDict):
+    """All groups."""
+
+    groups: list[GroupInShort]

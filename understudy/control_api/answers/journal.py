@@ -1,0 +1,43 @@
+"""The journal: every request with its answer."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypedDict
+
+from understudy.control_api.answers.common import TimeMs
+from understudy.control_api.fields import About
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One request with its answer. `error` is the first error code in the answer, None without one.
+
+    `outcome` is "answered", "is being served" (`duration_ms` is None then), or the reason why there is no answer.
+    """
+
+    id: int
+    at_ms: TimeMs
+    api: str
+    version: int = 0
+    broker: int = -1
+    listener: str = ""
+    connection: int = -1
+    correlation_id: int = -1
+    client_id: str | None = None
+    software: str | None = None
+    duration_ms: Annotated[float | None, About("null: it is being served")] = None
+    outcome: str = "answered"
+    error: str | None = None
+    fault: Annotated[str | None, About("ids of the faults that met it, joined by commas")] = None
+    request: dict[str, Any] = field(default_factory=dict)
+    response: dict[str, Any] | None = None
+    client: Annotated[str, About("HOST:PORT")] = ""
+    request_bytes: int = 0
+    response_bytes: int = 0
+
+
+class JournalEntries(TypedDict):
+    """Requests, the oldest first."""
+
+    entries: list[JournalEntry]
+    kept: Annotated[int, About("number of requests in the journal")]
+    dropped: Annotated[int, About("number of older requests that were dropped")]

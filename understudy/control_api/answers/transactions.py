@@ -1,0 +1,65 @@
+"""Transactional ids and their timelines."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, TypedDict
+
+from understudy.control_api.answers.common import Citation, Count, FaultIds, Forgotten, Rule, TimeMs
+from understudy.control_api.fields import About, Int64, Short
+from understudy.control_api.transactions import Step
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """One step in the life of a transactional id: what happened, before and after, and the rule that decided.
+
+    Old successful steps are merged: `count` of them, from `at_ms` to `until_ms`.
+    """
+
+    at_ms: TimeMs
+    event: str
+    until_ms: Annotated[int, About("time of the last one of merged events")] = -1
+    count: Count = 1
+    state_before: str = ""
+    state_after: str = ""
+    producer_id: Int64 = -1
+    epoch_before: int = -1
+    epoch_after: int = -1
+    client_id: str | None = None
+    connection: int | None = None
+    api: str | None = None
+    version: int | None = None
+    error: str | None = None
+    rule: Rule = ""
+    citation: Citation = ""
+    broker: int | None = None
+    wants: Annotated[str, About("commit or abort, for a request that ends the transaction")] = ""
+    detail: str = ""
+    fault: FaultIds = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transactional id and its transaction; `deadline_ms` is when the coordinator aborts it, None if none is open."""
+
+    transactional_id: str
+    state: str = ""
+    producer_id: Int64 = -1
+    producer_epoch: int = -1
+    last_producer_epoch: int = -1
+    timeout_ms: int = -1
+    deadline_ms: Annotated[int | None, About("when the coordinator aborts it; null: none is open")] = None
+    coordinator: Annotated[int, About("id of the broker")] = -1
+    partitions: Annotated[tuple[str, ...], About("such as topic-0")] = ()
+    pending_offsets: Annotated[dict[str, dict[str, Int64]], About("group, then partition")] = field(
+        default_factory=dict
+    )
+    held_at: Step | None = None
+    timeline: Annotated[tuple[TimelineEvent, ...], About(detail=True)] = ()
+    forgotten: Forgotten = 0
+    stopped: Annotated[bool, About("whether it has reached the step at which it is held")] = False
+
+
+class Transactions(TypedDict):
+    """All transactional ids."""
+
+    transactions: list[Short[Transaction]]

@@ -1,0 +1,106 @@
+"""Topics, partitions and their records."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Required, TypedDict
+
+from understudy.control_api.fields import About
+from understudy.control_api.verb import PARTITION, Verb
+
+
+class NewTopic(TypedDict, total=False):
+    """A topic to create."""
+
+    name: Required[Annotated[str, About("name of the topic", followed_by=("partitions", "configs"))]]
+    partitions: Annotated[int, About("number of partitions; -1: num.partitions of the cluster", default=-1)]
+    replication_factor: Annotated[int, About("number of replicas; -1: default.replication.factor", default=-1)]
+    configs: Annotated[Mapping[str, str | None], About("topic settings", such={"cleanup.policy": "compact"})]
+
+
+class TopicDeleted(TypedDict):
+    """A topic that is gone."""
+
+    name: str
+    id: str
+    deleted: Literal[True]
+
+
+class RecordsQuery(TypedDict, total=False):
+    """Range of records of a partition."""
+
+    offset: Annotated[int, About("first offset; negative: counted from the end")]
+    limit: Annotated[int, About("maximum number of records, up to 10000", least=0, default=100)]
+    isolation: Annotated[
+        Literal["read_uncommitted", "read_committed"], About("isolation level", default="read_uncommitted")
+    ]
+
+
+class RecordHeader(TypedDict, total=False):
+    """A header of a record."""
+
+    key: Required[str]
+    value: bytes | str | None
+
+
+class NewRecord(TypedDict, total=False):
+    """A record to append."""
+
+    key: bytes | str | None
+    value: bytes | str | None
+    headers: Annotated[Sequence[RecordHeader], About(such=[{"key": "h", "value": "v"}])]
+    partition: Annotated[int, About("by default chosen as Kafka's Java client does", least=0)]
+    timestamp_ms: Annotated[int, About("by default the cluster's time")]
+
+
+class NewRecords(TypedDict):
+    """Records to append."""
+
+    records: Annotated[
+        Sequence[Annotated[NewRecord, About(such={"key": "k", "value": "v"})]],
+        About("the records", least=1, like="a list of records", such=[{"key": "k", "value": "v", "partition": 0}]),
+    ]
+
+
+class LeaderMove(TypedDict):
+    """The leader of a partition."""
+
+    broker: Annotated[
+        int | None, About("id of the new leader; null: no leader", least=1, like="the id of a broker or null")
+    ]
+
+
+class InSync(TypedDict, total=False):
+    """The replicas of a partition that are in sync."""
+
+    replicas: Required[Annotated[Sequence[int], About("ids of the brokers in sync", such=[1, 2])]]
+    held: Annotated[
+        Sequence[int], About("followers that replicate nothing; by default those that are not in sync", such=[3])
+    ]
+
+
+VERBS = (
+    Verb("topics list", "GET", "/v1/topics", "topics.list()", "all topics", answer="topics.Topics", items="topics",
+         columns=("name", "id", "internal", "partitions")),
+    Verb("topics show", "GET", "/v1/topics/{topic}", "topics[topic].show()", "one topic with its partitions",
+         answer="topics.Topic", items="partitions",
+         columns=("partition", "leader", "leader_epoch", "log_start_offset", "high_watermark", "last_stable_offset",
+                  "isr")),
+    Verb("topics create", "POST", "/v1/topics", "topics.create(name)", "create a topic", body=NewTopic,
+         answer="topics.Topic", items="partitions", columns=("partition", "leader", "leader_epoch", "replicas", "isr"),
+         example={"name": "returns", "partitions": 3, "configs": {"cleanup.policy": "compact"}}),
+    Verb("topics delete", "DELETE", "/v1/topics/{topic}", "topics[topic].delete()", "delete a topic with its records",
+         answer=TopicDeleted, example={"topic": "orders"}),
+    Verb("partitions show", "GET", PARTITION, "topics[topic].partitions[partition].show()",
+         "offsets, epochs, segments, producers, open and aborted transactions", answer="topics.Partition"),
+    Verb("records read", "GET", f"{PARTITION}/records", "topics[topic].partitions[partition].records()",
+         "read records without a Kafka client", query=RecordsQuery, answer="topics.Records", items="records",
+         columns=("offset", "timestamp_ms", "key", "value", "transactional", "control")),
+    Verb("records write", "POST", "/v1/topics/{topic}/records", "topics[topic].write(...)",
+         "write records without a Kafka client", body=NewRecords, answer="topics.RecordsWritten",
+         items="written", columns=("partition", "offset")),
+    Verb("leader move", "POST", f"{PARTITION}/leader", "topics[topic].partitions[partition].move_leader(broker)",
+         "move the leader, or remove it (null); the leader epoch increases", body=LeaderMove,
+         answer="topics.Partition"),
+    Verb("isr set", "POST", f"{PARTITION}/isr", "topics[topic].partitions[partition].set_isr(replicas)",
+         "set which replicas are in sync; those that are not, or are held, replicate nothing", body=InSync,
+         answer="topics.Partition"),
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""The table of verbs, gathered from the modules that describe them."""
+
+from collections.abc import Iterator, Mapping
+
+from understudy.control_api import brokers, cluster, faults, journal, producers, topics, transactions
+from understudy.control_api import groups as consumer_groups
+from understudy.control_api.verb import Verb
+
+VERBS: tuple[Verb, ...] = (
+    *cluster.VERBS,
+    *brokers.VERBS,
+    *topics.VERBS,
+    *producers.VERBS,
+    *transactions.VERBS,
+    *consumer_groups.VERBS,
+    *faults.VERBS,
+    *journal.VERBS,
+)
+BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
+
+
+def groups() -> Iterator[tuple[str, list[Verb]]]:
+    """Group the verbs by the first part of their names, in the table's order."""
+    found: dict[str, list[Verb]] = {}
+    for verb in VERBS:
+        found.setdefault(verb.name.partition(" ")[0], []).append(verb)
+    yield from found.items()

@@ -1,0 +1,143 @@
+"""`understudy exam -- DRIVER`: plays the scenarios with a client library and reports verdicts."""
+
+import fnmatch
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy import output_files
+from understudy.argparser import Parser, refuse
+from understudy.control_api.spelling import hint
+from understudy.errors import UnderstudyError
+from understudy.exam import driver_api, report
+from understudy.exam.driver import Driver, DriverProblem
+from understudy.exam.runner import PLAYS, Runner, shard
+from understudy.exam.scenario import SCENARIOS, Level, Scenario
+from understudy.exam.self_test import self_test
+from understudy.exam.verdicts import Result, changes
+
+PROGRAM = "understudy exam"
+EPILOG = """\
+The driver reads commands as JSON lines on stdin and answers on stdout: docs/exam.md describes them, and --schema
+prints their JSON schema. Exit code 0: no rule of level MUST was broken; 1: some were; 2: invalid command or driver.
+"""
+
+
+def parser() -> Parser:
+    """The options."""
+    made = Parser(
+        prog=PROGRAM,
+        description="Examine a Kafka client library: scripted faults, and a verdict with evidence for each scenario.",
+        epilog=EPILOG,
+    )
+    made.add_argument("driver", metavar="DRIVER", nargs="*", help="the command that starts the driver, after --")
+    made.add_argument("--list", action="store_true", help="list the scenarios instead of playing them")
+    made.add_argument("--schema", action="store_true", help="print the JSON schema of the driver contract")
+    made.add_argument("--self-test", action="store_true", help="check the driver itself, without faults")
+    made.add_argument(
+        "--only", metavar="PATTERN", action="append", default=[],
+        help="only scenarios whose id matches, such as 'transactions/*' (repeatable)",
+    )  # fmt: skip
+    made.add_argument("--level", choices=[each.value for each in Level], help="only scenarios of this level")
+    made.add_argument("--shard", metavar="I/N", help="only every N-th scenario, beginning with the I-th")
+    made.add_argument(
+        "--plays", metavar="N", type=int, default=PLAYS, help=f"how often a failure is repeated (default {PLAYS})"
+    )
+    made.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
+    made.add_argument("--format", choices=report.FORMATS, default="table", help="output format (default table)")
+    made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
+    made.add_argument("--against", metavar="FILE", help="JSON of an earlier run: list the verdicts that changed")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the process's exit code."""
+    arguments = parser().parse_args(argv)
+    if arguments.schema:
+        print(json.dumps(driver_api.schema(), indent=1))
+        return 0
+    chosen = selected(arguments.only, arguments.level, arguments.shard)
+    if arguments.list:
+        width = max(len(each.id) for each in chosen)
+        print(*(f"{each.id:{width}}  {each.level.value:6}  {each.title}" for each in chosen), sep="\n")
+        return 0
+    if not arguments.driver:
+        refuse(PROGRAM, "needs the driver's command after --, such as: understudy exam -- ./driver")
+    if arguments.plays < 1:
+        refuse(PROGRAM, "--plays needs at least 1")
+    if arguments.format == "html" and importlib.util.find_spec("jinja2") is None:
+        refuse(PROGRAM, "--format html needs Jinja2: pip install 'understudy-kafka[exam]'")
+    earlier = read_earlier(arguments.against)
+    try:
+        if arguments.out is not None:
+            output_files.check(arguments.out, "--out")
+        return examine(arguments, chosen, earlier)
+    except (output_files.OutputFileError, DriverProblem, UnderstudyError, TypeError) as error:
+        refuse(PROGRAM, str(error))
+
+
+def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, Any] | None) -> int:
+    """Play the scenarios and write the report. Raises DriverProblem, OutputFileError, UnderstudyError."""
+    options = {} if arguments.as_version is None else {"as_version": arguments.as_version}
+    runner = Runner(lambda: Driver(arguments.driver), plays=arguments.plays, **options)
+    if arguments.self_test:
+        problems = self_test(runner)
+        print(*(problems or ["The driver keeps the contract."]), sep="\n")
+        return 1 if problems else 0
+    done: list[Result] = []
+
+    def progress(result: Result) -> None:
+        done.append(result)
+        print(report.progress_line(result, len(done), len(chosen)), file=sys.stderr, flush=True)
+
+    result = runner.run(chosen, progress)
+    text = report.rendered(result, arguments.format)
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        Path(arguments.out).write_text(text, encoding="utf-8")
+        print(f"understudy exam: {report.heading(result)}", file=sys.stderr)
+    if earlier is not None:
+        print(*(changes(earlier, result.results) or ["No verdict has changed."]), sep="\n", file=sys.stderr)
+    return 1 if result.failed else 0
+
+
+def selected(only: Sequence[str], level: str | None, part: str | None) -> Sequence[Scenario]:
+    """The scenarios of the options; exits with one sentence where they make none."""
+    for pattern in only:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in SCENARIOS):
+            refuse(
+                PROGRAM, f"--only {pattern}: no scenario has such an id{hint(pattern, SCENARIOS)}; --list shows them"
+            )
+    chosen: Sequence[Scenario] = [
+        each
+        for each in SCENARIOS.values()
+        if (not only or any(fnmatch.fnmatchcase(each.id, pattern) for pattern in only))
+        and level in {None, each.level.value}
+    ]
+    if part is not None:
+        index, mark, count = part.partition("/")
+        if not (mark and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+            refuse(PROGRAM, f"--shard needs I/N, such as 1/4, not {part}")
+        chosen = shard(chosen, int(index), int(count))
+    if not chosen:
+        refuse(PROGRAM, "no scenario is left by --only, --level and --shard")
+    return chosen
+
+
+def read_earlier(path: str | None) -> Mapping[str, Any] | None:
+    """The JSON of an earlier run; exits with one sentence if it is none."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        refuse(PROGRAM, f"--against {path} cannot be read: {error.strerror}")
+    except ValueError:
+        refuse(PROGRAM, f"--against {path} is not JSON; write it with --format json")
+    if not isinstance(found, dict) or found.get("kind") != "exam":
+        refuse(PROGRAM, f"--against {path} is not the result of an exam; write it with --format json")
+    return found

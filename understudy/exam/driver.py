@@ -1,0 +1,200 @@
+"""A driver as a process: commands out, answers in, each with a deadline."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from understudy.exam.driver_api import CAPABILITIES, VERSION
+
+PATIENCE_S: Final = 20.0
+"""How long a command may take beyond its own `timeout_ms`."""
+LAST_LINES: Final = 20
+
+
+class DriverProblem(Exception):
+    """The driver broke the contract: it ended, hung, or wrote what is no answer. The message is for its author."""
+
+
+class DriverHang(DriverProblem):
+    """No answer came in time."""
+
+
+class NotSupported(Exception):
+    """The library cannot do what the command asks for."""
+
+
+@dataclass(frozen=True)
+class LibraryError:
+    """An error that the library reported."""
+
+    kind: str
+    code: str | None
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.code or ''} {self.message}".replace("  ", " ")
+
+
+class CallError(Exception):
+    """A command was answered with an error of the library."""
+
+    def __init__(self, command: str, error: LibraryError) -> None:
+        super().__init__(f"{command}: {error}")
+        self.error = error
+
+
+def library_error(found: Any) -> LibraryError:
+    """The error object of an answer. Raises DriverProblem: it is none."""
+    if not isinstance(found, Mapping) or not isinstance(found.get("class"), str):
+        raise DriverProblem(f"an error needs class, code and message, not {found!r}")
+    return LibraryError(found["class"], found.get("code"), str(found.get("message", "")))
+
+
+class AnyDriver(Protocol):
+    """What scenarios need of a driver."""
+
+    library: str
+    version: str
+    capabilities: frozenset[str]
+
+    def hello(self) -> None:
+        """Ask for the library's name, version and capabilities."""
+        ...
+
+    def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """Send a command and return its result."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        ...
+
+
+class Driver:
+    """A running driver. Leaving it as a context manager ends the process and its children."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = list(command)
+        self.log: list[str] = []
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._number = 0
+        try:
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise DriverProblem(f"{command[0]} cannot be started: {error.strerror}") from error
+        for target in (self._read_answers, self._read_log):
+            threading.Thread(target=target, daemon=True).start()
+        self.library, self.version, self.capabilities = "", "", frozenset[str]()
+
+    def hello(self) -> None:
+        """Ask for the library's name, version and capabilities. Raises DriverProblem."""
+        found = self.call("hello", protocol=VERSION)
+        if found.get("protocol") != VERSION:
+            raise DriverProblem(f"the driver speaks version {found.get('protocol')!r} of the contract, not {VERSION}")
+        self.library, self.version = str(found.get("library", "unknown")), str(found.get("version", ""))
+        self.capabilities = frozenset(map(str, found.get("capabilities", ())))
+        unknown = sorted(self.capabilities - CAPABILITIES.keys())
+        if unknown:
+            raise DriverProblem(f"no such capability: {', '.join(unknown)}; there are {', '.join(CAPABILITIES)}")
+
+    def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """Send a command and return its result.
+
+        Raises:
+            CallError: the library reported an error.
+            NotSupported: the library cannot do it.
+            DriverProblem: the driver has ended, or wrote something else than an answer.
+            DriverHang: no answer came within the command's timeout and 20 s.
+        """
+        self._number += 1
+        line = json.dumps({"id": self._number, "command": command, **fields}, ensure_ascii=False)
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError) as error:
+            raise DriverProblem(f"the driver ended before {command}{self._end_of_log()}") from error
+        answer = self._answer(command, time.monotonic() + fields.get("timeout_ms", 0) / 1000 + PATIENCE_S)
+        if "unsupported" in answer:
+            raise NotSupported(str(answer["unsupported"]))
+        if "error" in answer:
+            raise CallError(command, library_error(answer["error"]))
+        result = answer.get("result")
+        if not isinstance(result, Mapping):
+            raise DriverProblem(f"the answer to {command} has no result: {json.dumps(answer)[:200]}")
+        return result
+
+    def _answer(self, command: str, deadline: float) -> Mapping[str, Any]:
+        try:
+            line = self._lines.get(timeout=max(deadline - time.monotonic(), 0))
+        except queue.Empty:
+            raise DriverHang(f"{command} was not answered within its time") from None
+        if line is None:
+            raise DriverProblem(f"the driver ended during {command}{self._end_of_log()}")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            raise DriverProblem(f"stdout is for answers in JSON only, not {line[:200]!r}") from None
+        if not isinstance(answer, Mapping) or answer.get("id") != self._number:
+            raise DriverProblem(f"the answer to command {self._number} needs this id: {line[:200]}")
+        return answer
+
+    def _read_answers(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line.rstrip("\n"))
+            del self.log[:-LAST_LINES]
+
+    def _end_of_log(self) -> str:
+        self.process.poll()
+        return "".join(f"\n    {line}" for line in ["", *self.log][-6:])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            kill_group(self.process)
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None and not stream.closed:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+
+def kill_group(process: "subprocess.Popen[str]") -> None:
+    """Kill the process and what it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

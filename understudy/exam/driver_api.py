@@ -1,0 +1,217 @@
+"""The driver contract, version 1: the commands that a driver reads as JSON lines, and the answers that it writes.
+
+One command per line on stdin, one answer per line on stdout, in the same order. An answer repeats the command's ``id``
+and has one of ``result`` (an object), ``error`` (``class``, ``code``, ``message``) or ``unsupported`` (a sentence).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+VERSION: Final = 1
+
+CAPABILITIES: Final = MappingProxyType(
+    {
+        "producer": "sends records to a given partition and reports the outcome of each",
+        "idempotence": "producers with enable.idempotence",
+        "transactions": "producers with a transactional id",
+        "send_offsets": "adds a consumer's positions to a transaction, with the group's generation (KIP-447)",
+        "consumer": "reads assigned partitions from given offsets",
+        "read_committed": "consumers with isolation.level=read_committed",
+        "seek": "consumers can move to another offset",
+        "groups": "consumers that subscribe to topics as members of a group of the classic protocol",
+        "static_members": "members with a group.instance.id",
+        "consumer_protocol": "members of groups with group.protocol=consumer (KIP-848)",
+        "commit_offsets": "consumers commit their positions when asked to",
+        "admin": "creates topics",
+    }
+)
+"""What a library can: a driver lists in its answer to `hello` those that it supports."""
+
+ERROR_CLASSES: Final = MappingProxyType(
+    {
+        "retriable": "the same call may succeed later",
+        "abortable": "the transaction must be aborted; the producer can be used again afterwards",
+        "fatal": "the producer or consumer can only be closed",
+        "timeout": "the library gave up waiting; what became of the call is unknown",
+        "other": "anything else",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what it does, its fields, and those of its result."""
+
+    about: str
+    fields: Mapping[str, str]
+    result: Mapping[str, str]
+    capability: str | None = None
+
+
+COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
+    {
+        "hello": Command(
+            "Introduce the library. The first command.",
+            {"protocol": "integer"},
+            {"protocol": "integer", "library": "string", "version": "string", "capabilities": "list of strings"},
+        ),
+        "producer": Command(
+            "Create a producer under a name.",
+            {
+                "name": "string",
+                "bootstrap_servers": "string",
+                "client_id": "string",
+                "acks": "all, 1 or 0",
+                "idempotent": "boolean",
+                "transactional_id": "string or null",
+                "transaction_timeout_ms": "integer",
+                "delivery_timeout_ms": "integer",
+                "request_timeout_ms": "integer",
+                "retry_backoff_ms": "integer",
+                "linger_ms": "integer",
+                "max_in_flight": "integer",
+                "compression": "none, gzip, snappy, lz4 or zstd",
+            },
+            {},
+            "producer",
+        ),
+        "send": Command(
+            "Hand records to the library; return without waiting for their outcome.",
+            {"producer": "string", "topic": "string", "records": "list of {id, partition, value, key or null}"},
+            {},
+            "producer",
+        ),
+        "flush": Command(
+            "Wait for the outcome of all records sent so far.",
+            {"producer": "string", "timeout_ms": "integer"},
+            {"outcomes": "list of {id, offset} or {id, error}", "pending": "integer"},
+            "producer",
+        ),
+        "init_transactions": Command("", {"producer": "string", "timeout_ms": "integer"}, {}, "transactions"),
+        "begin": Command("Begin a transaction.", {"producer": "string"}, {}, "transactions"),
+        "send_offsets": Command(
+            "Add the positions of a consumer to the transaction.",
+            {"producer": "string", "consumer": "string", "timeout_ms": "integer"},
+            {},
+            "send_offsets",
+        ),
+        "commit": Command(
+            "Commit the transaction.", {"producer": "string", "timeout_ms": "integer"}, {}, "transactions"
+        ),
+        "abort": Command("Abort the transaction.", {"producer": "string", "timeout_ms": "integer"}, {}, "transactions"),
+        "consumer": Command(
+            "Create a consumer under a name.",
+            {
+                "name": "string",
+                "bootstrap_servers": "string",
+                "client_id": "string",
+                "group": "string or null",
+                "instance_id": "string or null",
+                "protocol": "classic or consumer",
+                "isolation": "read_uncommitted or read_committed",
+                "offset_reset": "earliest, latest or none",
+                "auto_commit": "boolean",
+                "session_timeout_ms": "integer",
+                "heartbeat_interval_ms": "integer",
+                "request_timeout_ms": "integer",
+            },
+            {},
+            "consumer",
+        ),
+        "assign": Command(
+            "Read these partitions from these offsets, without a group.",
+            {"consumer": "string", "partitions": "list of {topic, partition, offset}"},
+            {},
+            "consumer",
+        ),
+        "subscribe": Command("Join the group.", {"consumer": "string", "topics": "list of strings"}, {}, "groups"),
+        "poll": Command(
+            "Return what has arrived, after waiting at most this long for a first record.",
+            {"consumer": "string", "timeout_ms": "integer"},
+            {"records": "list of {topic, partition, offset, key, value}", "errors": "list of errors"},
+            "consumer",
+        ),
+        "assignment": Command(
+            "Return the partitions that the consumer has now.",
+            {"consumer": "string"},
+            {"partitions": "list of {topic, partition}"},
+            "groups",
+        ),
+        "seek": Command(
+            "Move to an offset.",
+            {"consumer": "string", "topic": "string", "partition": "integer", "offset": "integer"},
+            {},
+            "seek",
+        ),
+        "commit_offsets": Command(
+            "Commit the positions of the consumer and wait for the answer.",
+            {"consumer": "string", "timeout_ms": "integer"},
+            {},
+            "commit_offsets",
+        ),
+        "create_topic": Command(
+            "Create a topic.",
+            {"bootstrap_servers": "string", "topic": "string", "partitions": "integer", "timeout_ms": "integer"},
+            {},
+            "admin",
+        ),
+        "close": Command("Close a producer or consumer.", {"name": "string", "timeout_ms": "integer"}, {}),
+        "quit": Command("End; the driver exits with code 0 after its answer.", {}, {}),
+    }
+)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of commands and answers, for drivers' own tests and for code generators."""
+    kinds = {"string": "string", "integer": "integer", "boolean": "boolean"}
+
+    def typed(kind: str) -> dict[str, Any]:
+        if kind in kinds:
+            return {"type": kinds[kind]}
+        if kind == "string or null":
+            return {"type": ["string", "null"]}
+        if kind.startswith("list of"):
+            return {"type": "array", "description": kind}
+        return {"type": "string", "enum": kind.replace(" or ", ", ").split(", ")}
+
+    error = {
+        "type": "object",
+        "required": ["class", "code", "message"],
+        "properties": {
+            "class": {"enum": list(ERROR_CLASSES)},
+            "code": {"type": ["string", "null"], "description": "Kafka's name of the error, if the library has it"},
+            "message": {"type": "string"},
+        },
+    }
+    commands = [
+        {
+            "title": name,
+            "description": command.about,
+            "type": "object",
+            "required": ["id", "command", *command.fields],
+            "properties": {
+                "id": {"type": "integer"},
+                "command": {"const": name},
+                **{field: typed(kind) for field, kind in command.fields.items()},
+            },
+        }
+        for name, command in COMMANDS.items()
+    ]
+    answer = {
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": {"type": "integer"},
+            "result": {"type": "object"},
+            "error": error,
+            "unsupported": {"type": "string"},
+        },
+        "oneOf": [{"required": [each]} for each in ("result", "error", "unsupported")],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Understudy exam driver, version {VERSION}",
+        "$defs": {"command": {"oneOf": commands}, "answer": answer, "error": error},
+    }

@@ -1,0 +1,327 @@
+"""A scenario being played: the cluster, the driver's clients, and the checks that become a verdict."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Unpack
+
+from understudy.client import Cluster
+from understudy.client.steering import Fault
+from understudy.exam import witnesses
+from understudy.exam.driver import AnyDriver, CallError, LibraryError, library_error
+from understudy.exam.scenario import Scenario
+from understudy.options import FaultOptions, JournalQuery
+from understudy.results import JournalEntry, Record
+
+TIMEOUT_MS: Final = 15_000
+REQUEST_TIMEOUT_MS: Final = 2_000
+PRODUCER: Final[Mapping[str, Any]] = {
+    "acks": "all",
+    "idempotent": False,
+    "transactional_id": None,
+    "transaction_timeout_ms": 60_000,
+    "request_timeout_ms": REQUEST_TIMEOUT_MS,
+    "retry_backoff_ms": 50,
+    "linger_ms": 0,
+    "max_in_flight": 5,
+    "compression": "none",
+}
+CONSUMER: Final[Mapping[str, Any]] = {
+    "group": None,
+    "instance_id": None,
+    "protocol": "classic",
+    "isolation": "read_uncommitted",
+    "offset_reset": "earliest",
+    "auto_commit": False,
+    "session_timeout_ms": 10_000,
+    "heartbeat_interval_ms": 300,
+    "request_timeout_ms": REQUEST_TIMEOUT_MS,
+}
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+
+
+def value_of(record: Record) -> str:
+    """A record's value as text."""
+    return (record.value or b"").decode()
+
+
+class Violation(Exception):
+    """The client did what the rule forbids, or did not do what it requires."""
+
+
+class NotExercised(Exception):
+    """The situation did not arise, so nothing can be concluded."""
+
+
+@dataclass
+class Outcome:
+    """What a producer was given, and what it reported of it."""
+
+    value: str
+    topic: str
+    partition: int
+    offset: int | None = None
+    error: LibraryError | None = None
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the library reported success."""
+        return self.offset is not None
+
+
+class Producer:
+    """A producer of the driver."""
+
+    def __init__(self, exercise: "Exercise", name: str) -> None:
+        self.exercise, self.name = exercise, name
+        self.sent: list[Outcome] = []
+
+    def send(self, values: Iterable[str], *, topic: str = "t", partition: int = 0) -> None:
+        """Hand records to the library."""
+        first = len(self.sent)
+        self.sent += [Outcome(value, topic, partition) for value in values]
+        records = [
+            {"id": first + i, "partition": partition, "key": None, "value": each.value}
+            for i, each in enumerate(self.sent[first:])
+        ]
+        self.exercise.driver.call("send", producer=self.name, topic=topic, records=records)
+
+    def flush(self, timeout_ms: int | None = None) -> int:
+        """Wait for outcomes; returns how many records have none."""
+        found = self.exercise.driver.call(
+            "flush", producer=self.name, timeout_ms=timeout_ms or self.exercise.timeout_ms
+        )
+        for each in found.get("outcomes", ()):
+            outcome = self.sent[each["id"]]
+            if "error" in each:
+                outcome.error = library_error(each["error"])
+            else:
+                outcome.offset = each["offset"]
+        return int(found.get("pending", 0))
+
+    def call(self, command: str) -> None:
+        """Run `init_transactions`, `begin`, `commit` or `abort`. Raises CallError."""
+        fields: dict[str, Any] = {} if command == "begin" else {"timeout_ms": self.exercise.timeout_ms}
+        self.exercise.driver.call(command, producer=self.name, **fields)
+
+    def send_offsets(self, consumer: "Consumer") -> None:
+        """Add the consumer's positions to the transaction. Raises CallError."""
+        call = self.exercise.driver.call
+        call("send_offsets", producer=self.name, consumer=consumer.name, timeout_ms=self.exercise.timeout_ms)
+
+    def refusal(self, command: str) -> LibraryError | None:
+        """The error with which the library answers a command; None: it succeeds."""
+        try:
+            self.call(command)
+        except CallError as error:
+            return error.error
+        return None
+
+    def values(self) -> list[str]:
+        """The values that were sent."""
+        return [each.value for each in self.sent]
+
+    def batches(self) -> list[witnesses.Batch]:
+        """Its batches on the wire."""
+        return list(witnesses.batches(self.exercise.journal(self.name)))
+
+    def close(self) -> None:
+        """Close it in the library."""
+        self.exercise.driver.call("close", name=self.name, timeout_ms=self.exercise.timeout_ms)
+
+
+class Consumer:
+    """A consumer of the driver."""
+
+    def __init__(self, exercise: "Exercise", name: str) -> None:
+        self.exercise, self.name = exercise, name
+        self.read: list[Mapping[str, Any]] = []
+        self.errors: list[LibraryError] = []
+
+    def assign(self, offset: int = 0, *, topic: str = "t", partition: int = 0) -> None:
+        """Read one partition from an offset."""
+        partitions = [{"topic": topic, "partition": partition, "offset": offset}]
+        self.exercise.driver.call("assign", consumer=self.name, partitions=partitions)
+
+    def subscribe(self, *topics: str) -> None:
+        """Join the group."""
+        self.exercise.driver.call("subscribe", consumer=self.name, topics=topics or ["t"])
+
+    def poll(self, timeout_ms: int = 500) -> int:
+        """Poll once; returns how many records came."""
+        found = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms)
+        self.read += found.get("records", ())
+        self.errors += map(library_error, found.get("errors", ()))
+        return len(found.get("records", ()))
+
+    def poll_for(self, count: int) -> None:
+        """Poll until that many records have been read in all, or the time is over."""
+        until = self.exercise.deadline()
+        while len(self.read) < count and time.monotonic() < until:
+            self.poll(200)
+
+    def poll_quietly(self, times: int = 3) -> None:
+        """Poll a few times more, for records that must not come."""
+        for _ in range(times):
+            self.poll(200)
+
+    def seek(self, offset: int, *, topic: str = "t", partition: int = 0) -> None:
+        """Move to an offset."""
+        self.exercise.driver.call("seek", consumer=self.name, topic=topic, partition=partition, offset=offset)
+
+    def commit(self) -> LibraryError | None:
+        """Commit the positions; returns the library's error."""
+        try:
+            self.exercise.driver.call("commit_offsets", consumer=self.name, timeout_ms=self.exercise.timeout_ms)
+        except CallError as error:
+            return error.error
+        return None
+
+    def values(self) -> list[str]:
+        """The values that were read."""
+        return [str(each["value"]) for each in self.read]
+
+    def close(self) -> None:
+        """Close it in the library."""
+        self.exercise.driver.call("close", name=self.name, timeout_ms=self.exercise.timeout_ms)
+
+
+@dataclass
+class Exercise:
+    """What a scenario's function works with. Topics: `t` and `u` with 1 partition, `many` with 3."""
+
+    cluster: Cluster
+    driver: AnyDriver
+    scenario: Scenario
+    faults: list[Fault] = field(default_factory=list)
+    made: int = 0
+    timeout_ms: int = TIMEOUT_MS
+    """How long a scenario waits for what has to happen."""
+
+    def producer(self, **options: Any) -> Producer:
+        """Create a producer; options as in the driver's command."""
+        name = self._name("producer")
+        self._create("producer", name, {**PRODUCER, "delivery_timeout_ms": self.timeout_ms, **options})
+        return Producer(self, name)
+
+    def transactional(self, transactional_id: str = "tx", **options: Any) -> Producer:
+        """Create a transactional producer that has initialized."""
+        producer = self.producer(idempotent=True, transactional_id=transactional_id, **options)
+        producer.call("init_transactions")
+        return producer
+
+    def consumer(self, **options: Any) -> Consumer:
+        """Create a consumer; options as in the driver's command."""
+        name = self._name("consumer")
+        self._create("consumer", name, {**CONSUMER, **options})
+        return Consumer(self, name)
+
+    def deadline(self) -> float:
+        """Until when to wait, on the monotonic clock."""
+        return time.monotonic() + self.timeout_ms / 1000
+
+    def _name(self, kind: str) -> str:
+        self.made += 1
+        return f"exam-{kind}-{self.made}"
+
+    def _create(self, kind: str, name: str, options: Mapping[str, Any]) -> None:
+        servers = self.cluster.bootstrap_servers
+        self.driver.call(kind, name=name, bootstrap_servers=servers, client_id=name, **options)
+
+    def fault(self, **options: Unpack[FaultOptions]) -> Fault:
+        """Add a fault; unless a request meets it, the scenario counts as not exercised."""
+        fault = self.cluster.faults.add(**options)
+        self.faults.append(fault)
+        return fault
+
+    def write(self, values: Sequence[str], *, topic: str = "t", partition: int = 0) -> None:
+        """Write records past the library."""
+        self.cluster.topics[topic].write(*({"value": value, "partition": partition} for value in values))
+
+    def log(self, topic: str = "t", partition: int = 0, *, committed: bool = False) -> list[Record]:
+        """The data records of a partition, or only those that a `read_committed` consumer sees."""
+        isolation: Isolation = "read_committed" if committed else "read_uncommitted"
+        found = self.cluster.topics[topic].partitions[partition].records(limit=10_000, isolation=isolation)
+        return [record for record in found if not record.control]
+
+    def log_values(self, topic: str = "t", partition: int = 0) -> list[str]:
+        """The values of a partition."""
+        return list(map(value_of, self.log(topic, partition)))
+
+    def committed_values(self, topic: str = "t", partition: int = 0) -> list[str]:
+        """The values that a `read_committed` consumer sees."""
+        return list(map(value_of, self.log(topic, partition, committed=True)))
+
+    def journal(self, client_id: str = "", api: str = "") -> list[JournalEntry]:
+        """The requests of the exam, or of one client or API."""
+        query: JournalQuery = {"limit": 10_000}
+        if api:
+            query["api"] = api
+        if client_id:
+            query["client_id"] = client_id
+        return list(self.cluster.journal.find(**query))
+
+    # --- checks ------------------------------------------------------------------------------------------------------
+
+    def require(self, condition: bool, text: str) -> None:
+        """Fail the scenario with this sentence unless the condition holds. Raises Violation."""
+        if not condition:
+            raise Violation(text)
+
+    def require_exercised(self) -> None:
+        """Raise NotExercised if a fault has met no request."""
+        for fault in self.faults:
+            state = fault.show()
+            if not state.hits:
+                raise NotExercised(f"no request met the fault {state.match}")
+
+    def require_acknowledged(self, producer: Producer) -> None:
+        """All records are reported as written."""
+        for each in producer.sent:
+            self.require(each.error is None, f"the library gave up record {each.value!r}: {each.error}")
+            self.require(each.acknowledged, f"the library reports no outcome of record {each.value!r}")
+
+    def require_no_loss(self, producer: Producer) -> None:
+        """Each acknowledged record is in the log, at the reported offset."""
+        for place in sorted({(each.topic, each.partition) for each in producer.sent}):
+            at = {record.offset: value_of(record) for record in self.log(*place)}
+            for each in producer.sent:
+                if (each.topic, each.partition) == place and each.offset is not None and each.offset >= 0:
+                    self.require(
+                        at.get(each.offset) == each.value,
+                        f"record {each.value!r} was acknowledged at offset {each.offset}, where the log has "
+                        f"{at.get(each.offset)!r}",
+                    )
+            stored = set(at.values())
+            for each in producer.sent:
+                if (each.topic, each.partition) == place and each.acknowledged:
+                    self.require(each.value in stored, f"record {each.value!r} was acknowledged and is not in the log")
+
+    def require_once_in_order(self, producer: Producer, topic: str = "t", partition: int = 0) -> None:
+        """The log has each of the producer's records once, in the order in which they were sent."""
+        wanted = [each.value for each in producer.sent if (each.topic, each.partition) == (topic, partition)]
+        mine = set(wanted)
+        found = [value for value in self.log_values(topic, partition) if value in mine]
+        twice = sorted({value for value in found if found.count(value) > 1})
+        self.require(not twice, f"in the log more than once: {', '.join(twice[:5])}")
+        missing = [value for value in wanted if value not in set(found)]
+        self.require(not missing, f"not in the log: {', '.join(missing[:5])}")
+        self.require(found == wanted, f"the log has another order: {' '.join(found[:12])}")
+
+    def require_sequences(self, producer: Producer) -> None:
+        """On the wire, each batch continues the sequence or repeats one of the last five unchanged (KIP-98)."""
+        sent = producer.batches()
+        for problem in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
+            raise Violation(problem)
+
+    def require_log_sequences(self, topic: str = "t", partition: int = 0) -> None:
+        """In the log, each producer's sequences begin with 0 and have no gap."""
+        expected: dict[tuple[int, int], int] = {}
+        for record in self.log(topic, partition):
+            producer = record.producer_id, record.producer_epoch
+            if record.producer_id >= 0:
+                wanted = expected.get(producer, 0)
+                text = f"the record at offset {record.offset} has sequence {record.sequence}, where {wanted} comes next"
+                self.require(record.sequence == wanted, text)
+                expected[producer] = wanted + 1

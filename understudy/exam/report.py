@@ -1,0 +1,152 @@
+"""The result of an exam as text, JSON, JUnit XML, Markdown, an HTML page, and a badge."""
+
+import json
+from collections.abc import Iterator
+from html import escape
+from importlib import resources
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from understudy.exam.verdicts import ABOUT, ExamResult, Result, Verdict
+
+FORMATS: Final = ("table", "json", "junit", "markdown", "html", "badge")
+MARK: Final = "<!-- understudy exam -->"
+"""By which an earlier output is recognised (`understudy.output_files`)."""
+_BAD: Final = (Verdict.FAIL, Verdict.FLAKY, Verdict.NON_STRICT)
+
+
+def rendered(result: ExamResult, form: str) -> str:
+    """The report in one of FORMATS."""
+    match form:
+        case "json":
+            return json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n"
+        case "junit":
+            return junit(result)
+        case "markdown":
+            return "\n".join(markdown(result)) + "\n"
+        case "html":
+            return html(result)
+        case "badge":
+            return badge(result)
+    return "\n".join(table(result)) + "\n"
+
+
+def heading(result: ExamResult) -> str:
+    """The library, and how many scenarios have which verdict."""
+    counts = ", ".join(f"{result.count(verdict)} {verdict.value}" for verdict in Verdict if result.count(verdict))
+    return f"{result.library.name} {result.library.version}: {counts}"
+
+
+def progress_line(result: Result, number: int, count: int) -> str:
+    """One scenario as it is done."""
+    text = f"[{number:{len(str(count))}}/{count}] {result.verdict.value:13} {result.scenario.id}"
+    return f"{text}: {result.problem}" if result.verdict in _BAD else text
+
+
+def table(result: ExamResult) -> Iterator[str]:
+    """For a terminal: areas in a table, then each finding with its evidence."""
+    yield f"understudy exam: {heading(result)}"
+    yield f"against Understudy {result.understudy}, which emulates Kafka {result.kafka}"
+    yield ""
+    areas = list(dict.fromkeys(each.scenario.area for each in result.results))
+    verdicts = [verdict for verdict in Verdict if result.count(verdict)]
+    yield "  ".join(["AREA".ljust(14), *(verdict.value.upper() for verdict in verdicts)])
+    for area in areas:
+        cells = [
+            str(sum(each.scenario.area == area and each.verdict is verdict for each in result.results))
+            for verdict in verdicts
+        ]
+        yield "  ".join([area.ljust(14), *(c.rjust(len(v.value)) for c, v in zip(cells, verdicts, strict=True))])
+    for each in result.results:
+        if each.verdict in _BAD:
+            yield ""
+            yield from finding(each)
+
+
+def finding(each: Result) -> Iterator[str]:
+    """One broken rule."""
+    scenario = each.scenario
+    yield f"{each.verdict.value.upper()} {scenario.id} ({scenario.level.value}): {scenario.title}"
+    yield f"  found    {each.problem}"
+    yield f"  correct  {scenario.correct}"
+    yield f"  loss     {scenario.loss}"
+    yield f"  rule     {scenario.rule}"
+    yield from (f"    {line}" for line in each.evidence)
+
+
+def markdown(result: ExamResult) -> Iterator[str]:
+    """For a README or a pull request."""
+    yield MARK
+    yield ""
+    yield f"# {heading(result)}"
+    yield ""
+    yield f"`understudy exam`, Understudy {result.understudy}, emulating Kafka {result.kafka}."
+    yield ""
+    yield "| scenario | level | verdict | found |"
+    yield "|---|---|---|---|"
+    for each in result.results:
+        problem = each.problem.replace("|", "\\|").replace("\n", " ")
+        yield f"| {each.scenario.id} | {each.scenario.level.value} | {each.verdict.value} | {problem} |"
+
+
+def junit(result: ExamResult) -> str:
+    """A test case per scenario, for continuous integration."""
+    suite = ET.Element(
+        "testsuite",
+        {
+            "name": f"understudy exam of {result.library.name} {result.library.version}",
+            "tests": str(len(result.results)),
+            "failures": str(result.count(Verdict.FAIL)),
+            "skipped": str(result.count(Verdict.NOT_SUPPORTED) + result.count(Verdict.NOT_EXERCISED)),
+        },
+    )
+    for each in result.results:
+        attributes = {"classname": each.scenario.area, "name": each.scenario.id, "time": f"{each.seconds:.3f}"}
+        case = ET.SubElement(suite, "testcase", attributes)
+        if each.verdict is Verdict.FAIL:
+            failure = ET.SubElement(case, "failure", {"message": printable(each.problem)})
+            failure.text = printable("\n".join(finding(each)))
+        elif each.verdict in {Verdict.NOT_SUPPORTED, Verdict.NOT_EXERCISED}:
+            ET.SubElement(case, "skipped", {"message": printable(f"{each.verdict.value}: {each.problem}")})
+        elif each.verdict is not Verdict.PASS:
+            ET.SubElement(case, "system-out").text = printable("\n".join(finding(each)))
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+
+
+def printable(text: str) -> str:
+    """Text without the control characters that XML cannot hold."""
+    return "".join(each if each >= " " or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def html(result: ExamResult) -> str:
+    """One self-contained page; the evidence of each finding unfolds."""
+    from jinja2 import Environment, select_autoescape
+
+    source = resources.files("understudy.exam").joinpath("report.html").read_text(encoding="utf-8")
+    page = Environment(autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
+    return page.from_string(source).render(
+        result=result,
+        heading=heading(result),
+        verdicts=[(verdict, ABOUT[verdict], result.count(verdict)) for verdict in Verdict],
+        areas=list(dict.fromkeys(each.scenario.area for each in result.results)),
+        bad=_BAD,
+    )
+
+
+def badge(result: ExamResult) -> str:
+    """An SVG: passed of those that were exercised."""
+    played = sum(result.count(verdict) for verdict in Verdict if verdict is not Verdict.NOT_SUPPORTED)
+    text = f"{result.count(Verdict.PASS)} of {played} passed"
+    colour = "#b32d2d" if result.failed else "#2d7d46"
+    label = escape(f"exam: {result.library.name}")
+    left, right = 8 + 6.4 * len(label), 12 + 6.4 * len(text)
+    return (
+        f"{MARK}\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right:.0f}" height="20" role="img" '
+        f'aria-label="{label} {text}"><title>{label} {text}</title>'
+        f'<rect width="{left:.0f}" height="20" fill="#444"/>'
+        f'<rect x="{left:.0f}" width="{right:.0f}" height="20" fill="{colour}"/>'
+        f'<g fill="#fff" font-family="sans-serif" font-size="11"><text x="5" y="14">{label}</text>'
+        f'<text x="{left + 6:.0f}" y="14">{text}</text></g></svg>\n'
+    )

@@ -1,0 +1,119 @@
+"""Plays scenarios: a cluster for all, reset before each; a driver process for each; failures are repeated."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from understudy.client import Cluster, start
+from understudy.errors import UnderstudyError
+from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
+from understudy.exam import witnesses
+from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
+from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
+from understudy.exam.scenario import Scenario
+from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, of_violation
+from understudy.version import __version__
+
+PLAYS: Final = 3
+"""How often a failing scenario is played before it counts as failed."""
+BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
+EVIDENCE: Final = 14
+ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySubscriptions"})
+OPTIONS: Final[dict[str, Any]] = {
+    "brokers": 3,
+    "topics": {"t": 1, "u": 1, "many": 3},
+    "settings": {
+        "group.initial.rebalance.delay.ms": 0,
+        "default.replication.factor": 3,
+        "min.insync.replicas": 1,
+        "offsets.topic.num.partitions": 3,
+        "transaction.state.log.num.partitions": 3,
+        "auto.create.topics.enable": False,
+    },
+}
+
+
+class Runner:
+    """One library's exam."""
+
+    def __init__(
+        self, driver: Callable[[], AnyDriver], *, plays: int = PLAYS, timeout_ms: int = TIMEOUT_MS, **options: Any
+    ) -> None:
+        """`driver` starts a driver; each scenario gets one of its own. `options` are those of the cluster."""
+        self.driver, self.plays, self.timeout_ms = driver, plays, timeout_ms
+        self.options = {**OPTIONS, **options}
+
+    def introduce(self) -> Library:
+        """Start the driver once, for its name and its capabilities. Raises DriverProblem."""
+        with self.driver() as driver:
+            driver.hello()
+            driver.call("quit")
+            return Library(driver.library, driver.version, tuple(sorted(driver.capabilities)))
+
+    def run(self, chosen: Sequence[Scenario], report: Callable[[Result], None] = lambda _result: None) -> ExamResult:
+        """Play the scenarios, one after the other; `report` is called with each result."""
+        library = self.introduce()
+        results = []
+        with start(**self.options) as cluster:
+            kafka = cluster.info().as_version
+            for scenario in chosen:
+                result = self._judge(cluster, scenario, frozenset(library.capabilities))
+                results.append(result)
+                report(result)
+        return ExamResult(library, __version__, kafka, tuple(results))
+
+    def _judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
+        missing = sorted(scenario.needs - capabilities)
+        if missing:
+            return Result(scenario, Verdict.NOT_SUPPORTED, f"needs {', '.join(missing)}")
+        began = time.monotonic()
+        verdict, problem, evidence = self.play(cluster, scenario)
+        plays = 1
+        while verdict in BROKEN and plays < self.plays:
+            plays += 1
+            if self.play(cluster, scenario)[0] not in BROKEN:
+                verdict = Verdict.FLAKY
+        return Result(scenario, verdict, problem, evidence, time.monotonic() - began, plays)
+
+    def play(self, cluster: Cluster, scenario: Scenario) -> tuple[Verdict, str, tuple[str, ...]]:
+        """Play a scenario once, on a cluster that is reset before: the verdict, the problem, and the evidence."""
+        cluster.reset(disconnect=True)
+        failed = of_violation(scenario.level)
+        try:
+            with self.driver() as driver:
+                driver.hello()
+                scenario.play(Exercise(cluster, driver, scenario, timeout_ms=self.timeout_ms))
+                driver.call("quit")
+        except Violation as violation:
+            return failed, str(violation), evidence_of(cluster)
+        except CallError as error:
+            return failed, f"the library reports an error: {error}", evidence_of(cluster)
+        except DriverHang as error:
+            return failed, f"the library hangs: {error}", evidence_of(cluster)
+        except DriverProblem as error:
+            return failed, f"the driver failed: {error}", evidence_of(cluster)
+        except NotSupported as reason:
+            return Verdict.NOT_SUPPORTED, str(reason), ()
+        except NotExercised as reason:
+            return Verdict.NOT_EXERCISED, str(reason), evidence_of(cluster)
+        return Verdict.PASS, "", ()
+
+
+def evidence_of(cluster: Cluster) -> tuple[str, ...]:
+    """The last requests, without healthy routine; the requests around a fault are among them."""
+    try:
+        entries = cluster.journal.find(limit=2_000)
+    except UnderstudyError as error:
+        return (f"the cluster does not answer: {error}",)
+    shown = [each for each in entries if each.api not in ROUTINE or each.error or each.fault]
+    met = [index for index, each in enumerate(shown) if each.fault]
+    last = shown[-EVIDENCE:]
+    around = shown[max(met[0] - 3, 0) : met[0] + EVIDENCE - 3] if met else []
+    if around and around[-1].id < last[0].id:
+        return (*map(witnesses.line, around), "...", *map(witnesses.line, last[-4:]))
+    return tuple(map(witnesses.line, around if around and len(around) > len(last) else last))
+
+
+def shard(chosen: Sequence[Scenario], index: int, count: int) -> Sequence[Scenario]:
+    """The scenarios of one of several shards, which are numbered from 1."""
+    return [each for number, each in enumerate(chosen) if number % count == index - 1]

@@ -1,0 +1,164 @@
+"""Connections: version negotiation, bootstrap, metadata, and brokers that answer badly."""
+
+from understudy.exam.exercise import Exercise, Producer
+from understudy.exam.scenario import scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect
+
+LOST = "Records that the application handed over, because the client never gets connected."
+RECONNECT = "Closes the connection, connects again after a back-off, and repeats the request."
+
+
+def check_written(exercise: Exercise) -> Producer:
+    """Five records go through although the connection has failed before."""
+    producer = exercise.producer()
+    producer.send(numbered(5))
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+    return producer
+
+
+@scenario(
+    "connection/unsupported-api-versions",
+    "ApiVersions is answered with UNSUPPORTED_VERSION",
+    rule="KIP-511; core A.5",
+    needs="producer",
+    correct="Repeats ApiVersions in a version that the broker supports, or with version 0, and goes on.",
+    loss=LOST,
+)
+def unsupported_api_versions(exercise: Exercise) -> None:
+    """A broker that is older than the client. Clients that ask with version 0 only do not meet it."""
+    exercise.fault(api="ApiVersions", versions=[1, 99], error="UNSUPPORTED_VERSION", times=None)
+    check_written(exercise)
+
+
+@scenario(
+    "connection/first-connection-closed",
+    "The broker closes the first connection",
+    rule="NetworkClient: reconnect.backoff.ms",
+    needs="producer",
+    correct=RECONNECT,
+    loss=LOST,
+)
+def first_connection_closed(exercise: Exercise) -> None:
+    """With the first request on it."""
+    exercise.fault(disconnect="close")
+    check_written(exercise)
+
+
+@scenario(
+    "connection/first-connection-reset",
+    "The broker resets the first connections",
+    rule="NetworkClient: reconnect.backoff.ms",
+    needs="producer",
+    correct=RECONNECT,
+    loss=LOST,
+)
+def first_connection_reset(exercise: Exercise) -> None:
+    """Three times."""
+    exercise.fault(disconnect="reset", times=3)
+    check_written(exercise)
+
+
+@scenario(
+    "connection/metadata-unanswered",
+    "The answer to Metadata is lost",
+    rule="NetworkClient: request.timeout.ms",
+    needs="producer",
+    correct="Asks again, on another connection or another broker, after request.timeout.ms at the latest.",
+    loss=LOST,
+)
+def metadata_unanswered(exercise: Exercise) -> None:
+    """The connection stays open and silent."""
+    exercise.fault(api="Metadata", drop=True)
+    check_written(exercise)
+
+
+@scenario(
+    "connection/metadata-in-pieces",
+    "The answer to Metadata arrives byte by byte",
+    rule="core A.1",
+    needs="producer",
+    correct="Waits for as many bytes as the size field announces.",
+    loss=LOST,
+)
+def metadata_in_pieces(exercise: Exercise) -> None:
+    """Seven bytes at a time."""
+    exercise.fault(api="Metadata", bytes={"drip": {"size": 7, "every_ms": 1}})
+    check_written(exercise)
+
+
+@scenario(
+    "connection/metadata-cut",
+    "The connection closes in the middle of an answer",
+    rule="core A.1",
+    needs="producer",
+    correct=RECONNECT,
+    loss=LOST,
+)
+def metadata_cut(exercise: Exercise) -> None:
+    """After ten bytes of Metadata."""
+    exercise.fault(api="Metadata", bytes={"truncate": 10})
+    check_written(exercise)
+
+
+@scenario(
+    "connection/leader-not-available",
+    "Metadata lists a topic without a leader",
+    rule="core B.3; Metadata LEADER_NOT_AVAILABLE",
+    needs="producer",
+    correct="Asks for Metadata again after retry.backoff.ms until there is a leader.",
+    loss=LOST,
+)
+def leader_not_available(exercise: Exercise) -> None:
+    """Twice, as while a topic is being created."""
+    path = {"topics.*.error_code": "LEADER_NOT_AVAILABLE", "topics.*.partitions": []}
+    exercise.fault(api="Metadata", topic="t", alter=path, times=2)
+    check_written(exercise)
+
+
+@scenario(
+    "connection/wrong-correlation-id",
+    "An answer has another request's correlation id",
+    rule="NetworkClient: correlation ids",
+    needs="producer",
+    correct="Does not take the answer for its own: closes the connection and repeats the request.",
+    loss="The outcome of a request that was never answered is taken from another one.",
+)
+def wrong_correlation_id(exercise: Exercise) -> None:
+    """Of Produce: a client that believes it reports a success that it does not know of."""
+    exercise.fault(api="Produce", bytes={"correlation_id": 2**31 - 7})
+    producer = check_written(exercise)
+    repeated = len(exercise.journal(producer.name, "Produce")) > 1
+    exercise.require(repeated, "the answer with another correlation id was taken for the answer to Produce")
+
+
+@scenario(
+    "connection/broker-unreachable",
+    "One of three brokers refuses connections",
+    rule="ClusterConnectionStates; bootstrap.servers",
+    needs="producer",
+    correct="Uses the other brokers for Metadata, and the leader of each partition for the rest.",
+    loss=LOST,
+)
+def broker_unreachable(exercise: Exercise) -> None:
+    """The first one of bootstrap.servers, which leads none of the partitions in use."""
+    exercise.cluster.topics["t"].partitions[0].move_leader(2)
+    exercise.cluster.brokers[1].kill()
+    check_written(exercise)
+
+
+@scenario(
+    "connection/answer-lost-with-connection",
+    "A connection ends between request and answer",
+    rule="NetworkClient: disconnects",
+    needs="producer",
+    correct="Repeats Metadata on another connection.",
+    loss=LOST,
+)
+def answer_lost_with_connection(exercise: Exercise) -> None:
+    """Metadata is served, and the answer never sent."""
+    exercise.fault(api="Metadata", apply_then=Disconnect("reset"))
+    check_written(exercise)

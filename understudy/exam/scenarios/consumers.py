@@ -1,0 +1,329 @@
+"""Consumers with assigned partitions: each record once, in order, and nothing that is not committed."""
+
+import time
+
+from understudy.exam.exercise import Consumer, Exercise
+from understudy.exam.scenario import Level, scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect, Error
+
+NEEDS = "consumer"
+SKIPPED = "Records are skipped or read twice."
+AGAIN = "Repeats the request from the same offset."
+
+
+def check_read(exercise: Exercise, consumer: Consumer, expected: list[str]) -> None:
+    """The consumer has read these values, and no others come."""
+    until = exercise.deadline()
+    while len(consumer.read) < len(expected) and time.monotonic() < until:
+        consumer.poll(200)
+        if consumer.values() != expected[: len(consumer.read)]:
+            break
+    consumer.poll_quietly()
+    exercise.require_exercised()
+    exercise.require(
+        consumer.values() == expected, f"read {' '.join(consumer.values()) or 'nothing'}, not {' '.join(expected)}"
+    )
+
+
+def read_twenty(exercise: Exercise) -> None:
+    """Ten records before the fault shows, ten behind it."""
+    exercise.write(numbered(10, "a"))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    consumer.poll_for(10)
+    exercise.write(numbered(10, "b"))
+    check_read(exercise, consumer, numbered(10, "a") + numbered(10, "b"))
+
+
+@scenario(
+    "consumers/plain",
+    "Twenty records, no fault",
+    rule="core E.1",
+    needs=NEEDS,
+    correct="Reads each once, in order.",
+    loss=SKIPPED,
+)
+def plain(exercise: Exercise) -> None:
+    """The positive control."""
+    read_twenty(exercise)
+
+
+@scenario(
+    "consumers/from-the-middle",
+    "Assigned at an offset",
+    rule="core E.1",
+    needs=NEEDS,
+    correct="Begins there.",
+    loss=SKIPPED,
+)
+def from_the_middle(exercise: Exercise) -> None:
+    """Offset 7 of 20."""
+    exercise.write(numbered(20))
+    consumer = exercise.consumer()
+    consumer.assign(7)
+    check_read(exercise, consumer, numbered(20)[7:])
+
+
+@scenario(
+    "consumers/within-a-batch",
+    "Assigned at an offset in the middle of a batch",
+    rule="core E.1",
+    needs="consumer producer",
+    correct="Drops the records of the batch that lie before the offset.",
+    loss=SKIPPED,
+)
+def within_a_batch(exercise: Exercise) -> None:
+    """The broker returns whole batches."""
+    producer = exercise.producer(linger_ms=50)
+    producer.send(numbered(10))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    consumer = exercise.consumer()
+    consumer.assign(7)
+    check_read(exercise, consumer, exercise.log_values()[7:])
+
+
+@scenario(
+    "consumers/seek-back",
+    "A seek to an earlier offset",
+    rule="KafkaConsumer.seek",
+    needs="consumer seek",
+    correct="Reads again from there.",
+    loss=SKIPPED,
+)
+def seek_back(exercise: Exercise) -> None:
+    """Records that were fetched before the seek are dropped."""
+    exercise.write(numbered(10))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    consumer.poll_for(10)
+    consumer.seek(4)
+    check_read(exercise, consumer, numbered(10) + numbered(10)[4:])
+
+
+for _code in (
+    "NOT_LEADER_OR_FOLLOWER",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "OFFSET_NOT_AVAILABLE",
+    "KAFKA_STORAGE_ERROR",
+):
+
+    def _refused(exercise: Exercise, code: str = _code) -> None:
+        exercise.fault(api="Fetch", error=code)
+        read_twenty(exercise)
+
+    _slug = _code.lower().replace("_", "-")
+    scenario(
+        f"consumers/{_slug}",
+        f"Fetch is answered with {_code}",
+        rule="FetchCollector; core E.1",
+        needs=NEEDS,
+        correct="Refreshes its metadata and repeats the request from the same offset.",
+        loss=SKIPPED,
+    )(_refused)
+
+
+@scenario(
+    "consumers/answer-lost",
+    "The answer to Fetch is lost with its connection",
+    rule="core E.1",
+    needs=NEEDS,
+    correct=AGAIN,
+    loss=SKIPPED,
+)
+def answer_lost(exercise: Exercise) -> None:
+    """It had records in it."""
+    exercise.fault(api="Fetch", apply_then=Disconnect("reset"), skip=1)
+    read_twenty(exercise)
+
+
+@scenario(
+    "consumers/answer-cut",
+    "The answer to Fetch ends in the middle",
+    rule="core A.1",
+    needs=NEEDS,
+    correct=AGAIN,
+    loss=SKIPPED,
+)
+def answer_cut(exercise: Exercise) -> None:
+    """After 60 bytes."""
+    exercise.fault(api="Fetch", bytes={"truncate": 60})
+    read_twenty(exercise)
+
+
+@scenario(
+    "consumers/silent-broker",
+    "Fetch is not answered",
+    rule="NetworkClient: request.timeout.ms",
+    needs=NEEDS,
+    correct="Closes the connection after request.timeout.ms and repeats the request.",
+    loss="A consumer that waits for ever.",
+)
+def silent_broker(exercise: Exercise) -> None:
+    """Once."""
+    exercise.fault(api="Fetch", drop=True)
+    read_twenty(exercise)
+
+
+for _session_code in ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH"):
+
+    def _session_lost(exercise: Exercise, code: str = _session_code) -> None:
+        exercise.fault(api="Fetch", versions=[7, 99], error=code, skip=1)
+        read_twenty(exercise)
+
+    _slug = _session_code.lower().replace("_", "-")
+    scenario(
+        f"consumers/{_slug}",
+        f"Fetch is answered with {_session_code}",
+        rule="KIP-227",
+        needs=NEEDS,
+        correct="Begins another fetch session with all partitions.",
+        loss=SKIPPED,
+    )(_session_lost)
+
+
+@scenario(
+    "consumers/leader-moves",
+    "The leader moves while records are read",
+    rule="core E.1",
+    needs=NEEDS,
+    correct="Goes on at the new leader from the same offset.",
+    loss=SKIPPED,
+)
+def leader_moves(exercise: Exercise) -> None:
+    """To the next broker; the former leader stops."""
+    exercise.write(numbered(10, "a"))
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    consumer.poll_for(10)
+    partition = exercise.cluster.topics["t"].partitions[0]
+    former = partition.show().leader
+    partition.move_leader(former % 3 + 1)
+    exercise.cluster.brokers[former].stop()
+    exercise.write(numbered(10, "b"))
+    check_read(exercise, consumer, numbered(10, "a") + numbered(10, "b"))
+
+
+@scenario(
+    "consumers/out-of-range-earliest",
+    "The offset does not exist; offset reset is earliest",
+    rule="auto.offset.reset",
+    needs=NEEDS,
+    correct="Looks up the first offset with ListOffsets and goes on there.",
+    loss="A consumer that stops.",
+)
+def out_of_range_earliest(exercise: Exercise) -> None:
+    """Beyond the end."""
+    exercise.write(numbered(5))
+    consumer = exercise.consumer(offset_reset="earliest")
+    consumer.assign(1_000)
+    check_read(exercise, consumer, numbered(5))
+
+
+@scenario(
+    "consumers/out-of-range-none",
+    "The offset does not exist; offset reset is none",
+    rule="auto.offset.reset",
+    needs=NEEDS,
+    correct="Reports an error and reads nothing.",
+    loss="Records are silently skipped or read twice.",
+)
+def out_of_range_none(exercise: Exercise) -> None:
+    """Beyond the end."""
+    exercise.write(numbered(5))
+    consumer = exercise.consumer(offset_reset="none")
+    consumer.assign(1_000)
+    for _ in range(25):
+        consumer.poll(200)
+        if consumer.errors or consumer.read:
+            break
+    exercise.require(not consumer.read, f"read {consumer.values()} without an offset to begin at")
+    exercise.require(bool(consumer.errors), "no error was reported")
+
+
+@scenario(
+    "consumers/list-offsets-refused",
+    "ListOffsets is answered with NOT_LEADER_OR_FOLLOWER",
+    rule="OffsetFetcher",
+    needs=NEEDS,
+    correct="Refreshes its metadata and asks again.",
+    loss="A consumer that stops, or begins at another offset.",
+)
+def list_offsets_refused(exercise: Exercise) -> None:
+    """While an offset is reset."""
+    exercise.write(numbered(5))
+    exercise.fault(api="ListOffsets", apply_then=Error("NOT_LEADER_OR_FOLLOWER"))
+    consumer = exercise.consumer(offset_reset="earliest")
+    consumer.assign(1_000)
+    check_read(exercise, consumer, numbered(5))
+
+
+@scenario(
+    "consumers/damaged-batch",
+    "A byte of a batch is wrong",
+    rule="check.crcs; RecordBatch.ensureValid",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Notices by the checksum, and delivers nothing of the batch.",
+    loss="A value is delivered that was never written.",
+)
+def damaged_batch(exercise: Exercise) -> None:
+    """In the last value, on its way."""
+    exercise.write(["a" * 50])
+    exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})
+    consumer = exercise.consumer()
+    consumer.assign(0)
+    for _ in range(10):
+        consumer.poll(200)
+    exercise.require_exercised()
+    wrong = [value for value in consumer.values() if value != "a" * 50]
+    exercise.require(not wrong, f"a value was delivered that is not in the log: {wrong[:1]}")
+
+
+TRANSACTIONS = "producer idempotence transactions consumer read_committed"
+
+
+@scenario(
+    "consumers/aborted-records",
+    "Aborted records between committed ones",
+    rule="KIP-98; isolation.level",
+    needs=TRANSACTIONS,
+    correct="Delivers the committed ones alone.",
+    loss="Records that were withdrawn are read.",
+)
+def aborted_records(exercise: Exercise) -> None:
+    """Three transactions, the second one aborted."""
+    producer = exercise.transactional()
+    for prefix, command in (("a", "commit"), ("b", "abort"), ("c", "commit")):
+        producer.call("begin")
+        producer.send(numbered(5, prefix))
+        producer.flush()
+        producer.call(command)
+    consumer = exercise.consumer(isolation="read_committed")
+    consumer.assign(0)
+    check_read(exercise, consumer, numbered(5, "a") + numbered(5, "c"))
+
+
+@scenario(
+    "consumers/open-transaction",
+    "An open transaction before committed records",
+    rule="KIP-98; last stable offset",
+    needs=TRANSACTIONS,
+    correct="Waits at the last stable offset until the transaction ends.",
+    loss="Records are read whose transaction may be aborted.",
+)
+def open_transaction(exercise: Exercise) -> None:
+    """Then it is committed."""
+    producer = exercise.transactional()
+    producer.call("begin")
+    producer.send(numbered(5, "open"))
+    producer.flush()
+    exercise.write(numbered(5, "behind"))
+    consumer = exercise.consumer(isolation="read_committed")
+    consumer.assign(0)
+    consumer.poll_quietly(5)
+    exercise.require(not consumer.read, f"read before the transaction had ended: {consumer.values()}")
+    producer.call("commit")
+    check_read(exercise, consumer, numbered(5, "open") + numbered(5, "behind"))

@@ -1,0 +1,274 @@
+"""Groups of the classic protocol: one member per partition, nothing skipped, commits fenced."""
+
+import time
+
+from understudy.exam.exercise import Consumer, Exercise
+from understudy.exam.scenario import scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect
+
+NEEDS = "consumer groups"
+COMMITS = f"{NEEDS} commit_offsets"
+STOPPED = "A consumer that stops reading."
+LOST = "Records that are skipped by the next member, or read by two at once."
+JOIN_AGAIN = "Joins again, and goes on at the committed offset."
+
+
+def member(exercise: Exercise, *topics: str) -> Consumer:
+    """A subscribed consumer of the group `g`."""
+    consumer = exercise.consumer(group="g")
+    consumer.subscribe(*topics)
+    return consumer
+
+
+def check_reads_on(exercise: Exercise) -> None:
+    """Ten records, the fault, ten more: all are read; after a rebalance records may come twice."""
+    exercise.write(numbered(10, "a"))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    until = exercise.deadline()
+    while time.monotonic() < until and any(not fault.show().hits for fault in exercise.faults):
+        consumer.poll(200)
+    exercise.write(numbered(10, "b"))
+    wanted = {*numbered(10, "a"), *numbered(10, "b")}
+    until = exercise.deadline()
+    while time.monotonic() < until and not wanted <= set(consumer.values()):
+        consumer.poll(200)
+    exercise.require_exercised()
+    missing = sorted(wanted - set(consumer.values()))
+    exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
+
+
+def committed(exercise: Exercise, topic: str = "t") -> list[int]:
+    """What the group has committed."""
+    return [int(each.offset) for each in exercise.cluster.groups["g"].show().offsets if each.topic == topic]
+
+
+@scenario(
+    "groups/plain",
+    "One member reads a topic",
+    rule="groups A.4",
+    needs=NEEDS,
+    correct="Joins, syncs, fetches.",
+    loss=STOPPED,
+)
+def plain(exercise: Exercise) -> None:
+    """The positive control."""
+    check_reads_on(exercise)
+
+
+for _api, _codes in {
+    "FindCoordinator": ("COORDINATOR_NOT_AVAILABLE",),
+    "JoinGroup": ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID"),
+    "SyncGroup": ("REBALANCE_IN_PROGRESS", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"),
+    "Heartbeat": ("REBALANCE_IN_PROGRESS", "NOT_COORDINATOR", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"),
+    "OffsetFetch": ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"),
+}.items():
+    for _code in _codes:
+
+        def _refused(exercise: Exercise, api: str = _api, code: str = _code) -> None:
+            exercise.fault(api=api, error=code)
+            check_reads_on(exercise)
+
+        _slug = f"{_api}-{_code}".lower().replace("_", "-")
+        scenario(
+            f"groups/{_slug}",
+            f"{_api} is answered with {_code}",
+            rule="ConsumerCoordinator; groups A",
+            needs=NEEDS,
+            correct="Looks up the coordinator, waits or joins again, as the code asks for.",
+            loss=STOPPED,
+        )(_refused)
+
+
+@scenario(
+    "groups/offsetfetch-unstable-offset-commit",
+    "OffsetFetch is answered with UNSTABLE_OFFSET_COMMIT",
+    rule="KIP-447: RequireStable",
+    needs=NEEDS,
+    correct="Asks again until the transaction with the pending offset has ended.",
+    loss="Records are read again whose offsets are about to be committed.",
+)
+def unstable_offsets(exercise: Exercise) -> None:
+    """A code of each partition, not of the group."""
+    path = {"groups.*.topics.*.partitions.*.error_code": "UNSTABLE_OFFSET_COMMIT"}
+    exercise.fault(api="OffsetFetch", alter=path)
+    check_reads_on(exercise)
+
+
+for _api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetFetch", "FindCoordinator"):
+
+    def _lost(exercise: Exercise, api: str = _api) -> None:
+        exercise.fault(api=api, apply_then=Disconnect("reset"))
+        check_reads_on(exercise)
+
+    scenario(
+        f"groups/{_api.lower()}-answer-lost",
+        f"The answer to {_api} is lost with its connection",
+        rule="AbstractCoordinator",
+        needs=NEEDS,
+        correct="Connects again and repeats what is needed.",
+        loss=STOPPED,
+    )(_lost)
+
+
+@scenario(
+    "groups/commit-and-resume",
+    "A second member continues where the first one stopped",
+    rule="groups B.1",
+    needs=COMMITS,
+    correct="Commits the position behind the last record that was read; the next member begins there.",
+    loss=LOST,
+)
+def commit_and_resume(exercise: Exercise) -> None:
+    """Ten records, a commit, ten more."""
+    exercise.write(numbered(10, "a"))
+    first = member(exercise)
+    first.poll_for(10)
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    exercise.require(committed(exercise) == [10], f"committed {committed(exercise)}, not 10")
+    first.close()
+    exercise.write(numbered(10, "b"))
+    second = member(exercise)
+    second.poll_for(10)
+    second.poll_quietly()
+    exercise.require(second.values() == numbered(10, "b"), f"the second member read {second.values()}")
+
+
+for _commit_code in ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "REQUEST_TIMED_OUT"):
+
+    def _commit_refused(exercise: Exercise, code: str = _commit_code) -> None:
+        exercise.write(numbered(10))
+        consumer = member(exercise)
+        consumer.poll_for(10)
+        exercise.fault(api="OffsetCommit", error=code)
+        error = consumer.commit()
+        exercise.require_exercised()
+        found = committed(exercise)
+        exercise.require(
+            error is not None or found == [10], f"the commit was reported as done, and the group has {found}"
+        )
+
+    _slug = _commit_code.lower().replace("_", "-")
+    scenario(
+        f"groups/commit-{_slug}",
+        f"OffsetCommit is answered with {_commit_code}",
+        rule="OffsetCommitResponseHandler; groups B.1",
+        needs=COMMITS,
+        correct="Repeats the commit, or reports the error.",
+        loss=LOST,
+    )(_commit_refused)
+
+
+@scenario(
+    "groups/commit-answer-lost",
+    "The answer to OffsetCommit is lost",
+    rule="groups B.1",
+    needs=COMMITS,
+    correct="Repeats the commit, or reports the error.",
+    loss=LOST,
+)
+def commit_answer_lost(exercise: Exercise) -> None:
+    """The offset is committed."""
+    exercise.write(numbered(10))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    exercise.fault(api="OffsetCommit", apply_then=Disconnect())
+    consumer.commit()
+    exercise.require_exercised()
+    exercise.require(committed(exercise) == [10], f"the group has {committed(exercise)}")
+
+
+@scenario(
+    "groups/evicted-member-commits",
+    "A member that was removed commits",
+    rule="groups B.1 OC3; UNKNOWN_MEMBER_ID",
+    needs=COMMITS,
+    correct="Reports that the commit failed; the partitions may belong to another member.",
+    loss=LOST,
+)
+def evicted_member_commits(exercise: Exercise) -> None:
+    """Each of its commits is refused."""
+    exercise.write(numbered(10))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    exercise.fault(api="OffsetCommit", error="UNKNOWN_MEMBER_ID", times=None)
+    error = consumer.commit()
+    exercise.require_exercised()
+    exercise.require(error is not None, "the library reports that offsets are committed which the broker refused")
+
+
+@scenario(
+    "groups/two-members",
+    "Two members share three partitions",
+    rule="groups A.7",
+    needs=NEEDS,
+    correct="Each partition has one member.",
+    loss=LOST,
+)
+def two_members(exercise: Exercise) -> None:
+    """Each record is read by one of them."""
+    first, second = member(exercise, "many"), member(exercise, "many")
+    until = exercise.deadline()
+    shares: list[set[int]] = []
+    while time.monotonic() < until:
+        first.poll(100)
+        second.poll(100)
+        shares = [
+            {each["partition"] for each in exercise.driver.call("assignment", consumer=one.name)["partitions"]}
+            for one in (first, second)
+        ]
+        if all(shares) and len(shares[0] | shares[1]) == 3 and not shares[0] & shares[1]:
+            break
+    exercise.require(all(shares) and shares[0] | shares[1] == {0, 1, 2}, f"the members have {shares}")
+    exercise.require(not shares[0] & shares[1], f"both have {shares[0] & shares[1]}")
+    for partition in range(3):
+        exercise.write(numbered(5, f"p{partition}-"), topic="many", partition=partition)
+    until = exercise.deadline()
+    while time.monotonic() < until and len(first.read) + len(second.read) < 15:
+        first.poll(100)
+        second.poll(100)
+    read = sorted(first.values() + second.values())
+    exercise.require(read == sorted(f"p{p}-{n:02}" for p in range(3) for n in range(5)), f"together they read {read}")
+
+
+@scenario(
+    "groups/coordinator-moves",
+    "The coordinator moves to another broker",
+    rule="groups F.5",
+    needs=NEEDS,
+    correct="Looks up the coordinator and goes on as a member.",
+    loss=STOPPED,
+)
+def coordinator_moves(exercise: Exercise) -> None:
+    """Between two reads."""
+    exercise.write(numbered(10, "a"))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    at = exercise.journal(consumer.name, "JoinGroup")[-1].broker
+    exercise.cluster.coordinators.move(type="group", key="g", broker=at % 3 + 1)
+    exercise.write(numbered(10, "b"))
+    consumer.poll_for(20)
+    missing = sorted({*numbered(10, "a"), *numbered(10, "b")} - set(consumer.values()))
+    exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
+
+
+@scenario(
+    "groups/leaves-when-closed",
+    "A member closes",
+    rule="KafkaConsumer.close; groups A.9",
+    needs=NEEDS,
+    correct="Sends LeaveGroup, so that others take over at once.",
+    loss="Partitions without a reader until the session times out.",
+)
+def leaves_when_closed(exercise: Exercise) -> None:
+    """The group is empty afterwards."""
+    exercise.write(["r00"])
+    consumer = member(exercise)
+    consumer.poll_for(1)
+    consumer.close()
+    until = time.monotonic() + 5
+    while time.monotonic() < until and exercise.cluster.groups["g"].show().members:
+        time.sleep(0.05)
+    exercise.require(not exercise.cluster.groups["g"].show().members, "the closed consumer is still a member")

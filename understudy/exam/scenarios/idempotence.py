@@ -1,0 +1,271 @@
+"""Idempotent producers (KIP-98, KIP-360): each record once, in order, through lost answers and retries."""
+
+from understudy.exam.exercise import Exercise
+from understudy.exam.scenario import Level, scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect, Error
+
+NEEDS = "producer idempotence"
+TWICE = "Records are written twice, out of order or not at all, although the producer is idempotent."
+SAME = "Repeats the same batch with the same sequence; the broker recognises it."
+
+
+def check_exactly_once(exercise: Exercise, count: int = 20, *, one_by_one: bool = True) -> None:
+    """All records acknowledged, each in the log once and in order, with sound sequences on the wire."""
+    producer = exercise.producer(idempotent=True)
+    for value in numbered(count) if one_by_one else ():
+        producer.send([value])
+    if not one_by_one:
+        producer.send(numbered(count))
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+    exercise.require_once_in_order(producer)
+    exercise.require_sequences(producer)
+    exercise.require_log_sequences()
+
+
+@scenario(
+    "idempotence/plain",
+    "Twenty records, no fault",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct="Numbers each batch.",
+    loss=TWICE,
+)
+def plain(exercise: Exercise) -> None:
+    """The positive control of this area."""
+    check_exactly_once(exercise)
+    exercise.require(bool(exercise.journal(api="Produce")), "no Produce request")
+
+
+@scenario(
+    "idempotence/answer-lost",
+    "The first answer is lost with its connection",
+    rule="KIP-98; conformance 2.1 P01",
+    needs=NEEDS,
+    correct=SAME,
+    loss=TWICE,
+)
+def answer_lost(exercise: Exercise) -> None:
+    """The batch is in the log already."""
+    exercise.fault(api="Produce", apply_then=Disconnect())
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/later-answer-lost",
+    "The answer to a later batch is lost",
+    rule="KIP-98; conformance 2.1 P01",
+    needs=NEEDS,
+    correct=SAME,
+    loss=TWICE,
+)
+def later_answer_lost(exercise: Exercise) -> None:
+    """Some batches before it were answered."""
+    exercise.fault(api="Produce", apply_then=Disconnect("reset"), skip=1)
+    producer = exercise.producer(idempotent=True)
+    for part in "abc":
+        producer.send(numbered(5, part))
+        producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    exercise.require_once_in_order(producer)
+    exercise.require_sequences(producer)
+    exercise.require_log_sequences()
+
+
+@scenario(
+    "idempotence/request-lost",
+    "The first request is lost with its connection",
+    rule="KIP-98; conformance 2.1 P02",
+    needs=NEEDS,
+    correct="Sends the lowest unacknowledged sequence first, then the others in order.",
+    loss=TWICE,
+)
+def request_lost(exercise: Exercise) -> None:
+    """Nothing of it is in the log."""
+    exercise.fault(api="Produce", disconnect="reset")
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/three-answers-lost",
+    "Three answers in a row are lost",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct=SAME,
+    loss=TWICE,
+)
+def three_answers_lost(exercise: Exercise) -> None:
+    """Each on another connection."""
+    exercise.fault(api="Produce", apply_then=Disconnect(), times=3)
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/answer-too-late",
+    "The answer comes after the request timeout",
+    rule="KIP-98; conformance 2.1 P20",
+    needs=NEEDS,
+    correct="Repeats the batch on another connection and ignores the late answer.",
+    loss=TWICE,
+)
+def answer_too_late(exercise: Exercise) -> None:
+    """Never, on the first connection."""
+    exercise.fault(api="Produce", apply_then={"drop": True})
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/not-leader",
+    "NOT_LEADER_OR_FOLLOWER for one batch of several in flight",
+    rule="KIP-98; conformance 2.1 P07",
+    needs=NEEDS,
+    correct="Repeats all refused batches in the order of their sequences, with the same boundaries.",
+    loss=TWICE,
+)
+def not_leader(exercise: Exercise) -> None:
+    """The batches behind it are refused with OUT_OF_ORDER_SEQUENCE_NUMBER, if there are any."""
+    exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER")
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/not-enough-replicas-after-append",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND: written, not acknowledged",
+    rule="conformance 2.1 P08",
+    needs=NEEDS,
+    correct=SAME,
+    loss=TWICE,
+)
+def after_append(exercise: Exercise) -> None:
+    """The batch is in the log already."""
+    exercise.fault(api="Produce", apply_then=Error("NOT_ENOUGH_REPLICAS_AFTER_APPEND"))
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/request-timed-out",
+    "REQUEST_TIMED_OUT after the append",
+    rule="conformance 2.1 P19",
+    needs=NEEDS,
+    correct=SAME,
+    loss=TWICE,
+)
+def request_timed_out(exercise: Exercise) -> None:
+    """The replicas took too long."""
+    exercise.fault(api="Produce", apply_then=Error("REQUEST_TIMED_OUT"))
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/not-enough-replicas",
+    "NOT_ENOUGH_REPLICAS three times",
+    rule="conformance 2.1 P17",
+    needs=NEEDS,
+    correct=SAME,
+    loss=TWICE,
+)
+def not_enough_replicas(exercise: Exercise) -> None:
+    """Nothing of the batch is in the log."""
+    exercise.fault(api="Produce", error="NOT_ENOUGH_REPLICAS", times=3)
+    check_exactly_once(exercise)
+
+
+@scenario(
+    "idempotence/coordinator-loads",
+    "InitProducerId is answered with COORDINATOR_LOAD_IN_PROGRESS",
+    rule="KIP-98; transactions C.1",
+    needs=NEEDS,
+    correct="Asks again after retry.backoff.ms.",
+    loss="Records that the application handed over.",
+)
+def coordinator_loads(exercise: Exercise) -> None:
+    """Twice."""
+    exercise.fault(api="InitProducerId", error="COORDINATOR_LOAD_IN_PROGRESS", times=2)
+    check_exactly_once(exercise, 5)
+
+
+@scenario(
+    "idempotence/init-lost",
+    "The answer to InitProducerId is lost",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct="Asks again; another producer id is as good.",
+    loss="Records that the application handed over.",
+)
+def init_lost(exercise: Exercise) -> None:
+    """With its connection."""
+    exercise.fault(api="InitProducerId", apply_then=Disconnect("reset"))
+    check_exactly_once(exercise, 5)
+
+
+@scenario(
+    "idempotence/leader-moves",
+    "The leader moves between batches",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct="Continues the sequence at the new leader.",
+    loss=TWICE,
+)
+def leader_moves(exercise: Exercise) -> None:
+    """Three times."""
+    producer = exercise.producer(idempotent=True)
+    partition = exercise.cluster.topics["t"].partitions[0]
+    for part in "abc":
+        producer.send(numbered(5, part))
+        producer.flush()
+        partition.move_leader(partition.show().leader % 3 + 1)
+    producer.send(numbered(5, "d"))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    exercise.require_once_in_order(producer)
+    exercise.require_sequences(producer)
+    exercise.require_log_sequences()
+
+
+@scenario(
+    "idempotence/duplicate-sequence",
+    "DUPLICATE_SEQUENCE_NUMBER for a batch that is in the log",
+    rule="conformance 2.1 P09",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Reports the records as written: they are in the log.",
+    loss="The application sends the records again, and they are in the log twice.",
+)
+def duplicate_sequence(exercise: Exercise) -> None:
+    """As a broker answers that remembers the batch, not its offset."""
+    exercise.fault(api="Produce", apply_then=Error("DUPLICATE_SEQUENCE_NUMBER"))
+    producer = exercise.producer(idempotent=True)
+    producer.send(["r00"])
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require(
+        producer.sent[0].error is None, f"the record is in the log, and the library reports {producer.sent[0].error}"
+    )
+    exercise.require_once_in_order(producer)
+
+
+@scenario(
+    "idempotence/unknown-producer-id",
+    "UNKNOWN_PRODUCER_ID for a producer that has written before",
+    rule="KIP-360; conformance 2.1 P11",
+    needs=NEEDS,
+    correct="Takes a new epoch or producer id, begins with sequence 0, and writes the record.",
+    loss="A producer that cannot write any more, or writes twice.",
+)
+def unknown_producer_id(exercise: Exercise) -> None:
+    """The broker has forgotten the producer's state."""
+    producer = exercise.producer(idempotent=True)
+    producer.send(numbered(3, "a"))
+    producer.flush()
+    exercise.fault(api="Produce", error="UNKNOWN_PRODUCER_ID")
+    producer.send(numbered(3, "b"))
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    exercise.require_once_in_order(producer)
+    exercise.require_sequences(producer)
+    exercise.require_log_sequences()

@@ -1,0 +1,250 @@
+"""Producers without idempotence: nothing that was acknowledged may be missing."""
+
+from understudy.exam.exercise import Exercise, Producer
+from understudy.exam.scenario import Level, scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect
+
+LOST = "Records that the library reported as written."
+RETRY = "Repeats the request until delivery.timeout.ms has passed."
+
+
+def check_delivered(exercise: Exercise, count: int = 10) -> Producer:
+    """Each record is acknowledged and in the log."""
+    producer = exercise.producer()
+    producer.send(numbered(count))
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+    return producer
+
+
+@scenario(
+    "produce/plain", "Thirty records, no fault", rule="core D.2", needs="producer", correct="Writes them.", loss=LOST
+)
+def plain(exercise: Exercise) -> None:
+    """The positive control of all others. Without a fault there is no reason to write a record twice."""
+    exercise.require_once_in_order(check_delivered(exercise, 30))
+
+
+@scenario(
+    "produce/three-partitions",
+    "Records for three partitions",
+    rule="core D.2",
+    needs="producer",
+    correct="Sends each record to the partition that the application chose.",
+    loss="The order of records with the same key.",
+)
+def three_partitions(exercise: Exercise) -> None:
+    """Their leaders are three brokers."""
+    producer = exercise.producer()
+    for partition in range(3):
+        producer.send(numbered(5, f"p{partition}-"), topic="many", partition=partition)
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+    for partition in range(3):
+        exercise.require_once_in_order(producer, "many", partition)
+
+
+@scenario(
+    "produce/not-leader", "NOT_LEADER_OR_FOLLOWER once", rule="core D.2", needs="producer", correct=RETRY, loss=LOST
+)
+def not_leader(exercise: Exercise) -> None:
+    """The leader has not changed."""
+    exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER")
+    check_delivered(exercise)
+
+
+@scenario(
+    "produce/leader-moves",
+    "The leader moves between two batches",
+    rule="Sender; Metadata",
+    needs="producer",
+    correct="Looks up the new leader, or takes it from the answer (KIP-951), and repeats the request there.",
+    loss=LOST,
+)
+def leader_moves(exercise: Exercise) -> None:
+    """To the next broker."""
+    producer = exercise.producer()
+    producer.send(numbered(5, "a"))
+    producer.flush()
+    partition = exercise.cluster.topics["t"].partitions[0]
+    partition.move_leader(partition.show().leader % 3 + 1)
+    producer.send(numbered(5, "b"))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+
+
+@scenario(
+    "produce/request-lost",
+    "The connection ends before the request is served",
+    rule="Sender",
+    needs="producer",
+    correct=RETRY,
+    loss=LOST,
+)
+def request_lost(exercise: Exercise) -> None:
+    """With a TCP reset."""
+    exercise.fault(api="Produce", disconnect="reset")
+    check_delivered(exercise)
+
+
+@scenario(
+    "produce/answer-lost",
+    "The request is served, the answer is lost",
+    rule="Sender",
+    needs="producer",
+    correct=RETRY,
+    loss=LOST,
+)
+def answer_lost(exercise: Exercise) -> None:
+    """Records may be written twice, never lost."""
+    exercise.fault(api="Produce", apply_then=Disconnect())
+    check_delivered(exercise)
+
+
+@scenario(
+    "produce/silent-broker",
+    "The broker does not answer",
+    rule="NetworkClient: request.timeout.ms",
+    needs="producer",
+    correct="Closes the connection after request.timeout.ms and repeats the request.",
+    loss=LOST,
+)
+def silent_broker(exercise: Exercise) -> None:
+    """Once."""
+    exercise.fault(api="Produce", drop=True)
+    check_delivered(exercise)
+
+
+@scenario(
+    "produce/not-enough-replicas",
+    "NOT_ENOUGH_REPLICAS three times",
+    rule="core D.2",
+    needs="producer",
+    correct=RETRY,
+    loss=LOST,
+)
+def not_enough_replicas(exercise: Exercise) -> None:
+    """Then there are enough."""
+    exercise.fault(api="Produce", error="NOT_ENOUGH_REPLICAS", times=3)
+    check_delivered(exercise)
+
+
+@scenario(
+    "produce/answer-cut", "The answer ends in the middle", rule="core A.1", needs="producer", correct=RETRY, loss=LOST
+)
+def answer_cut(exercise: Exercise) -> None:
+    """After 15 bytes."""
+    exercise.fault(api="Produce", bytes={"truncate": 15})
+    check_delivered(exercise)
+
+
+@scenario(
+    "produce/message-too-large",
+    "A record is refused for good",
+    rule="core D.2; MESSAGE_TOO_LARGE",
+    needs="producer",
+    correct="Reports the error, does not repeat the record for ever, and goes on with the next one.",
+    loss="A record that is reported as written and is not.",
+)
+def message_too_large(exercise: Exercise) -> None:
+    """One record alone: there is no smaller batch."""
+    fault = exercise.fault(api="Produce", error="MESSAGE_TOO_LARGE", times=None)
+    producer = exercise.producer(delivery_timeout_ms=3_000)
+    producer.send(["large"])
+    pending = producer.flush(8_000)
+    exercise.require_exercised()
+    exercise.require(not producer.sent[0].acknowledged, "the refused record was reported as written")
+    exercise.require(not pending, "the refused record has no outcome 5 s after its delivery timeout")
+    exercise.faults.clear()
+    fault.remove()
+    producer.send(["small"])
+    producer.flush()
+    exercise.require(producer.sent[1].acknowledged, f"the next record was not written: {producer.sent[1].error}")
+    exercise.require("small" in exercise.log_values(), "the next record was acknowledged and is not in the log")
+
+
+@scenario(
+    "produce/delivery-timeout",
+    "No Produce is ever answered",
+    rule="KIP-91: delivery.timeout.ms",
+    needs="producer",
+    correct="Reports a timeout for the record when delivery.timeout.ms has passed.",
+    loss="An application that waits for ever, or believes that the record is written.",
+)
+def delivery_timeout(exercise: Exercise) -> None:
+    """Within 3 s, and 5 s of grace."""
+    exercise.fault(api="Produce", drop=True, times=None)
+    producer = exercise.producer(delivery_timeout_ms=3_000, request_timeout_ms=1_000)
+    producer.send(["r00"])
+    pending = producer.flush(8_000)
+    exercise.require_exercised()
+    exercise.require(not producer.sent[0].acknowledged, "a record that no broker answered for was reported as written")
+    exercise.require(not pending, "no outcome 5 s after delivery.timeout.ms")
+
+
+@scenario(
+    "produce/unknown-server-error",
+    "UNKNOWN_SERVER_ERROR, and nothing was written",
+    rule="Errors: not retriable",
+    needs="producer",
+    correct="Reports the error, or repeats the request.",
+    loss=LOST,
+)
+def unknown_server_error(exercise: Exercise) -> None:
+    """What is reported as written must be written."""
+    exercise.fault(api="Produce", error="UNKNOWN_SERVER_ERROR")
+    producer = exercise.producer()
+    producer.send(numbered(3))
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require_no_loss(producer)
+
+
+@scenario(
+    "produce/leader-killed",
+    "The leader dies, another replica takes over",
+    rule="Sender; core F",
+    needs="producer",
+    correct="Looks for the new leader until delivery.timeout.ms has passed.",
+    loss=LOST,
+)
+def leader_killed(exercise: Exercise) -> None:
+    """With acks=all, no acknowledged record may be missing afterwards."""
+    producer = exercise.producer()
+    producer.send(numbered(5, "a"))
+    producer.flush()
+    leader = exercise.cluster.topics["t"].partitions[0].show().leader
+    exercise.cluster.brokers[leader].kill()
+    exercise.cluster.clock.advance(seconds=20)
+    producer.send(numbered(5, "b"))
+    producer.flush()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+
+
+@scenario(
+    "produce/metadata-after-leader-error",
+    "The client looks for the leader before it repeats the request",
+    rule="Sender: requestUpdate; KIP-951",
+    needs="producer",
+    level=Level.SHOULD,
+    correct="Sends Metadata between the refused Produce and its repetition.",
+    loss="Time: a client that does not look keeps asking the former leader.",
+)
+def metadata_after_leader_error(exercise: Exercise) -> None:
+    """An answer without a hint of the new leader."""
+    exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER", versions=[0, 99])
+    producer = exercise.producer()
+    producer.send(["r00"])
+    producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    asked = [entry.api for entry in exercise.journal(producer.name)]
+    first = asked.index("Produce")
+    again = asked.index("Produce", first + 1)
+    exercise.require("Metadata" in asked[first:again], "Produce was repeated without a Metadata request in between")

@@ -1,0 +1,341 @@
+"""Transactions (KIP-98, KIP-447, KIP-588, KIP-890): whole or not at all, and fenced producers learn it."""
+
+from understudy.exam.exercise import Exercise, Producer
+from understudy.exam.scenario import scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect
+
+NEEDS = "producer idempotence transactions"
+TORN = "A transaction that the application believes to be committed is not, or not whole, or is there twice."
+AGAIN = "Repeats the request until it is answered."
+
+
+def commit_ten(producer: Producer, prefix: str = "r") -> None:
+    """One transaction with ten records."""
+    producer.call("begin")
+    producer.send(numbered(10, prefix))
+    producer.flush()
+    producer.call("commit")
+
+
+def check_committed(exercise: Exercise) -> None:
+    """Two transactions in a row, each whole and committed in spite of the fault."""
+    producer = exercise.transactional()
+    commit_ten(producer, "a")
+    commit_ten(producer, "b")
+    exercise.require_exercised()
+    exercise.require_once_in_order(producer)
+    found = exercise.committed_values()
+    exercise.require(found == producer.values(), f"read_committed sees {len(found)} of {len(producer.sent)} records")
+    exercise.require_sequences(producer)
+
+
+@scenario(
+    "transactions/commit", "Two transactions, no fault", rule="KIP-98", needs=NEEDS, correct="Commits them.", loss=TORN
+)
+def commit(exercise: Exercise) -> None:
+    """The positive control."""
+    check_committed(exercise)
+
+
+@scenario(
+    "transactions/abort",
+    "A transaction is aborted, the next one committed",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct="Ends the first with EndTxn(abort) and begins another.",
+    loss="Records that the application withdrew are read.",
+)
+def abort(exercise: Exercise) -> None:
+    """With records in both."""
+    producer = exercise.transactional()
+    producer.call("begin")
+    producer.send(numbered(5, "withdrawn"))
+    producer.flush()
+    producer.call("abort")
+    commit_ten(producer, "kept")
+    exercise.require(
+        exercise.committed_values() == numbered(10, "kept"), f"read_committed sees {exercise.committed_values()}"
+    )
+
+
+@scenario(
+    "transactions/two-topics",
+    "One transaction over four partitions of two topics",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct="Adds each partition before its first batch is committed.",
+    loss=TORN,
+)
+def two_topics(exercise: Exercise) -> None:
+    """On three brokers."""
+    producer = exercise.transactional()
+    producer.call("begin")
+    producer.send(numbered(3, "u"), topic="u")
+    for partition in range(3):
+        producer.send(numbered(3, f"m{partition}-"), topic="many", partition=partition)
+    producer.flush()
+    exercise.require(not exercise.committed_values("u"), "read_committed sees records of an open transaction")
+    producer.call("commit")
+    exercise.require(exercise.committed_values("u") == numbered(3, "u"), "records of the transaction are missing in u")
+    for partition in range(3):
+        found = exercise.committed_values("many", partition)
+        exercise.require(found == numbered(3, f"m{partition}-"), f"many-{partition} has {found}")
+
+
+@scenario(
+    "transactions/end-answer-lost",
+    "The answer to EndTxn is lost",
+    rule="KIP-890; conformance 2.2 T04",
+    needs=NEEDS,
+    correct="Repeats EndTxn with the same outcome, and adopts the epoch of the answer.",
+    loss=TORN,
+)
+def end_answer_lost(exercise: Exercise) -> None:
+    """The transaction is committed already."""
+    exercise.fault(api="EndTxn", apply_then=Disconnect())
+    check_committed(exercise)
+
+
+@scenario("transactions/end-request-lost", "EndTxn is lost", rule="KIP-98", needs=NEEDS, correct=AGAIN, loss=TORN)
+def end_request_lost(exercise: Exercise) -> None:
+    """Before it is served."""
+    exercise.fault(api="EndTxn", disconnect="reset")
+    check_committed(exercise)
+
+
+for _code in (
+    "NOT_COORDINATOR",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "CONCURRENT_TRANSACTIONS",
+):
+
+    def _end_refused(exercise: Exercise, code: str = _code) -> None:
+        exercise.fault(api="EndTxn", error=code)
+        check_committed(exercise)
+
+    def _init_refused(exercise: Exercise, code: str = _code) -> None:
+        exercise.fault(api="InitProducerId", error=code, times=2)
+        check_committed(exercise)
+
+    _slug = _code.lower().replace("_", "-")
+    scenario(
+        f"transactions/end-{_slug}",
+        f"EndTxn is answered with {_code}",
+        rule="TransactionManager.EndTxnHandler; conformance 2.2 T03",
+        needs=NEEDS,
+        correct=AGAIN,
+        loss=TORN,
+    )(_end_refused)
+    scenario(
+        f"transactions/init-{_slug}",
+        f"InitProducerId is answered with {_code} twice",
+        rule="TransactionManager.InitProducerIdHandler; conformance 2.2 T01",
+        needs=NEEDS,
+        correct=AGAIN,
+        loss="A producer that cannot start.",
+    )(_init_refused)
+
+
+@scenario(
+    "transactions/produce-answer-lost",
+    "The answer to Produce is lost within a transaction",
+    rule="KIP-98",
+    needs=NEEDS,
+    correct="Repeats the batch with the same sequence.",
+    loss=TORN,
+)
+def produce_answer_lost(exercise: Exercise) -> None:
+    """The batch is in the log already."""
+    exercise.fault(api="Produce", apply_then=Disconnect("reset"))
+    check_committed(exercise)
+
+
+@scenario(
+    "transactions/coordinator-moves",
+    "The coordinator moves between two transactions",
+    rule="KIP-98; conformance 2.2 T03",
+    needs=NEEDS,
+    correct="Looks up the coordinator and repeats the request there.",
+    loss=TORN,
+)
+def coordinator_moves(exercise: Exercise) -> None:
+    """To the next broker."""
+    producer = exercise.transactional()
+    commit_ten(producer, "a")
+    asked = exercise.journal(producer.name, "InitProducerId")
+    at = asked[-1].broker
+    exercise.cluster.coordinators.move(type="transaction", key="tx", broker=at % 3 + 1)
+    commit_ten(producer, "b")
+    found = exercise.committed_values()
+    exercise.require(found == producer.values(), f"read_committed sees {len(found)} of 20 records")
+
+
+@scenario(
+    "transactions/fenced",
+    "A second producer takes over the transactional id",
+    rule="KIP-98; KIP-588: PRODUCER_FENCED",
+    needs=NEEDS,
+    correct="The first producer fails its commit with a fatal error.",
+    loss="Two instances of an application write the same data.",
+)
+def fenced(exercise: Exercise) -> None:
+    """While the first has a transaction open."""
+    first = exercise.transactional()
+    first.call("begin")
+    first.send(numbered(5, "old"))
+    first.flush()
+    second = exercise.transactional()
+    commit_ten(second, "new")
+    error = first.refusal("commit")
+    exercise.require(error is not None, "the fenced producer reports that it has committed")
+    found = exercise.committed_values()
+    exercise.require(found == numbered(10, "new"), f"read_committed sees {found}")
+    assert error is not None
+    exercise.require(error.kind == "fatal", f"the fenced producer reports no fatal error but {error}")
+
+
+@scenario(
+    "transactions/timed-out",
+    "The coordinator aborts a transaction that took too long",
+    rule="KIP-588; KIP-890",
+    needs=NEEDS,
+    correct="The commit fails; after an abort or in a new producer the next transaction works.",
+    loss=TORN,
+)
+def timed_out(exercise: Exercise) -> None:
+    """The cluster's clock passes transaction.timeout.ms."""
+    producer = exercise.transactional(transaction_timeout_ms=10_000)
+    producer.call("begin")
+    producer.send(numbered(5, "late"))
+    producer.flush()
+    exercise.cluster.clock.advance(seconds=30)
+    error = producer.refusal("commit")
+    exercise.require(error is not None, "the library reports that an aborted transaction is committed")
+    exercise.require(not exercise.committed_values(), f"read_committed sees {exercise.committed_values()}")
+
+
+@scenario(
+    "transactions/record-refused",
+    "A record of the transaction is refused for good",
+    rule="KIP-98: abortable errors",
+    needs=NEEDS,
+    correct="The commit fails; the transaction is aborted, and the next one works.",
+    loss=TORN,
+)
+def record_refused(exercise: Exercise) -> None:
+    """MESSAGE_TOO_LARGE for one of two partitions."""
+    fault = exercise.fault(api="Produce", topic="u", error="MESSAGE_TOO_LARGE", times=None)
+    producer = exercise.transactional(delivery_timeout_ms=4_000)
+    producer.call("begin")
+    producer.send(numbered(5, "part"))
+    producer.send(["refused"], topic="u")
+    producer.flush(8_000)
+    error = producer.refusal("commit")
+    exercise.require_exercised()
+    exercise.require(
+        error is not None, "the library reports that a transaction without one of its records is committed"
+    )
+    assert error is not None
+    exercise.require(not exercise.committed_values(), "read_committed sees a part of the transaction")
+    if error.kind == "fatal":
+        return
+    producer.call("abort")
+    exercise.faults.clear()
+    fault.remove()
+    commit_ten(producer, "next")
+    found = exercise.committed_values()
+    exercise.require(found == numbered(10, "next"), f"after the abort, read_committed sees {found}")
+
+
+@scenario(
+    "transactions/empty",
+    "Transactions without records",
+    rule="KIP-98; conformance 2.2 T08",
+    needs=NEEDS,
+    correct="Commits and aborts them without harm, and goes on.",
+    loss="A producer that fails when a batch of work turns out to be empty.",
+)
+def empty(exercise: Exercise) -> None:
+    """One committed, one aborted, then one with records."""
+    producer = exercise.transactional()
+    for command in ("commit", "abort"):
+        producer.call("begin")
+        error = producer.refusal(command)
+        exercise.require(error is None, f"{command} of an empty transaction fails: {error}")
+    commit_ten(producer)
+    exercise.require(exercise.committed_values() == numbered(10), "the transaction after the empty ones is missing")
+
+
+def copy(exercise: Exercise, fault_api: str = "") -> None:
+    """Consume 20 records, and write each to `u` in transactions that commit the consumer's positions."""
+    exercise.write(numbered(20))
+    consumer = exercise.consumer(group="copier", isolation="read_committed")
+    consumer.subscribe("t")
+    producer = exercise.transactional()
+    copied = 0
+    consumer.poll_for(1)
+    if fault_api:
+        exercise.fault(api=fault_api, apply_then=Disconnect())
+    while copied < len(consumer.read):
+        batch = consumer.values()[copied:]
+        producer.call("begin")
+        producer.send([f"copy of {value}" for value in batch], topic="u")
+        producer.flush()
+        producer.send_offsets(consumer)
+        producer.call("commit")
+        copied += len(batch)
+        if copied < 20:
+            consumer.poll_for(copied + 1)
+    exercise.require_exercised()
+    found = exercise.committed_values("u")
+    exercise.require(
+        found == [f"copy of {value}" for value in numbered(20)],
+        f"the copy has {len(found)} of 20 records, or another order",
+    )
+    offsets = [each.offset for each in exercise.cluster.groups["copier"].show().offsets if each.topic == "t"]
+    exercise.require(offsets == [20], f"the group has committed {offsets}, not 20")
+
+
+COPY = f"{NEEDS} consumer groups send_offsets"
+LOST_COPY = "Input is processed twice or not at all."
+
+
+@scenario(
+    "transactions/exactly-once-copy",
+    "Consume, process, produce; offsets in the transaction",
+    rule="KIP-98; KIP-447",
+    needs=COPY,
+    correct="Commits offsets and records together.",
+    loss=LOST_COPY,
+)
+def exactly_once_copy(exercise: Exercise) -> None:
+    """Without a fault."""
+    copy(exercise)
+
+
+@scenario(
+    "transactions/copy-offsets-answer-lost",
+    "The answer to TxnOffsetCommit is lost",
+    rule="KIP-447",
+    needs=COPY,
+    correct=AGAIN,
+    loss=LOST_COPY,
+)
+def copy_offsets_answer_lost(exercise: Exercise) -> None:
+    """The offsets are pending in the transaction already."""
+    copy(exercise, "TxnOffsetCommit")
+
+
+@scenario(
+    "transactions/copy-end-answer-lost",
+    "The answer to EndTxn is lost while offsets are in the transaction",
+    rule="KIP-447; KIP-890",
+    needs=COPY,
+    correct=AGAIN,
+    loss=LOST_COPY,
+)
+def copy_end_answer_lost(exercise: Exercise) -> None:
+    """The transaction is committed already."""
+    copy(exercise, "EndTxn")

@@ -1,0 +1,112 @@
+"""Verdicts: what each means, and a scenario's result with its evidence."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any, Final
+
+from understudy.exam.scenario import Level, Scenario
+
+
+class Verdict(Enum):
+    """The outcome of a scenario for one library."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    NON_STRICT = "non-strict"
+    NOT_SUPPORTED = "not supported"
+    NOT_EXERCISED = "not exercised"
+    FLAKY = "flaky"
+
+
+ABOUT: Final[Mapping[Verdict, str]] = {
+    Verdict.PASS: "The situation arose, and no witness contradicts the rule.",
+    Verdict.FAIL: "A rule of level MUST was broken, each time that the scenario was played.",
+    Verdict.NON_STRICT: "A rule of level SHOULD or MAY was broken.",
+    Verdict.NOT_SUPPORTED: "The library has no such feature.",
+    Verdict.NOT_EXERCISED: "The situation did not arise: the library never sent the request that was to fail.",
+    Verdict.FLAKY: "The scenario failed at first and passed when it was repeated.",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A scenario's verdict: `problem` is the broken rule in one sentence, `evidence` the requests around it."""
+
+    scenario: Scenario
+    verdict: Verdict
+    problem: str = ""
+    evidence: tuple[str, ...] = ()
+    seconds: float = 0.0
+    plays: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--format json`."""
+        return {
+            "id": self.scenario.id,
+            "title": self.scenario.title,
+            "level": self.scenario.level.value,
+            "rule": self.scenario.rule,
+            "verdict": self.verdict.value,
+            "problem": self.problem,
+            "correct": self.scenario.correct,
+            "loss": self.scenario.loss,
+            "evidence": list(self.evidence),
+            "seconds": round(self.seconds, 3),
+            "plays": self.plays,
+        }
+
+
+@dataclass(frozen=True)
+class Library:
+    """The library under examination, as its driver introduces it."""
+
+    name: str
+    version: str
+    capabilities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExamResult:
+    """All results of one library."""
+
+    library: Library
+    understudy: str
+    kafka: str
+    results: tuple[Result, ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """How many scenarios have this verdict."""
+        return Counter(result.verdict for result in self.results)[verdict]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a MUST was broken."""
+        return self.count(Verdict.FAIL) > 0
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--format json`, and to compare with later (`--against`)."""
+        return {
+            "generator": f"understudy {self.understudy}",
+            "kind": "exam",
+            "kafka": self.kafka,
+            "library": asdict(self.library),
+            "counts": {verdict.value: self.count(verdict) for verdict in Verdict},
+            "results": [result.as_json() for result in self.results],
+        }
+
+
+def of_violation(level: Level) -> Verdict:
+    """The verdict on a broken rule."""
+    return Verdict.FAIL if level is Level.MUST else Verdict.NON_STRICT
+
+
+def changes(before: Mapping[str, Any], now: Iterable[Result]) -> list[str]:
+    """Verdicts that differ from an earlier run's JSON, one line each."""
+    earlier = {each["id"]: each["verdict"] for each in before.get("results", ())}
+    return [
+        f"{result.scenario.id}: {earlier[result.scenario.id]}, now {result.verdict.value}"
+        for result in now
+        if result.scenario.id in earlier and earlier[result.scenario.id] != result.verdict.value
+    ]

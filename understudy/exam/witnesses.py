@@ -1,0 +1,131 @@
+"""What was on the wire, as facts that scenarios judge: batches of producers and the order of requests."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from understudy.results import JournalEntry
+
+KEPT_BATCHES: Final = 5
+"""Batches whose repetition a broker recognises, per producer and partition (ProducerStateEntry)."""
+SEQUENCES: Final = 2**31
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of records in a Produce request, and the error code in the answer; None: there was no answer."""
+
+    entry: JournalEntry
+    topic: str
+    partition: int
+    producer_id: int
+    epoch: int
+    base_sequence: int
+    count: int
+    transactional: bool
+    error: str | None
+
+    @property
+    def place(self) -> tuple[int, int, str, int]:
+        """Producer id, epoch, topic, partition: what sequences count for."""
+        return self.producer_id, self.epoch, self.topic, self.partition
+
+    def __str__(self) -> str:
+        last = (self.base_sequence + self.count - 1) % SEQUENCES
+        return (
+            f"request {self.entry.id}: sequences {self.base_sequence} to {last} of producer {self.producer_id}, "
+            f"epoch {self.epoch}, for {self.topic}-{self.partition}"
+        )
+
+
+def batches(entries: Iterable[JournalEntry]) -> Iterator[Batch]:
+    """The batches of all Produce requests, in the order of the requests' arrival."""
+    for entry in entries:
+        if entry.api != "Produce":
+            continue
+        errors = _errors(entry)
+        for topic in entry.request.get("topic_data", ()):
+            name = str(topic.get("name") or topic.get("topic_id"))
+            for partition in topic.get("partition_data", ()):
+                records = partition.get("records") or {}
+                yield Batch(
+                    entry,
+                    name,
+                    partition["index"],
+                    int(records.get("producer_id", -1)),
+                    records.get("producer_epoch", -1),
+                    records.get("base_sequence", -1),
+                    records.get("count", 0),
+                    bool(records.get("transactional")),
+                    errors.get((name, partition["index"])),
+                )
+
+
+def _errors(entry: JournalEntry) -> dict[tuple[str, int], str]:
+    """Topic and partition -> error code of the answer."""
+    if entry.response is None or entry.outcome != "answered":
+        return {}
+    return {
+        (str(topic.get("name") or topic.get("topic_id")), partition["index"]): partition["error_code"]
+        for topic in entry.response.get("responses", ())
+        for partition in topic.get("partition_responses", ())
+    }
+
+
+def broken_sequences(sent: Sequence[Batch]) -> list[str]:
+    """Batches that neither continue their producer's sequence in the partition nor repeat one of the last five.
+
+    A repetition has the same base and count: batches that were sent once are neither merged nor split (KIP-98).
+    """
+    found: list[str] = []
+    seen: dict[tuple[int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
+    for batch in sent:
+        if batch.producer_id < 0:
+            continue
+        if batch.base_sequence < 0:
+            found.append(f"{batch}: a producer id without a sequence")
+            continue
+        known = seen[batch.place]
+        each = (batch.base_sequence, batch.count)
+        expected = (known[-1][0] + known[-1][1]) % SEQUENCES if known else 0
+        if each in known[-KEPT_BATCHES:]:
+            continue
+        if batch.base_sequence != expected:
+            found.append(f"{batch}: {expected} comes next, and no earlier batch is repeated")
+        known.append(each)
+    return found
+
+
+def wrong_epochs(sent: Sequence[Batch]) -> list[str]:
+    """Batches with an epoch below one that the same producer id has used before, or outside of 0 to 32,767."""
+    found, highest = [], dict[int, int]()
+    for batch in sent:
+        if batch.producer_id < 0:
+            continue
+        if not 0 <= batch.epoch < 2**15:
+            found.append(f"{batch}: there is no such epoch")
+        elif batch.epoch < highest.get(batch.producer_id, 0):
+            found.append(f"{batch}: epoch {highest[batch.producer_id]} was in use before")
+        highest[batch.producer_id] = max(batch.epoch, highest.get(batch.producer_id, 0))
+    return found
+
+
+def line(entry: JournalEntry) -> str:
+    """One request for the evidence: what was asked, by whom, and the answer."""
+    names = [f"{batch.topic}-{batch.partition} {_sequence(batch)}" for batch in batches([entry])]
+    for field in ("transactional_id", "group_id", "generation_id", "member_epoch", "committed"):
+        value = entry.request.get(field)
+        if value not in (None, "", -1):
+            names.append(f"{field}={value}")
+    answer = entry.error or "NONE" if entry.outcome == "answered" else entry.outcome
+    fault = f", by fault {entry.fault}" if entry.fault else ""
+    return (
+        f"{entry.id:5} connection {entry.connection} {entry.api} v{entry.version} {' '.join(names)} -> {answer}{fault}"
+    )
+
+
+def _sequence(batch: Batch) -> str:
+    if batch.producer_id < 0:
+        return f"{batch.count} records"
+    return f"producer {batch.producer_id}/{batch.epoch} sequence {batch.base_sequence}+{batch.count}"

@@ -1,0 +1,82 @@
+"""Output files at paths that the user chose: an earlier output is replaced, anything else is refused.
+
+An output of ours is recognised by a mark at its beginning, which each format carries: the generator of a page or of
+JSON, the name of a JUnit suite, the software of a picture, the first line of a table.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+_HEAD_BYTES: Final = 4096
+_OWN: Final = re.compile(
+    rb"\A(?:<!doctype html>.{0,200}<meta name=generator content='understudy"
+    rb"|\{\s*\"generator\": \"understudy "
+    rb"|(?:<\?xml [^>]*\?>\s*)?<testsuite name=\"understudy "
+    rb"|<!-- understudy exam -->"
+    rb"|\x89PNG\r\n.{0,200}tEXtSoftware\0understudy"
+    rb"|understudy (?:audit|conformance|exam|report): )",
+    re.DOTALL,
+)
+
+
+class OutputFileError(Exception):
+    """A file cannot be written; the message is one sentence that names it and suggests what to do."""
+
+
+def check(path: str | Path, option: str) -> None:
+    """Find out, before any work is done, whether an output may be written to `path`.
+
+    A path without a file will do, and so will an empty file, an earlier output, and `/dev/stdout` or a pipe.
+
+    Raises:
+        OutputFileError: the folder does not exist, the path is a folder, or the file holds something else.
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise OutputFileError(f"{option} {path} is a folder; name a file")
+    if not file.parent.is_dir():
+        raise OutputFileError(f"{option} {path}: there is no folder {file.parent}; create it first")
+    if not file.is_file():
+        return
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise OutputFileError(f"{option} {path} cannot be read: {error.strerror}") from error
+    if head and not _OWN.match(head):
+        raise OutputFileError(
+            f"{option} {path} exists and was not written by understudy; choose another name, or remove the file first"
+        )
+
+
+def check_folder(path: str | Path, option: str) -> None:
+    """Find out whether `path` is a folder or can become one. Raises OutputFileError: it is something else."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise OutputFileError(f"{option} {path} is a file; name a folder")
+
+
+def write_new(path: str | Path, content: bytes, option: str) -> None:
+    """Write a file of a format that carries no mark: nothing is replaced but an empty file.
+
+    Raises:
+        OutputFileError: the file exists, or cannot be written.
+    """
+    file = Path(path)
+    if file.is_file() and file.stat().st_size:
+        raise OutputFileError(f"{option} {path} exists; choose another name, or remove the file first")
+    write(path, content, option)
+
+
+def write(path: str | Path, content: bytes, option: str) -> None:
+    """Write a file in place of an earlier output.
+
+    Raises:
+        OutputFileError: as `check` does, or the file cannot be written.
+    """
+    check(path, option)
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise OutputFileError(f"{option} {path} cannot be written: {error.strerror}") from error

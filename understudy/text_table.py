@@ -1,0 +1,74 @@
+"""Text output of answers: a table for a list, `name  value` lines for everything else."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from understudy.control_api import times
+from understudy.control_api.verb import Verb
+
+WIDEST, WIDEST_AT_THE_END = 60, 120
+"""Characters of a cell; the last one of a line pushes nothing aside, and often is a link."""
+
+
+def lines(verb: Verb, answer: Any) -> Iterator[str]:
+    """The answer of a verb, line by line."""
+    if not isinstance(answer, Mapping):
+        yield str(answer)
+        return
+    rows = answer.get(verb.items) if verb.items else None
+    yield from facts({name: value for name, value in answer.items() if name != verb.items or rows is None})
+    if rows is not None:
+        yield from table(verb.columns, rows)
+
+
+def facts(document: Mapping[str, Any]) -> Iterator[str]:
+    """One line a field, nested ones as JSON."""
+    width = max((len(heading(name)) for name in document), default=0)
+    for name, value in document.items():
+        yield f"{heading(name):{width}}  {formatted(value, name)}"
+
+
+def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Aligned columns under their names, numbers to the right; a list in a cell is shown as its length."""
+    grid = [
+        [cell(row.get(column), column, WIDEST_AT_THE_END if column == columns[-1] else WIDEST) for column in columns]
+        for row in rows
+    ]
+    headings = [heading(column).upper() for column in columns]
+    widths = [max([len(above), *(len(line[i]) for line in grid)]) for i, above in enumerate(headings)]
+    numeric = [bool(grid) and all(line[i].lstrip("-").isdigit() for line in grid) for i in range(len(columns))]
+    for line in [headings, *grid]:
+        spots = zip(line, widths, numeric, strict=True)
+        yield "  ".join(f"{text:>{w}}" if right else f"{text:<{w}}" for text, w, right in spots).rstrip()
+
+
+def heading(name: str) -> str:
+    """A field's name; of an instant without its unit, since it is no number of milliseconds here."""
+    return name.removesuffix("_ms") if name in times.NAMES else name
+
+
+def cell(value: Any, name: str, widest: int = WIDEST) -> str:
+    """A value in a table: short."""
+    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+        return str(len(value))
+    text = formatted(value, name)
+    return text if len(text) <= widest else text[: widest - 3] + "..."
+
+
+def formatted(value: Any, name: str = "") -> str:
+    """Text of a value; instants as local times."""
+    if name in times.NAMES and isinstance(value, int):
+        return times.local_time(value) if value >= 0 else "-"
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and not any(isinstance(part, (dict, list)) for part in value):
+        return ",".join(map(formatted, value)) or "-"
+    return plain(json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value))
+
+
+def plain(text: str) -> str:
+    r"""Names come from clients, and may hold what a terminal obeys; such characters are shown as \x1b and the like."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
