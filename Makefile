@@ -10,6 +10,9 @@ CONTROL_PORT ?= 9099
 # Whole folders of tests that start Spark, a server or another client.
 SLOW := tests/pipeline tests/clients tests/differential tests/swap tests/chaos examples
 
+# A native client that never returns cannot be interrupted by the time limit of its test: say where it waits, and end.
+STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+
 # Where the environment forbids bytecode, every start would compile the rooms anew: half of the time to the first answer.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -56,7 +59,7 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
-	$(BIN)/python -m pytest -m interop tests/clients tests $(PYTEST)
+	$(BIN)/python -m pytest -m interop $(STUCK) tests/clients tests $(PYTEST)
 
 nightly: $(DEV) ## what takes longer than a developer waits
 	$(BIN)/python -m pytest -m nightly $(PYTEST)

@@ -5,22 +5,22 @@ or left alone; leaders of both topics and the coordinators of the copiers move w
 their time to load. What counts in the end: a read_committed reader finds each record once.
 """
 
-import itertools
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 import understudy
 
 COPIER = Path(__file__).with_name("copier.py")
+ENDS = Path(__file__).with_name("ends.py")
 PARTITIONS = 9
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
@@ -71,18 +71,62 @@ class Copiers:
 
 
 class Feeder:
-    """Puts records 0 to count - 1 into the source, a share at a time, whatever is down meanwhile."""
+    """Puts records 0 to count - 1 into the source, a share at a time."""
 
     def __init__(self, bootstrap: str, count: int, shares: int) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True})
-        self._left = iter(range(count))
-        self._share = -(-count // shares)
+        self._process = subprocess.Popen(
+            [sys.executable, str(ENDS), "feed", bootstrap, "source", str(PARTITIONS)], stdin=subprocess.PIPE, text=True
+        )
+        self._fed, self._count, self._share = 0, count, -(-count // shares)
 
     def feed(self) -> None:
-        """The next share."""
-        for number in itertools.islice(self._left, self._share):
-            self._producer.produce("source", key=str(number), value=str(number), partition=number % PARTITIONS)
-        self._producer.poll(0)
+        """Write the next share."""
+        last = min(self._fed + self._share, self._count)
+        if self._process.stdin is not None and self._fed < last:
+            self._process.stdin.write(f"{self._fed} {last}\n")
+            self._process.stdin.flush()
+        self._fed = last
+
+    def close(self) -> None:
+        """Kill it."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+
+class Reader:
+    """What a read_committed reader finds in the sink."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(ENDS), "read", bootstrap, "sink", str(PARTITIONS)], stdout=subprocess.PIPE, text=True
+        )
+        self._values: SimpleQueue[str] = SimpleQueue()
+        self._thread = threading.Thread(target=self._pump, daemon=True)
+        self._thread.start()
+
+    def _pump(self) -> None:
+        for line in self._process.stdout or ():
+            self._values.put(line.rstrip())
+
+    def values(self) -> list[str]:
+        """Return what came since the last call, after waiting for it for at most 0.2 s."""
+        found: list[str] = []
+        try:
+            found.append(self._values.get(timeout=0.2))
+            while True:
+                found.append(self._values.get_nowait())
+        except Empty:
+            return found
+
+    def close(self) -> None:
+        """Kill it."""
+        self._process.kill()
+        self._process.wait()
+        self._thread.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
 
 @dataclass
@@ -112,19 +156,6 @@ class Mover:
             self.refused += 1
 
 
-def committed(bootstrap: str) -> Iterator[list[str]]:
-    """What a read_committed reader finds in the sink, in pieces, without end."""
-    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_committed",
-                       "enable.auto.commit": False, "fetch.wait.max.ms": 50})  # fmt: skip
-    reader.assign([TopicPartition("sink", partition, 0) for partition in range(PARTITIONS)])
-    try:
-        while True:
-            found = reader.consume(1000, 0.2)
-            yield [(each.value() or b"").decode() for each in found if each.error() is None]
-    finally:
-        reader.close()
-
-
 def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple[Counter[str], str]:
     """Run it, feeding one of so many shares a second; what was read, and the story in one line."""
     chance = random.Random(count)
@@ -132,14 +163,16 @@ def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple
         feeder = Feeder(kafka.bootstrap_servers, count, shares)
         feeder.feed()
         copiers, mover = Copiers(kafka.bootstrap_servers, batch, log, chance), Mover(kafka, chance)
+        reader = Reader(kafka.bootstrap_servers)
         seen: Counter[str] = Counter()
         down: int | None = None
         broken = 0
         next_blow = time.monotonic() + 1
         deadline = time.monotonic() + seconds
         try:
-            for values in committed(kafka.bootstrap_servers):
+            while True:
                 copiers.keep_up()
+                values = reader.values()
                 seen.update(values)
                 if (len(seen) == count and not values) or time.monotonic() > deadline:
                     break
@@ -158,7 +191,8 @@ def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple
                 if chance.random() < 0.3:
                     copiers.kill_one()
         finally:
-            copiers.close()
+            for each in (copiers, reader, feeder):
+                each.close()
     assert mover.leaders > mover.refused, "hardly anything moved"
     moved = f"{mover.leaders} leaders and {mover.coordinators} coordinators moved, {mover.refused} moves refused"
     return seen, f"{broken} brokers down, {moved}, {copiers.kills} copiers killed, {copiers.starts} started"
