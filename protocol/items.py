@@ -6,13 +6,13 @@ future ones.
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from protocol.codec import message_class
-from protocol.types import Message
+from protocol.types import ZERO_UUID, Message
 
 M = TypeVar("M", bound=Message)
 
@@ -237,3 +237,40 @@ def decide(level: Level, message: Any, wanted: Wanted, open_kinds: frozenset[str
 def mentions(level: Level, message: Message, wanted: Wanted) -> bool:
     """Whether a message has an item that matches the whole filter."""
     return cut(level, message, wanted, wanted.kinds)[0] is not None
+
+
+class Item(NamedTuple):
+    """What one place of a message names, and the error code there; ``None`` for what it does not have."""
+
+    topic: str | UUID | None = None
+    partition: int | None = None
+    group: str | None = None
+    transactional_id: str | None = None
+    error: Any = None
+
+
+def items_of(level: Level, message: Any, above: Item | None = None) -> Iterator[Item]:
+    """All that a message names, the innermost places, in the order of the wire."""
+    own = {
+        kind: next(filter(_is_set, (getattr(message, name) for name in names)), None)
+        for kind, names in level.own.items()
+    }
+    here = (above or Item())._replace(**{kind: value for kind, value in own.items() if value is not None})
+    if level.error is not None:
+        here = here._replace(error=getattr(message, level.error))
+    inner = 0
+    for child in level.children:
+        kind = child.kind or _coordinator_kind(message)
+        for element in getattr(message, child.name) or ():
+            inner += 1
+            if child.level is not None:
+                yield from items_of(child.level, element, here)
+            elif kind:
+                yield here._replace(**{kind: element})
+    if not inner:
+        yield here
+
+
+def _is_set(value: Any) -> bool:
+    """Whether a field names something: an empty name or a zero id is none."""
+    return value is not None and value not in ("", ZERO_UUID)

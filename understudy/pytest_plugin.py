@@ -20,11 +20,8 @@ from understudy.errors import ControlError, StartError, UnderstudyError
 if TYPE_CHECKING:  # sessions without a cluster do not pay for importing the client
     from understudy.client import Cluster
     from understudy.options import StartOptions
-    from understudy.results import JournalEntry
 
 IDLE_LIMIT = 4
-LAST_REQUESTS = 20
-MOST_WHYS = 50
 CONFLICT = 409
 JOIN_DELAY = "group.initial.rebalance.delay.ms"
 """How long a new group waits for further members: 3 s in Kafka, which each test with a consumer would spend."""
@@ -225,60 +222,21 @@ def unmet_faults(cluster: "Cluster") -> list[str]:
 
 def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
     """Titles and texts for the report; sections that a dead cluster cannot provide are left out."""
-    from understudy.text_table import plain
-
     try:
-        entries = [entry for entry in cluster.journal.find(limit=10 * LAST_REQUESTS) if not is_routine(entry)]
-        yield "last requests", "\n".join(map(request_line, entries[-LAST_REQUESTS:])) or "none"
+        report = cluster.report()
+        yield "last requests", "\n".join(each.text for each in report.requests) or "none"
         unmet = unmet_faults(cluster)
         if unmet:
             yield "unmet faults", "\n".join(unmet)
-        reasons = [plain(each) for each in whys(cluster)]
-        if reasons:
-            yield "why it refused", "\n".join(reasons)
+        if report.refusals:
+            yield "why it refused", "\n".join(f"{each.subject}: {each.why}" for each in report.refusals)
+        if report.hints:
+            yield "hints", "\n".join(report.hints)
     except (UnderstudyError, TypeError) as error:
         yield "the cluster does not answer", str(error)
     log = cluster.log()
     if log:
         yield "the server's log", log
-
-
-def whys(cluster: "Cluster") -> Iterator[str]:
-    """The last refusal of each transactional id, group, and producer without a transactional id."""
-    named = set()
-    for transaction in cluster.transactions.list():
-        named.add(transaction.producer_id)
-        refusal = cluster.transactions[transaction.transactional_id].why()
-        if refusal.error:
-            yield f"{transaction.transactional_id}: {refusal.why}"
-    for producer in cluster.producers.list()[-MOST_WHYS:]:
-        refusal = cluster.producers[producer.producer_id].why()
-        if refusal.error and producer.producer_id not in named:
-            yield f"producer {producer.producer_id} ({producer.client_id}): {refusal.why}"
-    for group in cluster.groups.list()[-MOST_WHYS:]:
-        refusal = cluster.groups[group.group_id].why()
-        if refusal.error:
-            yield f"group {group.group_id}: {refusal.why}"
-
-
-def is_routine(entry: "JournalEntry") -> bool:
-    """Whether this is a periodic request of a consumer that succeeded."""
-    return entry.api in {"Fetch", "Heartbeat"} and entry.error is None and entry.fault is None
-
-
-def request_line(entry: "JournalEntry") -> str:
-    """Format a request as one line."""
-    from understudy.text_table import plain
-
-    result = entry.error or ("ok" if entry.outcome == "answered" else entry.outcome)
-    parts = [
-        f"{entry.at_ms % 86_400_000 / 1000:9.3f}",
-        f"broker {entry.broker} connection {entry.connection} {entry.client_id or '-'}:",
-        f"{entry.api} v{entry.version}",
-        f"-> {result}" + ("" if entry.duration_ms is None else f" ({entry.duration_ms:.1f} ms)"),
-        *([f"[fault {entry.fault}]"] if entry.fault else []),
-    ]
-    return plain(" ".join(parts))
 
 
 def keep_journal(item: pytest.Item, cluster: "Cluster", number: int) -> None:

@@ -14,6 +14,7 @@ from understudy.control_api.answers.faults import FaultState
 from understudy.control_api.answers.groups import Group, GroupEvent, GroupOffset, Member, SharePartition, ShareRecords
 from understudy.control_api.answers.journal import JournalEntry
 from understudy.control_api.answers.producers import ProducerEvent, ProducerLife, ProducerPlace
+from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
 from understudy.control_api.answers.topics import (
     AbortedTransaction,
     Header,
@@ -47,6 +48,9 @@ __all__ = [
     "ProducerPlace",
     "Record",
     "Refusal",
+    "Report",
+    "ReportedRefusal",
+    "ReportedRequest",
     "Segment",
     "SharePartition",
     "ShareRecords",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from understudy.control_api import times
+from understudy.control_api.spelling import plain
 from understudy.control_api.verb import Verb
 
 WIDEST, WIDEST_AT_THE_END = 60, 120
@@ -15,6 +16,9 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
     """The answer of a verb, line by line."""
     if not isinstance(answer, Mapping):
         yield str(answer)
+        return
+    if verb.name == "report":  # made for people by the server
+        yield from answer["text"].splitlines()
         return
     rows = answer.get(verb.items) if verb.items else None
     yield from facts({name: value for name, value in answer.items() if name != verb.items or rows is None})
@@ -67,8 +71,3 @@ def formatted(value: Any, name: str = "") -> str:
     if isinstance(value, list) and not any(isinstance(part, (dict, list)) for part in value):
         return ",".join(map(formatted, value)) or "-"
     return plain(json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value))
-
-
-def plain(text: str) -> str:
-    r"""Names come from clients, and may hold what a terminal obeys; such characters are shown as \x1b and the like."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)

@@ -10,7 +10,8 @@ from understudy.control_api.faults import FaultList, FaultRequest, FaultWait
 from understudy.control_api.verb import Removed
 
 
-def _state(fault: Fault) -> FaultState:
+def state_of(fault: Fault) -> FaultState:
+    """A fault as it is answered."""
     return FaultState(
         id=fault.id,
         hits=fault.hits,
@@ -33,14 +34,14 @@ async def add(asked: Asked, body: FaultRequest) -> FaultState:
     fault = asked.cluster.faults.add(
         match, action, description, skip=body["skip"], times=body["times"], probability=body["probability"]
     )
-    return _state(fault)
+    return state_of(fault)
 
 
 @answers("faults list")
 async def read_all(asked: Asked, query: FaultList) -> Faults:
     """All faults, the oldest first; or those that no request has met."""
     known = asked.cluster.faults.faults.values()
-    return {"faults": [_state(fault) for fault in known if not (query["unmet"] and fault.hits)]}
+    return {"faults": [state_of(fault) for fault in known if not (query["unmet"] and fault.hits)]}
 
 
 @answers("faults show")
@@ -48,7 +49,7 @@ async def read(asked: Asked, query: FaultWait) -> FaultState:
     """One fault; with wait_hits, when it has so many hits or time (the machine's, not the cluster's) is up."""
     fault = _named(asked)
     await fault.wait_hits(query["wait_hits"], query["timeout_ms"] / 1000)
-    return _state(fault)
+    return state_of(fault)
 
 
 @answers("faults remove")
@@ -56,7 +57,7 @@ async def remove(asked: Asked) -> FaultState:
     """Remove one fault."""
     fault = _named(asked)
     asked.cluster.faults.remove(fault.id)
-    return _state(fault)
+    return state_of(fault)
 
 
 @answers("faults clear")

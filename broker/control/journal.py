@@ -192,7 +192,7 @@ def _id_of(place: Place) -> int:
 async def read(asked: Asked, query: JournalQuery) -> Response:
     """Requests with their answers, those that are being served included, oldest first."""
     found, journal = await find(asked, query), asked.cluster.journal
-    name_of = _topic_names(asked)
+    name_of = topic_names(asked)
     tail = f'], "kept": {journal.entries}, "dropped": {journal.dropped}}}'
 
     def line(place: Place) -> bytes:
@@ -204,7 +204,8 @@ async def read(asked: Asked, query: JournalQuery) -> Response:
     )
 
 
-def _topic_names(asked: Asked) -> TopicName:
+def topic_names(asked: Asked) -> TopicName:
+    """Find the name of a topic by its id, also of one that was deleted."""
     topics, earlier = asked.cluster.image.topics_by_id, asked.cluster.journal.topic_names
 
     @cache

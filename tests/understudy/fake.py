@@ -23,9 +23,7 @@ class FakeControl:
         self.answers: dict[str, Any] = {
             "GET /v1/faults": {"faults": []},
             "GET /v1/journal": {"entries": []},
-            "GET /v1/transactions": {"transactions": []},
-            "GET /v1/producers": {"producers": []},
-            "GET /v1/groups": {"groups": []},
+            "GET /v1/report": {"text": "last requests:\n  none"},
             "POST /v1/reset": {"status": "ok", "bootstrap_servers": ["127.0.0.1:2"]},
             **(answers or {}),
         }

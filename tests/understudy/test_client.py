@@ -82,6 +82,7 @@ SAID: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     "cluster": (lambda k: k.info().brokers[0], ("GET", "/v1/cluster", None), results.Broker(1, "h", 1)),
     "reset": (lambda k: k.reset(keep=["topics"]), ("POST", "/v1/reset", {"keep": ["topics"]}), None),
     "metrics": (lambda k: k.metrics(), ("GET", "/metrics", None), "up 1\n"),
+    "report": (lambda k: str(k.report(limit=3)), ("GET", "/v1/report?limit=3", None), "last requests:\n  none"),
     "clock show": (lambda k: k.clock.show().frozen, ("GET", "/v1/clock", None), True),
     "clock advance": (
         lambda k: k.clock.advance(minutes=14, seconds=60).now_ms,

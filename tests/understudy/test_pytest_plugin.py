@@ -121,29 +121,15 @@ def test_an_optional_fault_may_be_missed(pytester: pytest.Pytester, monkeypatch:
 
 
 STORY = {
-    "GET /v1/journal": {
-        "entries": [
-            {
-                "id": 1,
-                "at_ms": 43_203_120,
-                "api": "EndTxn",
-                "version": 4,
-                "broker": 1,
-                "connection": 7,
-                "client_id": "b",
-                "error": "PRODUCER_FENCED",
-                "duration_ms": 0.31,
-            }
-        ]
+    "GET /v1/report": {
+        "text": "as one text",
+        "requests": [{"id": 1, "at_ms": 5, "text": "12:00:03.120 broker 1 b: EndTxn v4 -> PRODUCER_FENCED (0.3 ms)"}],
+        "refusals": [
+            {"subject": "transactional id x", "error": "PRODUCER_FENCED", "why": "fenced: client b came later"},
+            {"subject": "group g", "error": "ILLEGAL_GENERATION", "why": "another generation"},
+        ],
+        "hints": ["a client asked for topic 'order', which does not exist; did you mean orders?"],
     },
-    "GET /v1/transactions": {"transactions": [{"transactional_id": "x", "producer_id": 1}]},
-    "GET /v1/producers": {"producers": [{"producer_id": 1}, {"producer_id": 2, "client_id": "c"}, {"producer_id": 3}]},
-    "GET /v1/producers/1/why": {"why": "the same by its number", "error": "PRODUCER_FENCED"},
-    "GET /v1/producers/2/why": {"why": "the sequence: 4 never came", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
-    "GET /v1/producers/3/why": {"why": "nothing was refused", "error": None},
-    "GET /v1/groups": {"groups": [{"group_id": "g"}]},
-    "GET /v1/groups/g/why": {"why": "another generation", "error": "ILLEGAL_GENERATION"},
-    "GET /v1/transactions/x/why": {"why": "fenced: client b called InitProducerId", "error": "PRODUCER_FENCED"},
     "GET /v1/journal.pcap": b"pcap",
 }
 
@@ -156,16 +142,17 @@ def test_a_failing_test_tells_what_the_cluster_saw(pytester: pytest.Pytester, mo
     result.stdout.fnmatch_lines(
         [
             "*understudy: last requests*",
-            "43203.120 broker 1 connection 7 b: EndTxn v4 -> PRODUCER_FENCED (0.3 ms)",
+            "12:00:03.120 broker 1 b: EndTxn v4 -> PRODUCER_FENCED (0.3 ms)",
             "*understudy: why it refused*",
-            "x: fenced: client b called InitProducerId",
-            "producer 2 (c): the sequence: 4 never came",
+            "transactional id x: fenced: client b came later",
             "group g: another generation",
+            "*understudy: hints*",
+            "a client asked for topic 'order', which does not exist; did you mean orders[?]",
             "*understudy: the server's log*",
             "the last of 30 lines",
         ]
     )
-    result.stdout.no_fnmatch_line("*by its number*")
+    result.stdout.no_fnmatch_line("*as one text*")
     kept = sorted(path.name for path in (pytester.path / "kept").iterdir())
     assert kept == [f"{result_name(pytester)}-1.json", f"{result_name(pytester)}-1.pcap"]
 
@@ -215,7 +202,7 @@ def test_the_report_of_a_failed_test_shows_shared_clusters(
     monkeypatch.setattr(FakeProcess, "answers", STORY | {"GET /v1/faults": {"faults": [FAULT]}})
     result = run(pytester, "def test_one(kafka_module): pass\ndef test_two(kafka_module): assert not kafka_module")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*understudy: last requests*", "*connection 7 b: EndTxn v4 -> PRODUCER_FENCED*"])
+    result.stdout.fnmatch_lines(["*understudy: last requests*", "*broker 1 b: EndTxn v4 -> PRODUCER_FENCED*"])
 
 
 def test_asynchronous_tests_use_the_same_fixture(pytester: pytest.Pytester) -> None:

@@ -22,6 +22,10 @@ class ClusterVerbs(AsyncPart):
         """Brokers, controller, features, emulated version, seed."""
         return build(results.ClusterInfo, await self._ask("cluster"))
 
+    async def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
+        """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
+        return build(results.Report, await self._ask("report", **given(since=since, limit=limit)))
+
 
 class ClockVerbs(AsyncPart):
     """The verbs of `kafka.clock`."""

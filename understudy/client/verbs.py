@@ -23,6 +23,10 @@ class ClusterVerbs(Part):
         """Brokers, controller, features, emulated version, seed."""
         return build(results.ClusterInfo, self._ask("cluster"))
 
+    def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
+        """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
+        return build(results.Report, self._ask("report", **given(since=since, limit=limit)))
+
 
 class ClockVerbs(Part):
     """The verbs of `kafka.clock`."""

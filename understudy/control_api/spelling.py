@@ -1,4 +1,4 @@
-"""The nearest known name to a misspelt one, for command lines and for problem documents."""
+"""Names in texts: the nearest known one to a misspelt one, and names without what a terminal obeys."""
 
 from collections.abc import Iterable
 
@@ -33,3 +33,8 @@ def suggestion(misspelt: str, names: Iterable[str]) -> str:
     if alike:
         return f"; did you mean {' or '.join(alike[:3])}?"
     return f"; known: {', '.join(known)}" if 0 < len(known) <= _MOST_NAMED else ""
+
+
+def plain(text: str) -> str:
+    r"""Names come from clients, and may hold what a terminal obeys; such characters are shown as \x1b and the like."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)

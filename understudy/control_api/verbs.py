@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from understudy.control_api import brokers, cluster, faults, journal, producers, topics, transactions
+from understudy.control_api import brokers, cluster, faults, journal, producers, report, topics, transactions
 from understudy.control_api import groups as consumer_groups
 from understudy.control_api.verb import Verb
 
@@ -15,6 +15,7 @@ VERBS: tuple[Verb, ...] = (
     *consumer_groups.VERBS,
     *faults.VERBS,
     *journal.VERBS,
+    *report.VERBS,
 )
 BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
 
