@@ -17,7 +17,7 @@ from pipeline.audits.findings import ask_all, totals
 from pipeline.audits.registry import chosen
 from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
-from tests.chaos.test_chaos import PARTITIONS, Copiers, Feeder, committed
+from tests.chaos.clients import PARTITIONS, Copiers, Feeder, Reader
 from tests.ports import free_ports
 from tests.storage.kafka_tools import RealBroker, need_kafka
 
@@ -73,13 +73,15 @@ def copied(brokers: list[RealBroker], count: int, log: Path) -> tuple[Counter[st
     for each in admin.create_topics([NewTopic(name, PARTITIONS, 3) for name in ("source", "sink")]).values():
         each.result(60)
     feeder, copiers = Feeder(bootstrap, count, 20), Copiers(bootstrap, 2000, log, chance)
+    reader = Reader(bootstrap)
     seen: Counter[str] = Counter()
     down: RealBroker | None = None
     kills = stops = 0
     next_blow, deadline = time.monotonic(), time.monotonic() + PATIENCE_S
     try:
-        for values in committed(bootstrap):
+        while True:
             copiers.keep_up()
+            values = reader.values()
             seen.update(values)
             if (len(seen) == count and not values and down is None) or time.monotonic() > deadline:
                 break
@@ -97,7 +99,8 @@ def copied(brokers: list[RealBroker], count: int, log: Path) -> tuple[Counter[st
             if chance.random() < 0.3:
                 copiers.kill_one()
     finally:
-        copiers.close()
+        for party in (copiers, reader, feeder):
+            party.close()
     for number in range(3):  # the next life of each copier ends what its last one had begun
         Producer({"bootstrap.servers": bootstrap, "transactional.id": f"copier-{number}"}).init_transactions(60)
     return seen, f"{kills} brokers killed, {stops} stopped, {copiers.kills} copiers killed, {copiers.starts} started"
