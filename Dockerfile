@@ -13,6 +13,7 @@ COPY storage storage
 COPY broker broker
 COPY pipeline pipeline
 COPY comparison comparison
+COPY proxy proxy
 RUN python3 -m venv /opt/understudy \
     && /opt/understudy/bin/pip install --no-cache-dir --constraint constraints.txt . \
     && /opt/understudy/bin/pip uninstall --yes pip \

@@ -3,11 +3,8 @@
 import asyncio
 import errno
 import os
-import signal
 import socket
 import sys
-from collections.abc import Callable
-from typing import Any
 
 # kio imports hypothesis and structlog imports rich where they happen to be installed: a server starts in half the time
 # without them, and needs neither.
@@ -20,6 +17,7 @@ import structlog
 from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
 from broker.control.server import open_control
+from broker.event_loop import backend_options, on_signals
 from broker.journal.feed import CannotWrite, Feed
 from broker.logs import configure_logging
 from broker.network import file_limits
@@ -33,7 +31,6 @@ from storage.log_dir import WrongDirectoryError
 
 _log = structlog.get_logger(__name__)
 EXIT_CANNOT_START = 1
-_SECOND_SIGNAL_EXIT = 130
 _REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError)
 
 
@@ -44,9 +41,8 @@ def serve(options: ServeOptions) -> int:
     """
     configure_logging(options.log_format, options.log_level)
     file_limits.raise_limit()
-    uvloop = _uvloop()
     try:
-        return anyio.run(_serve, options, backend_options={"loop_factory": uvloop} if uvloop else {})
+        return anyio.run(_serve, options, backend_options=backend_options())
     except CannotStart as error:
         print(f"understudy serve: {error}", file=sys.stderr)
         return EXIT_CANNOT_START
@@ -56,19 +52,10 @@ class CannotStart(Exception):
     """The cluster cannot start; the message is one sentence with the reason and the remedy."""
 
 
-def _uvloop() -> Callable[[], Any] | None:
-    """uvloop where the platform has it."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
-
-
 async def _serve(options: ServeOptions) -> int:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    _on_signals(loop, stopped.set)
+    on_signals(loop, stopped.set)
     refusal: CannotStart | None = None
     feed: Feed | None = None
     async with anyio.create_task_group() as tasks:
@@ -118,25 +105,6 @@ def _sentence(error: Exception, options: ServeOptions) -> str:
     if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dir is not None):
         return f"the data directory {options.data_dir} cannot be used: {error}"
     return str(error)
-
-
-def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
-    """The first SIGTERM, SIGINT or SIGHUP stops in order, the second one at once.
-
-    A SIGHUP that was to be ignored, as under nohup, still is.
-    """
-    signals = 0
-
-    def received() -> None:
-        nonlocal signals
-        signals += 1
-        if signals > 1:
-            os._exit(_SECOND_SIGNAL_EXIT)
-        stop()
-
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
-            loop.add_signal_handler(each, received)
 
 
 def announce(cluster: Cluster, options: ServeOptions, control_url: str | None) -> None:

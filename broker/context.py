@@ -99,6 +99,12 @@ class Connection:
     """As of the connection's first request."""
     release: Release = field(default_factory=lambda: release_named(DEFAULT))
     """The release that the broker emulates on this connection, as of its first request."""
+    unserved: int = 0
+    """Requests that had arrived and were not served yet when the peer was lost."""
+    hang_up: Callable[[], None] | None = None
+    """Closes it from our side; ``None`` outside a server."""
+    at_end: Callable[[], None] | None = None
+    """Called once, when everything that came on it is served and nothing more will be."""
     _watchers: set[Callable[[], None]] | None = None
     _muted: Waiter | None = None
 

@@ -148,14 +148,9 @@ def decode_request(frame: bytes | bytearray, header: RequestHeader) -> Any:
 
 def encode_response(key: int, version: int, correlation_id: int, response: Any) -> Parts:
     """Encode a response with its size and header, as parts to be written in order."""
-    response = version_adapters.older_response(key, version, response)
-    parts: Parts = [b""]
-    flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
-    head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
-    parts.append(head)
-    _response_writer(key, version)(parts, response)
-    parts[0] = _SIZE.pack(sum(map(len, parts)))
-    return parts
+    return encode_response_as_sent(
+        key, version, correlation_id, version_adapters.older_response(key, version, response)
+    )
 
 
 def response_size(key: int, version: int, response: Any) -> int:
@@ -181,11 +176,35 @@ def encode_request(key: int, version: int, correlation_id: int, client_id: str |
     return _SIZE.pack(len(frame)) + frame
 
 
-def decode_response(key: int, version: int, frame: bytes) -> tuple[int, Any]:
+def decode_response(key: int, version: int, frame: Buffer) -> tuple[int, Any]:
     """Decode a response frame: its correlation id, and its body in the API's newest shape."""
+    correlation_id, response = decode_response_as_sent(key, version, frame)
+    return correlation_id, version_adapters.newest_response(key, version, response)
+
+
+# --- what passes a proxy ---------------------------------------------------------------------------------------------
+
+
+def decode_response_as_sent(key: int, version: int, frame: Buffer) -> tuple[int, Any]:
+    """As :func:`decode_response`, with the fields as the version has them.
+
+    Raises:
+        IndexError, ValueError, struct.error: the frame does not follow the schema of its version.
+    """
     (correlation_id,) = _SIZE.unpack_from(frame)
     at = 4
     if is_flexible(key, version) and key != ApiKey.API_VERSIONS:
         at = _skip_tags(frame, at)
     response, _ = reader(response_schema(key, version), message_class(key, "Response"))(frame, at)
-    return correlation_id, version_adapters.newest_response(key, version, response)
+    return correlation_id, response
+
+
+def encode_response_as_sent(key: int, version: int, correlation_id: int, response: Any) -> Parts:
+    """As :func:`encode_response`, of a response that :func:`decode_response_as_sent` has read."""
+    parts: Parts = [b""]
+    flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
+    head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
+    parts.append(head)
+    _response_writer(key, version)(parts, response)
+    parts[0] = _SIZE.pack(sum(map(len, parts)))
+    return parts

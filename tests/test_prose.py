@@ -37,6 +37,7 @@ CEILINGS = {
     "examples": 0,
     "pipeline": 1,
     "protocol": 0,
+    "proxy": 0,
     "storage": 0,
     "tests": 2585,
     "tools": 3,

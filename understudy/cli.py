@@ -12,6 +12,7 @@ from understudy.version import __version__
 # Command -> (module with a `main(argv) -> int`, help). A module is imported only when its command is run.
 COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
+    "proxy": ("understudy.proxy", "run in front of a Kafka cluster: faults, journal, explanations"),
     "ctl": ("understudy.ctl", "control a running cluster through its control plane"),
     "compare": (
         "understudy.compare",

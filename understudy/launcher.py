@@ -89,11 +89,11 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
 class ServerProcess:
     """A running `understudy serve`. It ends with this process, even by SIGKILL, as its standard input closes then."""
 
-    def __init__(self, options: Sequence[str]) -> None:
+    def __init__(self, options: Sequence[str], command_name: str = "serve") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="understudy-"))
         self.log_file = self.folder / "log"
         ready_file = self.folder / "ready.json"
-        command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "serve", "--lifeline"]
+        command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), command_name, "--lifeline"]
         left, environ = off_the_command_line(options)
         command += [*left, "--ready-file", str(ready_file)]
         with self.log_file.open("wb") as log:

@@ -90,14 +90,26 @@ OPTIONS = (
 SETTING_PREFIX = "UNDERSTUDY_SET_"
 
 
-def parser() -> Parser:
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that serves: its name, its one-line description, its options."""
+
+    program: str
+    description: str
+    options: tuple[Option, ...]
+
+
+SERVE = Command(PROGRAM, "Serve a Kafka cluster of N brokers from this one process.", OPTIONS)
+
+
+def parser(command: Command = SERVE) -> Parser:
     """The parser of the command line, from the table."""
     made = Parser(
-        prog=PROGRAM,
-        description="Serve a Kafka cluster of N brokers from this one process.",
+        prog=command.program,
+        description=command.description,
         epilog="Each --some-name can also be set as UNDERSTUDY_SOME_NAME; repeatable ones take one value per line.",
     )
-    for option in OPTIONS:
+    for option in command.options:
         text = option.help if option.default is None else f"{option.help} (default {option.default})"
         shown = text.replace("%", "%%")
         dest = option.name
@@ -110,16 +122,16 @@ def parser() -> Parser:
     return made
 
 
-def from_command_line(argv: Sequence[str]) -> dict[str, list[str]]:
+def from_command_line(argv: Sequence[str], command: Command = SERVE) -> dict[str, list[str]]:
     """Option name -> values as given; exits with 2 and one sentence on an option that does not exist."""
-    found = vars(parser().parse_args(argv))
+    found = vars(parser(command).parse_args(argv))
     return {name: value if isinstance(value, list) else [value] for name, value in found.items() if value is not None}
 
 
-def from_environment(environ: Mapping[str, str]) -> dict[str, list[str]]:
+def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> dict[str, list[str]]:
     """Option name -> values of the UNDERSTUDY_* variables; an empty variable counts as not given."""
     given: dict[str, list[str]] = {}
-    for option in OPTIONS:
+    for option in command.options:
         value = environ.get(option.variable, "").strip()
         if option.repeatable:
             lines = [line.strip() for line in value.splitlines()]
@@ -130,7 +142,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, list[str]]:
             given[option.name] = [value] if value else []
     for variable in sorted(environ):
         if variable.startswith(SETTING_PREFIX):
-            given["set"].append(f"{setting_name(variable[len(SETTING_PREFIX) :])}={environ[variable]}")
+            given.setdefault("set", []).append(f"{setting_name(variable[len(SETTING_PREFIX) :])}={environ[variable]}")
     return {name: values for name, values in given.items() if values}
 
 
@@ -146,23 +158,23 @@ def variable_of(setting: str) -> str | None:
     return SETTING_PREFIX + rest if setting_name(rest) == setting else None
 
 
-def gather(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, list[str]]:
+def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = SERVE) -> dict[str, list[str]]:
     """Merge defaults, file, environment and command line, in rising precedence; scalars hold one value.
 
     The key `properties` holds the lines of a server.properties, which are checked less strictly than `set`; `typed`
     holds the names of the settings from the command line itself.
     """
-    command_line, environment = from_command_line(argv), from_environment(environ)
+    command_line, environment = from_command_line(argv, command), from_environment(environ, command)
     file: dict[str, list[str]] = {}
     for path in (command_line.get("config") or environment.get("config") or [])[-1:]:
         from understudy.config_file import ConfigFileError, read
 
         try:
-            file = read(path, {option.name: option for option in OPTIONS})
+            file = read(path, {option.name: option for option in command.options})
         except ConfigFileError as error:
-            refuse(PROGRAM, str(error))
-    given = {option.name: [option.default] for option in OPTIONS if option.default is not None}
-    repeatable = {option.name for option in OPTIONS if option.repeatable}
+            refuse(command.program, str(error))
+    given = {option.name: [option.default] for option in command.options if option.default is not None}
+    repeatable = {option.name for option in command.options if option.repeatable}
     for layer in (file, environment, command_line):
         for name, values in layer.items():
             given[name] = given.get(name, []) + values if name in repeatable else values
@@ -173,11 +185,16 @@ def gather(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, list[st
 
 def main(argv: Sequence[str]) -> int:
     """Run the server in this process until it receives a signal to stop."""
-    given = gather(argv, os.environ)
+    return run(argv, SERVE, "broker.cli")
+
+
+def run(argv: Sequence[str], command: Command, module: str) -> int:
+    """Gather the options of a command, and run the server whose module has the `main` for them."""
+    given = gather(argv, os.environ, command)
     if "lifeline" in given:
         from understudy import lifeline
 
         lifeline.hold()
     server_path.enter()
-    code: int = importlib.import_module("broker.cli").main(given)
+    code: int = importlib.import_module(module).main(given)
     return code

@@ -1,6 +1,6 @@
 """The composition root: brokers, metadata, coordinators, clock and chance, put together, started, stopped and reset."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -134,6 +134,35 @@ class Cluster:
     def settings(self) -> BrokerSettings:
         """The settings of the controller's broker."""
         return self.nodes[self.controller_id].settings
+
+    @property
+    def own(self) -> "Cluster":
+        """Itself: this process is a cluster, and no proxy."""
+        return self
+
+    @property
+    def description(self) -> str:
+        """A short description of this process."""
+        return "a cluster of Understudy"
+
+    @property
+    def known_brokers(self) -> Sequence[int]:
+        """The ids of the brokers."""
+        return list(self.nodes)
+
+    @property
+    def listener_names(self) -> Iterable[str]:
+        """The names of all listeners."""
+        return dict.fromkeys(each.name for node in self.nodes.values() for each in self.listeners_of(node))
+
+    @property
+    def topics_state(self) -> object:
+        """Another value whenever topics may have come or gone."""
+        return self.metadata_log, self.metadata_log.log_end_offset
+
+    def topic_names(self) -> Iterable[tuple[UUID, str]]:
+        """Ids and names of all topics."""
+        return ((each.id, each.name) for each in self.image.topics.values())
 
     def new_uuid(self) -> UUID:
         """A random UUID (version 4) from the seeded chance."""

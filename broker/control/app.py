@@ -3,7 +3,6 @@
 import hmac
 import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import structlog
 from starlette.applications import Starlette
@@ -17,6 +16,7 @@ from broker.control import console, document, origin_check
 from broker.control.problems import Problem, conflict, unprocessable
 from broker.control.request import Asked
 from broker.control.verbs import function_of
+from broker.control.watched import Watched
 from protocol.errors import KafkaError
 from understudy.control_api.encoding import json_in_steps
 from understudy.control_api.reading import Unfit, check_no_body, read_body_in_steps, read_query
@@ -24,16 +24,13 @@ from understudy.control_api.spelling import closest
 from understudy.control_api.verb import Verb
 from understudy.control_api.verbs import VERBS
 
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-
 _log = structlog.get_logger(__name__)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def build_app(cluster: "Cluster", token: str | None) -> Starlette:
+def build_app(source: Watched, token: str | None) -> Starlette:
     """The application; with a token, every verb but the health check asks for it. The console's page has no data."""
-    routes = [Route(verb.path, _endpoint(cluster, verb, token), methods=[verb.method]) for verb in VERBS]
+    routes = [Route(verb.path, _endpoint(source, verb, token), methods=[verb.method]) for verb in VERBS]
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001
         from broker.control import openapi as described  # noqa: PLC0415 - few ask for it
@@ -46,14 +43,14 @@ def build_app(cluster: "Cluster", token: str | None) -> Starlette:
     )
 
 
-def _endpoint(cluster: "Cluster", verb: Verb, token: str | None) -> Endpoint:
+def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             if token is None:
                 origin_check.check(request)
             elif verb.path != "/v1/health":
                 _check_token(request, token)
-            return await _run(cluster, verb, request)
+            return await _run(source, verb, request)
         except Unfit as unfit:
             return _answer(unprocessable(unfit.detail, unfit.field))
         except Problem as problem:
@@ -64,7 +61,7 @@ def _endpoint(cluster: "Cluster", verb: Verb, token: str | None) -> Endpoint:
     return endpoint
 
 
-async def _run(cluster: "Cluster", verb: Verb, request: Request) -> Response:
+async def _run(source: Watched, verb: Verb, request: Request) -> Response:
     """Read body and query, call the verb's function, write its answer. Raises Unfit, Problem or KafkaError."""
     query = read_query(verb.query, request.query_params)
     sent = await _body(request)
@@ -75,7 +72,7 @@ async def _run(cluster: "Cluster", verb: Verb, request: Request) -> Response:
         check_no_body(sent)
     if verb.query:
         arguments.append(query)
-    answer = await function_of(verb)(Asked(cluster, request.path_params, sent, request.is_disconnected), *arguments)
+    answer = await function_of(verb)(Asked(source, request.path_params, sent, request.is_disconnected), *arguments)
     if isinstance(answer, Response):
         return answer
     return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")

@@ -5,11 +5,12 @@ the cluster or the schemas of Kafka's messages. Every mistake is reported with w
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from broker.api import AnyApi
 from broker.control.names import error_code, served_api
 from broker.control.problems import unprocessable
+from broker.control.watched import Watched
 from broker.faults.actions import Action, Alter, ApplyThen, Delay, Drop, HangUp, Refuse, Spoil, Throttle
 from broker.faults.byte_faults import ByteFault, Corrupt, Drip, Extra, Renumber, Truncate
 from broker.faults.match import Match
@@ -25,14 +26,10 @@ from understudy.control_api.fields import fields_of
 from understudy.control_api.reading import must_be
 from understudy.control_api.spelling import suggestion
 
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-
-
 # --- match -----------------------------------------------------------------------------------------------------------
 
 
-def read_match(conditions: faults.FaultConditions, cluster: "Cluster") -> Match:
+def read_match(conditions: faults.FaultConditions, source: Watched) -> Match:
     """The conditions. Raises Problem 422."""
     api = served_api(conditions["api"], "match.api") if "api" in conditions else None
     items = Wanted(
@@ -46,17 +43,17 @@ def read_match(conditions: faults.FaultConditions, cluster: "Cluster") -> Match:
     return Match(
         None if api is None else api.key,
         _versions(conditions, api),
-        _broker(conditions, cluster),
-        _listener(conditions, cluster),
+        _broker(conditions, source),
+        _listener(conditions, source),
         conditions.get("client_id"),
         items,
         _fields(conditions.get("request", {}), api),
     )
 
 
-def _listener(conditions: faults.FaultConditions, cluster: "Cluster") -> str | None:
+def _listener(conditions: faults.FaultConditions, source: Watched) -> str | None:
     name = conditions.get("listener")
-    known = dict.fromkeys(name for node in cluster.nodes.values() for name, *_ in cluster.listeners_of(node))
+    known = list(source.listener_names)
     if name is not None and name not in known:
         raise unprocessable(f"there is no listener {name!r}{suggestion(name, known)}", "match.listener")
     return name
@@ -75,10 +72,10 @@ def _versions(conditions: faults.FaultConditions, api: AnyApi | None) -> tuple[i
     return first, last
 
 
-def _broker(conditions: faults.FaultConditions, cluster: "Cluster") -> int | None:
+def _broker(conditions: faults.FaultConditions, source: Watched) -> int | None:
     broker = conditions.get("broker")
-    if broker is not None and broker not in cluster.nodes:
-        known = ", ".join(map(str, cluster.nodes))
+    if broker is not None and broker not in source.known_brokers:
+        known = ", ".join(map(str, source.known_brokers))
         raise unprocessable(f"there is no broker {broker}; there are {known}", "match.broker")
     return broker
 

@@ -26,12 +26,12 @@ def state_of(fault: Fault) -> FaultState:
 @answers("faults add")
 async def add(asked: Asked, body: FaultRequest) -> FaultState:
     """Inject a fault into matching requests; it is matched after the existing faults."""
-    match = read_match(body.get("match", {}), asked.cluster)
+    match = read_match(body.get("match", {}), asked.source)
     action = read_action(body["do"], match)
     description = {"match": asked.section("match"), "do": asked.section("do")}
     if match.api is not None:
         description["match"]["api"] = match.api.title
-    fault = asked.cluster.faults.add(
+    fault = asked.source.faults.add(
         match, action, description, skip=body["skip"], times=body["times"], probability=body["probability"]
     )
     return state_of(fault)
@@ -40,7 +40,7 @@ async def add(asked: Asked, body: FaultRequest) -> FaultState:
 @answers("faults list")
 async def read_all(asked: Asked, query: FaultList) -> Faults:
     """All faults, the oldest first; or those that no request has met."""
-    known = asked.cluster.faults.faults.values()
+    known = asked.source.faults.faults.values()
     return {"faults": [state_of(fault) for fault in known if not (query["unmet"] and fault.hits)]}
 
 
@@ -56,23 +56,23 @@ async def read(asked: Asked, query: FaultWait) -> FaultState:
 async def remove(asked: Asked) -> FaultState:
     """Remove one fault."""
     fault = _named(asked)
-    asked.cluster.faults.remove(fault.id)
+    asked.source.faults.remove(fault.id)
     return state_of(fault)
 
 
 @answers("faults clear")
 async def clear(asked: Asked) -> Removed:
     """Remove all faults."""
-    gone = len(asked.cluster.faults.faults)
-    asked.cluster.faults.clear()
+    gone = len(asked.source.faults.faults)
+    asked.source.faults.clear()
     return {"removed": gone}
 
 
 def _named(asked: Asked) -> Fault:
     name = asked.names["fault"]
-    fault = asked.cluster.faults.faults.get(name)
+    fault = asked.source.faults.faults.get(name)
     if fault is None:
-        known = list(asked.cluster.faults.faults)
+        known = list(asked.source.faults.faults)
         there = f"there are {', '.join(known[-10:])}" if known else "there is none: they go with a reset"
         raise not_found(f"there is no fault {name}; {there}")
     return fault

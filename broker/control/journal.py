@@ -62,7 +62,7 @@ class Query:
     def __init__(self, asked: Asked, query: JournalQuery) -> None:
         """Raises Problem 422 for names that do not exist."""
         topic = query.get("topic")
-        known = None if topic is None else asked.cluster.image.topics.get(topic)
+        known = None if topic is None else asked.source.image.topics.get(topic)
         topic_id: UUID | None = None if known is None else known.id
         self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"), topic_id)
         self._error = error_code(query["error"], "error") if "error" in query else None
@@ -139,7 +139,7 @@ def _holds(kept: Any, part: bytes) -> bool:
 
 async def find(asked: Asked, query: JournalQuery) -> Iterator[Place]:
     """The entries asked for, oldest first."""
-    return await search(asked.cluster.journal, Query(asked, query), query.get("limit", 1 << 62), Slices())
+    return await search(asked.source.journal, Query(asked, query), query.get("limit", 1 << 62), Slices())
 
 
 async def search(journal: Journal, query: Sifting, limit: int, slices: Pausing) -> Iterator[Place]:
@@ -191,7 +191,7 @@ def _id_of(place: Place) -> int:
 @answers("journal list")
 async def read(asked: Asked, query: JournalQuery) -> Response:
     """Requests with their answers, those that are being served included, oldest first."""
-    found, journal = await find(asked, query), asked.cluster.journal
+    found, journal = await find(asked, query), asked.source.journal
     name_of = topic_names(asked)
     tail = f'], "kept": {journal.entries}, "dropped": {journal.dropped}}}'
 
@@ -206,7 +206,7 @@ async def read(asked: Asked, query: JournalQuery) -> Response:
 
 def topic_names(asked: Asked) -> TopicName:
     """Find the name of a topic by its id, also of one that was deleted."""
-    topics, earlier = asked.cluster.image.topics_by_id, asked.cluster.journal.topic_names
+    topics, earlier = asked.source.image.topics_by_id, asked.source.journal.topic_names
 
     @cache
     def name_of(text: str) -> str | None:
@@ -221,15 +221,15 @@ def topic_names(asked: Asked) -> TopicName:
 @answers("journal clear")
 async def clear(asked: Asked) -> Removed:
     """Forget all requests."""
-    gone = asked.cluster.journal.entries
-    asked.cluster.journal.clear()
+    gone = asked.source.journal.entries
+    asked.source.journal.clear()
     return {"removed": gone}
 
 
 @answers("journal rotate")
 async def rotate(asked: Asked) -> JournalFile:
     """Close the journal's current file: every request answered so far is in files that no longer change."""
-    recorder = asked.cluster.journal.recorder
+    recorder = asked.source.journal.recorder
     if recorder is None:
         raise conflict("the journal is written to no files; start the server with --journal DIR")
     try:

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from broker.control.problems import not_found
+from broker.control.problems import conflict, not_found
+from broker.control.watched import Watched
 from broker.node import Node
 
 if TYPE_CHECKING:
@@ -22,11 +23,26 @@ def number_in(text: str) -> int | None:
 class Asked:
     """One request to the control plane. ``document`` is its body as it was sent: empty where none was."""
 
-    cluster: "Cluster"
+    source: Watched
     names: Mapping[str, str]
     document: Mapping[str, object] = field(default_factory=dict)
     given_up: Callable[[], Awaitable[bool]] | None = None
     """Whether the caller has closed the connection."""
+
+    @property
+    def cluster(self) -> "Cluster":
+        """Understudy's own cluster.
+
+        Raises:
+            Problem: 409: this is a proxy, which has none.
+        """
+        own = self.source.own
+        if own is None:
+            raise conflict(
+                f"this is {self.source.description}: it observes requests and injects faults, but the brokers, their "
+                "clock and their data are not its own; only a server of `understudy serve` can do that"
+            )
+        return own
 
     def section(self, name: str) -> dict[str, object]:
         """An object in the body as it was sent; empty where there is none."""

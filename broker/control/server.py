@@ -2,19 +2,37 @@
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from anyio.abc import TaskGroup
 
 from broker.network.connections import PARTIAL_TIMEOUT
 from broker.network.endpoints import PortTaken
-from broker.options import ServeOptions
 
 if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
+    from broker.control.watched import Watched
 
 
-async def open_control(cluster: "Cluster", options: ServeOptions, tasks: TaskGroup) -> str | None:
+class ControlOptions(Protocol):
+    """The options of the control plane."""
+
+    @property
+    def control_host(self) -> str:
+        """Where it listens."""
+        ...
+
+    @property
+    def control_port(self) -> int | None:
+        """``None``: there is none."""
+        ...
+
+    @property
+    def control_token(self) -> str | None:
+        """What clients have to send, if anything."""
+        ...
+
+
+async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGroup) -> str | None:
     """Serve the control plane beside the brokers, on their loop; its address, or ``None`` where it is off.
 
     Raises:
@@ -32,12 +50,12 @@ async def open_control(cluster: "Cluster", options: ServeOptions, tasks: TaskGro
         listener.close()
         raise PortTaken(options.control_port, error, options.control_host) from error
     port = listener.getsockname()[1]
-    tasks.start_soon(_serve, cluster, options, listener)
+    tasks.start_soon(_serve, source, options, listener)
     host = f"[{options.control_host}]" if ":" in options.control_host else options.control_host
     return f"http://{host}:{port}"
 
 
-async def _serve(cluster: "Cluster", options: ServeOptions, listener: socket.socket) -> None:
+async def _serve(source: "Watched", options: ControlOptions, listener: socket.socket) -> None:
     """Import and run the HTTP stack; requests that come before it is ready wait in the listener."""
     import uvicorn
 
@@ -45,14 +63,14 @@ async def _serve(cluster: "Cluster", options: ServeOptions, listener: socket.soc
     from broker.control.deadlines import with_deadlines
 
     config = uvicorn.Config(
-        build_app(cluster, options.control_token),
-        http=with_deadlines(lambda: cluster.settings.long(PARTIAL_TIMEOUT)),
+        build_app(source, options.control_token),
+        http=with_deadlines(lambda: source.settings.long(PARTIAL_TIMEOUT)),
         log_config=None,
         log_level="error",  # its warnings are about the peer: a Java client offers HTTP/2 with every request
         lifespan="off",
         access_log=False,
         server_header=False,
-        limit_concurrency=cluster.shares.control,  # connections above it are refused with 503
+        limit_concurrency=source.shares.control,  # connections above it are refused with 503
     )
     server = uvicorn.Server(config)
     server.capture_signals = _no_signals  # type: ignore[method-assign, assignment]  # ours are enough

@@ -11,8 +11,10 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
+from uuid import UUID
 
 import structlog
 
@@ -25,9 +27,6 @@ from broker.journal.writer import SIZE_BYTES, Begin
 from broker.settings import BrokerSettings
 from protocol.types import uuid_text
 
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-
 _log = structlog.get_logger(__name__)
 _BATCH = 64
 _BATCH_BYTES = 256 * 1024
@@ -38,6 +37,24 @@ _PROGRAM = (
     "import sys; sys.path.insert(0, {root!r}); sys.modules['hypothesis'] = sys.modules['rich'] = None; "
     "from broker.journal.writer import main; main()"
 )
+
+
+class Source(Protocol):
+    """The cluster whose requests are written down: its own, or the one behind a proxy."""
+
+    @property
+    def cluster_id(self) -> str:
+        """Its id; empty while it is unknown."""
+        ...
+
+    @property
+    def topics_state(self) -> object:
+        """Another value whenever topics may have come or gone."""
+        ...
+
+    def topic_names(self) -> Iterable[tuple[UUID, str]]:
+        """Ids and names of all topics."""
+        ...
 
 
 class CannotWrite(Exception):
@@ -65,12 +82,12 @@ class Feed(asyncio.Protocol):
     def __init__(
         self,
         directory: Path,
-        cluster: "Cluster",
+        cluster: Source,
         max_waiting_bytes: int,
         process: subprocess.Popen[bytes],
     ) -> None:
         self.directory, self._cluster, self._max_waiting_bytes = directory, cluster, max_waiting_bytes
-        self._known: tuple[object, int] = (None, 0)
+        self._known: object = None
         self._transport: asyncio.Transport | None = None
         self._process = process
         self._batch: list[Handed] = []
@@ -86,7 +103,7 @@ class Feed(asyncio.Protocol):
     # --- life --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    async def open(cls, directory: Path, settings: BrokerSettings, cluster: "Cluster") -> "Feed":
+    async def open(cls, directory: Path, settings: BrokerSettings, cluster: Source) -> "Feed":
         """Start the writer.
 
         Raises:
@@ -206,11 +223,10 @@ class Feed(asyncio.Protocol):
 
     def _name_topics(self) -> None:
         """Send the topics' names to the writer if the metadata has changed."""
-        log = self._cluster.metadata_log
-        known = (log, log.log_end_offset)
+        known = self._cluster.topics_state
         if known != self._known:
             self._known = known
-            self._send(("topics", {uuid_text(each.id): each.name for each in self._cluster.image.topics.values()}))
+            self._send(("topics", {uuid_text(topic_id): name for topic_id, name in self._cluster.topic_names()}))
 
     async def rotate(self) -> str | None:
         """Finish the file with all requests that are settled by now; its name, or ``None``: there was none to finish.

@@ -100,7 +100,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         local = transport.get_extra_info("sockname") or ("", 0)
         host = str(peer[0])
         connection_id = f"{local[0]}:{local[1]}-{host}:{peer[1]}-{server.next_id()}"
-        self.info = Connection(connection_id, self._listener, host, int(peer[1]))
+        self.info = Connection(connection_id, self._listener, host, int(peer[1]), hang_up=self.hang_up)
         if self._after is not None:
             self._connections.succeed(self._after, self)
             self._after = None
@@ -188,6 +188,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._lost = True
         self._connections.leave(self)
         self._release()
+        self.info.unserved = len(self._frames)
         self.info.lose()
         for future in (self._arrived, self._writable):
             if future is not None and not future.done():
@@ -266,6 +267,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         except Exception:  # noqa: BLE001 - one connection's failure does not end the others
             _log.exception("connection failed", peer=self.info.client_host)
             self.hang_up()
+        finally:
+            if self.info.at_end is not None:
+                self.info.at_end()
 
     def _next_frame(self) -> bytearray:
         frame = self._frames.popleft()

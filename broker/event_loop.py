@@ -1,0 +1,37 @@
+"""The loop of a server's process: uvloop where there is one, and the signals that end it."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+_SECOND_SIGNAL_EXIT = 130
+
+
+def backend_options() -> dict[str, Any]:
+    """What `anyio.run` needs for uvloop, where the platform has it."""
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return {}
+    return {"loop_factory": uvloop.new_event_loop}
+
+
+def on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+    """The first SIGTERM, SIGINT or SIGHUP stops in order, the second one at once.
+
+    A SIGHUP that was to be ignored, as under nohup, still is.
+    """
+    signals = 0
+
+    def received() -> None:
+        nonlocal signals
+        signals += 1
+        if signals > 1:
+            os._exit(_SECOND_SIGNAL_EXIT)
+        stop()
+
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
+            loop.add_signal_handler(each, received)

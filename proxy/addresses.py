@@ -1,0 +1,82 @@
+"""Answers with brokers' addresses, with those of the proxy's listeners instead.
+
+Metadata, FindCoordinator and DescribeCluster always have them; Produce, Fetch, ShareFetch and ShareAcknowledge have the
+new leader's beside an error (KIP-951). ApiVersions must not offer versions of these that cannot be read here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
+
+from protocol.apis import ApiKey
+from protocol.codec import known_versions
+from protocol.messages.api_versions import ApiVersionsResponse
+from protocol.messages.describe_cluster import DescribeClusterResponse
+from protocol.messages.find_coordinator import FindCoordinatorResponse
+from protocol.messages.metadata import MetadataResponse
+from protocol.types import Message
+
+BROKERS, CONTROLLERS = 1, 2
+"""Kinds of endpoints that DescribeCluster lists (KIP-919)."""
+
+Place = Callable[[int, int, str, int], Awaitable[tuple[str, int]]]
+"""Kind, id, host and port of a broker upstream -> host and port of the proxy's listener for it, made if need be."""
+
+_HINTS_FROM: Mapping[int, int] = {
+    ApiKey.PRODUCE: 10,
+    ApiKey.FETCH: 16,
+    ApiKey.SHARE_FETCH: 0,
+    ApiKey.SHARE_ACKNOWLEDGE: 0,
+}
+"""API -> the first version whose answers may name the leader's endpoint (KIP-951)."""
+_ADDRESSED = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
+_READ = frozenset({*_ADDRESSED, *_HINTS_FROM, ApiKey.API_VERSIONS})
+
+
+def has_addresses(key: int, version: int) -> bool:
+    """Whether answers have to be read before a client may have them."""
+    return key in _ADDRESSED or key == ApiKey.API_VERSIONS or version >= _HINTS_FROM.get(key, 1 << 15)
+
+
+async def rewritten(response: Message, place: Place) -> Message:
+    """The response with the addresses of the proxy's listeners; the very same where it has none to change."""
+    match response:
+        case MetadataResponse():
+            return response.changed(brokers=await _placed(response.brokers, place, id_field="node_id"))
+        case DescribeClusterResponse():
+            brokers = await _placed(response.brokers, place, id_field="broker_id", kind=response.endpoint_type)
+            return response.changed(brokers=brokers)
+        case FindCoordinatorResponse():
+            if not response.coordinators:  # before v4 there is one
+                (changed,) = await _placed([response], place, id_field="node_id")
+                return cast("Message", changed)
+            return response.changed(coordinators=await _placed(response.coordinators, place, id_field="node_id"))
+        case ApiVersionsResponse():
+            return _readable(response)
+    endpoints: Sequence[Any] = getattr(response, "node_endpoints", ())
+    return (
+        response.changed(node_endpoints=await _placed(endpoints, place, id_field="node_id")) if endpoints else response
+    )
+
+
+async def _placed(items: Sequence[Any], place: Place, *, id_field: str, kind: int = BROKERS) -> list[Any]:
+    found = []
+    for item in items:
+        if item.host and item.port >= 0:
+            host, port = await place(kind, getattr(item, id_field), item.host, item.port)
+            found.append(item.changed(host=host, port=port))
+        else:
+            found.append(item)
+    return found
+
+
+def _readable(response: ApiVersionsResponse) -> ApiVersionsResponse:
+    """Offer what addresses come in only up to the versions that can be read here; all else as the broker offers it."""
+    offered, limited = [], False
+    for each in response.api_keys:
+        known = known_versions(each.api_key) if each.api_key in _READ else None
+        if known is not None and each.max_version > known[1]:
+            offered.append(each.changed(max_version=known[1]))
+            limited = True
+        else:
+            offered.append(each)
+    return response.changed(api_keys=offered) if limited else response

@@ -1,0 +1,289 @@
+"""From a client's frame to the broker and back: what `broker.dispatcher` is to a broker of our own.
+
+A frame passes as the bytes that it is. It is read only where something has to look into it: a fault that may meet its
+API, a view (journal, timelines), or an address in its answer. What cannot be read, such as an API or a version that
+is unknown here, passes all the same.
+"""
+
+import struct
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from broker.api import Answer, AnyHandler, Disconnect
+from broker.context import Connection, Exchange, RequestContext
+from broker.handlers import APIS
+from broker.journal.ring import WHOLE_BYTES
+from protocol.apis import ApiKey
+from protocol.codec import (
+    BadFrame,
+    RequestHeader,
+    decode_header,
+    decode_request,
+    decode_response,
+    decode_response_as_sent,
+    encode_request,
+    encode_response,
+    encode_response_as_sent,
+    is_flexible,
+    known_versions,
+)
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import FetchResponse
+from protocol.messages.produce import ProduceRequest
+from protocol.types import Message
+from protocol.uvarint import uvarint
+from protocol.writers import Parts
+from proxy.addresses import has_addresses, rewritten
+from proxy.link import Link
+
+if TYPE_CHECKING:
+    from proxy.proxy import Proxy
+    from proxy.upstream import Upstream
+
+_BY_KEY = {int(api.key): api for api in APIS}
+_UNREADABLE = (BadFrame, IndexError, KeyError, ValueError, struct.error)
+_NO_ACKS = 0
+_SMALL_BYTES = 256
+
+
+class Passing(Exchange):
+    """A request that passes: ``raw`` is the broker's answer as bytes, ``answered`` the same as a message."""
+
+    header: RequestHeader | None = None
+    link: Link
+    raw: bytearray | bytes | None = None
+    answered: Message | None = None
+
+
+class Forwarder:
+    """Passes the frames that come in on the listener of one broker upstream."""
+
+    def __init__(self, proxy: "Proxy", upstream: "Upstream") -> None:
+        self._proxy, self._upstream = proxy, upstream
+        self._links: dict[str, Link] = {}
+        self._handlers: dict[int, AnyHandler] = {}
+        self._serve_frame = proxy.chain.around_frames(self._serve)
+
+    def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
+        """The parts of the answer; ``None`` where none is sent.
+
+        Raises:
+            Disconnect: the connection is to be closed; also where the broker closes its end.
+            NeverAnswer: a fault leaves the client without an answer.
+        """
+        link = self._links.get(connection.id)
+        if link is not None and link.tokens:
+            if not _is_request(frame):
+                return _pass_token(frame, link)
+            link.tokens = False
+        return self._serve_frame(Passing(frame, connection, self._upstream.id, self._proxy.clock.now_ms()))
+
+    # --- connections -------------------------------------------------------------------------------------------------
+
+    async def _link(self, connection: Connection) -> Link:
+        """The connection to the broker that belongs to a client's, opened with its first request."""
+        link = self._links.get(connection.id)
+        if link is None:
+            if connection.lost and not connection.unserved:
+                raise Disconnect("the client hung up")
+            link = await self._proxy.open_link(self._upstream)
+            self._links[connection.id] = link
+            connection.watch(lambda: None if connection.unserved else link.close())
+            connection.at_end = lambda: self._end(connection)
+            link.closed_by_broker.add_done_callback(lambda _: self._lost(connection))
+        if link.lost:
+            raise Disconnect("the upstream broker closed the connection")
+        return link
+
+    def _end(self, connection: Connection) -> None:
+        """Everything that the client sent has been passed on."""
+        link = self._links.pop(connection.id, None)
+        if link is not None:
+            link.close()
+
+    @staticmethod
+    def _lost(connection: Connection) -> None:
+        """The broker hangs up, and so does the proxy."""
+        if connection.hang_up is not None and not connection.lost:
+            connection.hang_up()
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def _serve(self, exchange: Exchange) -> Answer:
+        passing = cast("Passing", exchange)
+        passing.link = await self._link(passing.connection)
+        with suppress(BadFrame):
+            passing.header = decode_header(passing.frame)
+        header = passing.header
+        if header is None or not _is_known(header):
+            raw = await passing.link.ask(passing.frame)
+            return _as_parts(passing, raw)
+        if self._proxy.reads(header.api_key) or _has_records(passing):
+            try:
+                passing.request = decode_request(passing.frame, header)
+            except BadFrame:  # the broker judges it
+                return await self._pass(passing, header)
+        if passing.request is not None and self._proxy.reads(header.api_key):
+            return await self._handle(passing, header, passing.request)
+        return await self._pass(passing, header)
+
+    async def _pass(self, passing: Passing, header: RequestHeader) -> Answer:
+        """Pass a request as the bytes that it is, and its answer with the proxy's addresses."""
+        if _wants_no_answer(passing, header):
+            await passing.link.send(passing.frame)
+            passing.outcome = "asked for no answer"
+            return None
+        raw = await self._rewritten(header, await passing.link.ask(passing.frame))
+        return _as_parts(passing, raw)
+
+    async def _handle(self, passing: Passing, header: RequestHeader, request: Message) -> Answer:
+        """Pass a request through views and faults."""
+        key, version, number = header.api_key, header.api_version, header.correlation_id
+        ctx = RequestContext(
+            _BY_KEY[key],
+            version,
+            number,
+            header.client_id,
+            passing.connection,
+            cast("Any", self._upstream),
+            cast("Any", self._proxy),
+            passing,
+            APIS,
+            len(passing.frame),
+        )
+        response = await self._handler(key)(request, ctx)
+        if response is None:
+            if passing.raw is not None:  # it cannot be read
+                return _as_parts(passing, passing.raw)
+            passing.outcome = "asked for no answer"
+            return None
+        if response is passing.answered and passing.raw is not None:
+            parts = _as_parts(passing, passing.raw, response)
+        else:
+            parts = passing.parts = encode_response(key, version, number, response)
+        return parts if passing.byte_fault is None else passing.byte_fault.spoil(b"".join(parts))
+
+    def _handler(self, key: int) -> AnyHandler:
+        """Views and faults around the way to the broker, of one API."""
+        if key not in self._handlers:
+            self._handlers[key] = self._proxy.chain.around(replace(_BY_KEY[key], handle=self._forward))
+        return self._handlers[key]
+
+    async def _forward(self, request: Any, ctx: RequestContext) -> Message | None:
+        """The innermost handler: the broker's own response; ``None`` where there is none, or it cannot be read."""
+        passing = cast("Passing", ctx.notes)
+        key, version = int(ctx.api.key), ctx.version
+        frame: bytes | bytearray = passing.frame
+        if request is not passing.request:
+            frame = encode_request(key, version, ctx.correlation_id, ctx.client_id, request)[4:]
+        if isinstance(request, ProduceRequest) and request.acks == _NO_ACKS:
+            await passing.link.send(frame)
+            return None
+        assert passing.header is not None
+        raw = await self._rewritten(passing.header, await passing.link.ask(frame))
+        passing.raw, passing.answered = raw, None
+        with suppress(*_UNREADABLE):
+            passing.answered = decode_response(key, version, raw)[1]
+        self._note(request, passing)
+        return passing.answered
+
+    def _note(self, request: Any, passing: Passing) -> None:
+        """Note what a client reports of itself."""
+        key = None if passing.header is None else passing.header.api_key
+        if key == ApiKey.API_VERSIONS and request.client_software_name:
+            connection = passing.connection
+            connection.software_name = request.client_software_name
+            connection.software_version = request.client_software_version
+        elif key == ApiKey.SASL_HANDSHAKE and passing.header is not None and passing.header.api_version == 0:
+            accepted = passing.answered is not None and cast("Any", passing.answered).error_code is ErrorCode.NONE
+            passing.link.tokens = accepted
+
+    async def _rewritten(self, header: RequestHeader, raw: bytearray) -> bytearray | bytes:
+        """An answer with the addresses of the proxy's listeners; one that cannot be read stays as it is."""
+        key, version = header.api_key, header.api_version
+        if not has_addresses(key, version):
+            return raw
+        try:
+            number, response = decode_response_as_sent(key, version, raw)
+        except _UNREADABLE:
+            return raw
+        self._proxy.learn(response)
+        changed = await rewritten(response, self._proxy.place)
+        if changed is response:
+            return raw
+        return b"".join(encode_response_as_sent(key, version, number, changed))[4:]
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+def _is_known(header: RequestHeader) -> bool:
+    low, high = known_versions(header.api_key) or (0, -1)
+    return header.api_key in _BY_KEY and low <= header.api_version <= high
+
+
+def _is_request(frame: bytearray) -> bool:
+    """Whether a frame begins as a request does; a SASL token does not."""
+    try:
+        return _is_known(decode_header(frame))
+    except BadFrame:
+        return False
+
+
+async def _pass_token(frame: bytearray, link: Link) -> Answer:
+    """Pass a SASL token; nothing remembers it."""
+    raw = await link.ask(frame)
+    return [len(raw).to_bytes(4, "big"), raw]
+
+
+def _has_records(passing: Passing) -> bool:
+    """Whether it is a large Produce request, of which the journal leaves the records out."""
+    return passing.header is not None and passing.header.api_key == ApiKey.PRODUCE and len(passing.frame) > WHOLE_BYTES
+
+
+def _wants_no_answer(passing: Passing, header: RequestHeader) -> bool:
+    """Whether it is a Produce request with acks=0."""
+    if header.api_key != ApiKey.PRODUCE:
+        return False
+    request = passing.request
+    if request is None:
+        with suppress(BadFrame):
+            request = decode_request(passing.frame, header)
+    return isinstance(request, ProduceRequest) and request.acks == _NO_ACKS
+
+
+def _as_parts(passing: Passing, raw: bytearray | bytes, response: Any = None) -> Parts:
+    """An answer as it goes out. Of a large Fetch the records are parts of their own, which the journal leaves out."""
+    size = len(raw).to_bytes(4, "big")
+    header = passing.header
+    passing.parts = [size, raw]
+    if len(raw) > WHOLE_BYTES and header is not None and header.api_key == ApiKey.FETCH and _is_known(header):
+        with suppress(*_UNREADABLE):
+            response = decode_response(header.api_key, header.api_version, raw)[1] if response is None else response
+            passing.parts = [size, *_pieces(raw, response, header.api_version)]
+    return [size, raw]
+
+
+def _pieces(raw: bytearray | bytes, response: FetchResponse, version: int) -> Parts:
+    """A Fetch answer cut as our own is written: small parts, the size of a set of records alone, the records."""
+    found: Parts = []
+    flexible = is_flexible(ApiKey.FETCH, version)
+    view, at = memoryview(raw), 0
+    for topic in response.responses:
+        for partition in topic.partitions:
+            records = cast("bytes | memoryview | None", partition.records)
+            if not records:
+                continue
+            size = len(records)
+            begin = raw.find(bytes(records[:64]), at)  # they are slices of the answer, in its order
+            prefix = len(uvarint(size + 1)) if flexible else 4
+            found += [*_small(view[at : begin - prefix]), bytes(view[begin - prefix : begin])]
+            found.append(view[begin : begin + size])
+            at = begin + size
+    return [*found, *_small(view[at:])]
+
+
+def _small(view: memoryview) -> list[bytes]:
+    return [bytes(view[at : at + _SMALL_BYTES]) for at in range(0, len(view), _SMALL_BYTES)]

@@ -1,0 +1,111 @@
+"""The options of `understudy proxy`, parsed and checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.network import endpoints
+from broker.network.endpoints import Endpoint, EndpointError
+from broker.options import (
+    LOG_LEVELS,
+    Given,
+    OptionError,
+    check_secrets,
+    check_security,
+    control,
+    from_sets,
+    integer,
+    last,
+    one_of,
+    path,
+)
+from pipeline.transfer.security import Security, SecurityError, read_security
+
+_PROTOCOLS = ("plaintext", "ssl")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """All of `understudy proxy`. ``listener`` is that of the first broker; the others' ports follow it."""
+
+    upstream: tuple[tuple[str, int], ...]
+    security: Security = field(default_factory=Security)
+    listener: Endpoint = field(default_factory=lambda: Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 19092))
+    settings: Mapping[str, str] = field(default_factory=dict)
+    control_host: str = "127.0.0.1"
+    control_port: int | None = 9099
+    control_token: str | None = None
+    ready_file: Path | None = None
+    journal_dir: Path | None = None
+    seed: int | None = None
+    log_format: str = "console"
+    log_level: str = "info"
+
+    def option_of_port(self, port: int) -> str:
+        """The option that asked for this port, for the message that the port is taken."""
+        return "--control-port" if port == self.control_port else "--port"
+
+    def option_of_host(self, host: str) -> str:
+        """The option that asked for this address, for the message that it is not this machine's."""
+        return "--host" if host == self.listener.host else "--control-host"
+
+
+def parse(given: Given) -> ProxyOptions:
+    """Parse the options; raises OptionError with the first thing that is wrong."""
+    check_secrets(given.get("typed", ()))
+    settings = from_sets(given.get("set", ()))
+    protocol = one_of(last(given, "protocol") or "plaintext", "--protocol", _PROTOCOLS).upper()
+    try:
+        upstream = _addresses(given.get("upstream", ()))
+        listener = _listener(given, protocol)
+    except EndpointError as error:
+        raise OptionError(str(error)) from error
+    check_security((listener,), settings)
+    control_host, control_port, control_token = control(given)
+    seed = last(given, "seed")
+    return ProxyOptions(
+        upstream=upstream,
+        security=_security(last(given, "client-config")),
+        listener=listener,
+        settings=settings,
+        control_host=control_host,
+        control_port=control_port,
+        control_token=control_token,
+        ready_file=path(given, "ready-file"),
+        journal_dir=path(given, "journal"),
+        seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
+        log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
+        log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),
+    )
+
+
+def _addresses(values: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    found = []
+    for part in (part.strip() for value in values for part in value.split(",")):
+        if part:
+            host, port = endpoints.address(part, "--upstream")
+            if not port or not host:
+                raise OptionError(f"--upstream needs HOST:PORT, not {part!r}")
+            found.append((host, port))
+    if not found:
+        raise OptionError("--upstream HOST:PORT is missing: the address of a broker of the cluster")
+    return tuple(dict.fromkeys(found))
+
+
+def _listener(given: Given, protocol: str) -> Endpoint:
+    port = endpoints.port_number(last(given, "port") or "19092", "--port")
+    advertise = last(given, "advertise")
+    host, advertised = (
+        (None, None) if advertise is None else endpoints.address(advertise, "--advertise", port_needed=False)
+    )
+    return Endpoint(protocol, protocol, last(given, "host") or "127.0.0.1", port, host, advertised)
+
+
+def _security(file: str | None) -> Security:
+    try:
+        found = read_security(file)
+        if found.has_tls:
+            found.context()
+    except SecurityError as error:
+        raise OptionError(str(error)) from error
+    return found

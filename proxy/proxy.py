@@ -1,0 +1,190 @@
+"""The composition root of the proxy: brokers upstream, their listeners, journal, faults, views."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+import structlog
+from anyio.abc import TaskGroup
+
+from broker.api import Chain, Disconnect
+from broker.clock import PushedClock
+from broker.dispatcher import Dispatcher
+from broker.faults.rules import Script
+from broker.journal.ring import journal_of
+from broker.network import file_limits
+from broker.network.endpoints import PortTaken
+from broker.network.server import BrokerServer
+from broker.rng import new_seed, seeded
+from broker.settings import BrokerSettings
+from protocol.apis import ApiKey
+from protocol.messages.metadata import MetadataResponse
+from proxy.addresses import BROKERS
+from proxy.authentication import authenticate
+from proxy.forwarder import Forwarder
+from proxy.link import Link
+from proxy.options import ProxyOptions
+from proxy.upstream import UNKNOWN_ID, KnownTopics, Upstream
+
+_log = structlog.get_logger(__name__)
+_ALWAYS_READ = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
+
+
+class Proxy:
+    """A cluster upstream, and a listener for each of its brokers that is known."""
+
+    def __init__(self, options: ProxyOptions, clock: PushedClock, tasks: TaskGroup) -> None:
+        self.options, self.clock, self._tasks = options, clock, tasks
+        self.settings = BrokerSettings(1, options.settings)
+        self.seed = new_seed() if options.seed is None else options.seed
+        self.journal = journal_of(options.settings, written_down=options.journal_dir is not None)
+        self.faults = Script(seeded(self.seed))
+        self.chain = Chain(frames=(self.journal.record,), messages=(self.faults.meet,))
+        """Every request passes these, outermost first, before it goes to its broker."""
+        self.shares = file_limits.shares(2, on_disk=False, listeners=8)
+        self.image = KnownTopics()
+        self.partitions: Mapping[tuple[str, int], Any] = {}
+        self.cluster_id = ""
+        self.controller_id = UNKNOWN_ID
+        self.upstreams: list[Upstream] = []
+        """All of them, in the order in which they became known; those of ``--upstream`` first."""
+        self._by_id: dict[tuple[int, int], Upstream] = {}
+        self._placing = asyncio.Lock()
+        self._tls = options.security.context() if options.security.has_tls else None
+
+    # --- what the control plane sees (Watched) -----------------------------------------------------------------------
+
+    @property
+    def own(self) -> None:
+        """No cluster of its own."""
+        return
+
+    @property
+    def description(self) -> str:
+        """A short description of this process."""
+        return "a proxy in front of " + ",".join(f"{host}:{port}" for host, port in self.options.upstream)
+
+    @property
+    def known_brokers(self) -> Sequence[int]:
+        """The ids of the brokers that are known."""
+        return sorted(broker_id for kind, broker_id in self._by_id if kind == BROKERS)
+
+    @property
+    def listener_names(self) -> Iterable[str]:
+        """The names of all listeners: there is one."""
+        return [self.options.listener.name]
+
+    @property
+    def topics_state(self) -> object:
+        """Another value whenever topics became known."""
+        return self.image.changes
+
+    def topic_names(self) -> Iterable[tuple[UUID, str]]:
+        """Ids and names of all topics that are known."""
+        return ((each.id, each.name) for each in self.image.topics.values())
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen for each address of ``--upstream``.
+
+        Raises:
+            PortTaken: a port is in use.
+        """
+        for host, port in self.options.upstream:
+            await self._add(UNKNOWN_ID, host, port)
+
+    def stop(self) -> None:
+        """Close everything."""
+        for upstream in self.upstreams:
+            upstream.server.close()
+        self.clock.close()
+
+    @property
+    def bootstrap(self) -> list[tuple[str, int]]:
+        """Where clients find the listeners for the addresses of ``--upstream``."""
+        return [each.advertised for each in self.upstreams[: len(self.options.upstream)]]
+
+    # --- brokers -----------------------------------------------------------------------------------------------------
+
+    async def place(self, kind: int, broker_id: int, host: str, port: int) -> tuple[str, int]:
+        """Where clients find a broker that is upstream at this address; it gets a listener if it has none.
+
+        Where no listener can be opened, the broker's own address: the client then goes past the proxy.
+        """
+        async with self._placing:
+            known = self._by_id.get((kind, broker_id))
+            if known is None:
+                known = await self._unnamed(host, port)
+                if known is None:
+                    try:
+                        known = await self._add(broker_id, host, port)
+                    except PortTaken as error:
+                        _log.error("a broker gets no listener", broker=broker_id, reason=str(error))
+                        return host, port
+                known.id = broker_id
+                self._by_id[kind, broker_id] = known
+                _log.info("broker", id=broker_id, upstream=f"{host}:{port}", proxy=":".join(map(str, known.advertised)))
+            known.host, known.port = host, port
+            return known.advertised
+
+    async def _unnamed(self, host: str, port: int) -> Upstream | None:
+        """The address of ``--upstream`` that this is, if its broker was not known so far."""
+        for each in self.upstreams:
+            if each.id == UNKNOWN_ID and await each.is_at(host, port):
+                return each
+        return None
+
+    async def _add(self, broker_id: int, host: str, port: int) -> Upstream:
+        upstream = Upstream(broker_id, host, port)
+        forwarder = Forwarder(self, upstream)
+        server = BrokerServer(cast("Dispatcher", forwarder), self.settings, self.clock, self._tasks)
+        endpoint = self.options.listener.of_broker(len(self.upstreams))
+        try:
+            bound = await server.listen(endpoint)
+        except PortTaken:
+            if len(self.upstreams) < len(self.options.upstream):
+                raise
+            _log.warning("the next port is taken, so this broker gets a free one", port=endpoint.port)
+            endpoint = replace(endpoint, port=0, advertised_port=None)
+            bound = await server.listen(endpoint)
+        upstream.server, upstream.bound = server, {endpoint.name: (endpoint, bound)}
+        self.upstreams.append(upstream)
+        for each in self.upstreams:
+            each.server.connections.most = max(self.shares.connections // len(self.upstreams), 1)
+        with suppress(OSError):
+            await upstream.resolve()
+        await server.accept()
+        return upstream
+
+    async def open_link(self, upstream: Upstream) -> Link:
+        """A connection to a broker, authenticated where the proxy has credentials. Raises Disconnect."""
+        link = await Link.open(upstream.host, upstream.port, self._tls)
+        if self.options.security.has_sasl:
+            try:
+                await authenticate(link, self.options.security)
+            except Disconnect as error:
+                _log.error("the upstream broker refuses the proxy", reason=error.reason)
+                link.close()
+                raise
+        return link
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def reads(self, key: int) -> bool:
+        """Whether requests of an API have to be read: something looks into them now."""
+        return key in _ALWAYS_READ or any(fault.match.api in (None, key) for fault in self.faults.faults.values())
+
+    def learn(self, response: Any) -> None:
+        """Note what an answer reveals of the cluster."""
+        if isinstance(response, MetadataResponse):
+            if response.cluster_id:
+                self.cluster_id = response.cluster_id
+            self.controller_id = response.controller_id
+            for topic in response.topics:
+                learned = self.image.learn(topic.name, topic.topic_id)
+                if learned is not None:
+                    self.journal.add_topic(learned.id, learned.name)

@@ -1,0 +1,109 @@
+"""One broker upstream: where it is, and the listener of the proxy for it."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from broker.journal.ring import MOST_TOPIC_NAMES
+from broker.network.endpoints import Endpoint
+from broker.network.server import BrokerServer
+from protocol.errors import ErrorCode, KafkaError
+
+UNKNOWN_ID = -1
+"""The id of an address of ``--upstream`` until an answer shows which broker it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that an answer named."""
+
+    name: str
+    id: UUID
+
+
+@dataclass(slots=True)
+class KnownTopics:
+    """The topics that answers named, with their ids: enough to match faults and to show names."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    topics_by_id: dict[UUID, Topic] = field(default_factory=dict)
+    changes: int = 0
+
+    def learn(self, name: str | None, topic_id: UUID | None) -> Topic | None:
+        """Note a topic; ``None`` where it is known already. Of very many, the oldest are forgotten."""
+        if not name or topic_id is None or not topic_id.int:
+            return None
+        known = self.topics.get(name)
+        if known is not None and known.id == topic_id:
+            return None
+        made = self.topics[name] = self.topics_by_id[topic_id] = Topic(name, topic_id)
+        if len(self.topics_by_id) > MOST_TOPIC_NAMES:
+            oldest = self.topics_by_id.pop(next(iter(self.topics_by_id)))
+            if self.topics.get(oldest.name) is oldest:
+                del self.topics[oldest.name]
+        self.changes += 1
+        return made
+
+
+class NoSessions:
+    """Fetch sessions, none of which is known."""
+
+    @staticmethod
+    def get(session_id: int) -> None:
+        """The session with this id."""
+
+
+async def _addresses_of(host: str, port: int) -> frozenset[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return frozenset(str(address[0]) for *_, address in found)
+
+
+class Upstream:
+    """A broker upstream, as far as faults and views have to know it (``broker.node.Node`` is one of our own)."""
+
+    server: BrokerServer
+    """Its listener; set when the proxy makes one."""
+
+    def __init__(self, broker_id: int, host: str, port: int) -> None:
+        self.id, self.host, self.port = broker_id, host, port
+        self.rack: str | None = None
+        self.bound: Mapping[str, tuple[Endpoint, int]] = {}
+        self.sessions = NoSessions()
+        self._resolved: frozenset[str] = frozenset()
+
+    async def resolve(self) -> None:
+        """Look up its addresses, so that it is recognised under another name. Raises OSError."""
+        self._resolved = await _addresses_of(self.host, self.port)
+
+    async def is_at(self, host: str, port: int) -> bool:
+        """Whether that is the same address, perhaps under another name."""
+        if port != self.port:
+            return False
+        if host == self.host:
+            return True
+        with suppress(OSError):
+            return bool(self._resolved & await _addresses_of(host, port))
+        return False
+
+    @property
+    def address(self) -> str:
+        """``HOST:PORT``."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def advertised(self) -> tuple[str, int]:
+        """Where clients find the proxy's listener."""
+        endpoint, port = next(iter(self.bound.values()))
+        return endpoint.host_for_clients, endpoint.port_for_clients(port)
+
+    @staticmethod
+    def groups_for(group_id: str) -> None:
+        """No coordinator of a group is here.
+
+        Raises:
+            KafkaError: NOT_COORDINATOR.
+        """
+        raise KafkaError(ErrorCode.NOT_COORDINATOR, group_id)

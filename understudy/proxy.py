@@ -1,0 +1,55 @@
+"""`understudy proxy`: faults, journal and explanations in front of a cluster that runs elsewhere.
+
+Options come from the command line, the environment and a file, as those of `understudy serve`; many are the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from understudy.serve import OPTIONS as SERVE_OPTIONS
+from understudy.serve import Command, Option, run
+
+_SHARED = (
+    "host",
+    "control-port",
+    "control-host",
+    "control-token",
+    "ready-file",
+    "journal",
+    "seed",
+    "log-format",
+    "log-level",
+    "lifeline",
+)
+_AS_SERVED = {option.name: option for option in SERVE_OPTIONS}
+
+OPTIONS = (
+    Option(
+        "upstream",
+        "HOST:PORT[,HOST:PORT...]",
+        "brokers to connect to; the others of their cluster are found through them",
+        repeatable=True,
+    ),
+    Option(
+        "client-config",
+        "FILE",
+        "*.properties of a Kafka client, with TLS and SASL towards the brokers; without SASL, clients' own passes",
+    ),
+    Option("port", "PORT", "port for the first broker, the others follow; 0: free ports", "19092"),
+    Option("advertise", "HOST[:PORT]", "address that clients are given; each further broker gets the next port"),
+    Option(
+        "protocol",
+        "plaintext|ssl",
+        "towards clients; ssl needs a certificate, as in Kafka: ssl.keystore.location",
+        "plaintext",
+    ),
+    Option("set", "KEY=VALUE", "setting of the listeners or of the journal, by its name in `serve`", repeatable=True),
+    replace(_AS_SERVED["config"], help="*.toml: these options, by name"),
+    *(_AS_SERVED[name] for name in _SHARED),
+)
+PROXY = Command("understudy proxy", "Run in front of a Kafka cluster, to observe and to disturb its clients.", OPTIONS)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the proxy in this process until it receives a signal to stop."""
+    return run(argv, PROXY, "proxy.cli")
