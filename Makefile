@@ -17,7 +17,7 @@ STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test quick check interop nightly bench clean
+.PHONY: help environment oracle serve test quick check interop packages nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -60,6 +60,9 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
 	$(BIN)/python -m pytest -m interop $(STUCK) tests/clients tests $(PYTEST)
+
+packages: $(SERVER) ## the archives of the packages for Node and Go, into dist/packages
+	$(BIN)/python tools/build_packages.py $(PACKAGES)
 
 nightly: $(DEV) ## what takes longer than a developer waits
 	$(BIN)/python -m pytest -m nightly $(PYTEST)

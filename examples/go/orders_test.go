@@ -3,16 +3,16 @@ package orders
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"understudy.example/go/understudytest"
 )
 
-func send(t *testing.T, kafka understudy, order string) {
+func send(t *testing.T, kafka *understudytest.Cluster, order string) {
 	t.Helper()
-	producer, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(kafka.bootstrapServers, ",")...))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(kafka.Brokers()...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,10 +23,10 @@ func send(t *testing.T, kafka understudy, order string) {
 }
 
 // All orders that are there.
-func read(t *testing.T, kafka understudy) (orders []string) {
+func read(t *testing.T, kafka *understudytest.Cluster) (orders []string) {
 	t.Helper()
 	consumer, err := kgo.NewClient(
-		kgo.SeedBrokers(strings.Split(kafka.bootstrapServers, ",")...),
+		kgo.SeedBrokers(kafka.Brokers()...),
 		kgo.ConsumeTopics("orders"),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	)
@@ -52,7 +52,7 @@ func read(t *testing.T, kafka understudy) (orders []string) {
 }
 
 func TestWhatIsSentIsRead(t *testing.T) {
-	kafka := start(t, "--brokers", "3", "--topic", "orders:1")
+	kafka := understudytest.Start(t, "--brokers", "3", "--topic", "orders:1")
 	send(t, kafka, "one order")
 	if orders := read(t, kafka); len(orders) != 1 || orders[0] != "one order" {
 		t.Error(orders)
@@ -60,12 +60,14 @@ func TestWhatIsSentIsRead(t *testing.T) {
 }
 
 func TestAnAnswerThatIsLostMakesNoSecondOrder(t *testing.T) {
-	kafka := start(t, "--topic", "orders:1")
-	kafka.ask(t, "POST", "/v1/faults", `{"match": {"api": "Produce", "topic": "orders"}, "do": {"apply_then": {"disconnect": "reset"}}}`)
-	send(t, kafka, "one order") // the producer is idempotent: it sends again, and the broker knows it
-	if unmet := kafka.ask(t, "GET", "/v1/faults?unmet=true", ""); unmet != `{"faults":[]}` {
-		t.Error("no request met the fault:", unmet)
+	kafka := understudytest.Start(t, "--topic", "orders:1")
+	if _, err := kafka.AddFault(understudytest.Fault{
+		Match: understudytest.FaultMatch{API: "Produce", Topic: "orders"},
+		Do:    understudytest.Effect{ApplyThen: &understudytest.Effect{Disconnect: "reset"}},
+	}); err != nil {
+		t.Fatal(err)
 	}
+	send(t, kafka, "one order") // the producer is idempotent: it sends again, and the broker knows it
 	if orders := read(t, kafka); len(orders) != 1 {
 		t.Error(orders)
 	}

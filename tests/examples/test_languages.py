@@ -13,6 +13,7 @@ import pytest
 from tests.clients.drivers import command
 from tests.clients.targets import CACHE
 from tests.examples.running import EXAMPLES, SETUP, needs, ran
+from tools import build_packages
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 # The command is the one that belongs to this Python.
@@ -20,11 +21,38 @@ PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def copied(name: str) -> Path:
-    """The example where it may be built."""
+    """The example where it may be built: a project that gets the package from its archive, not from the checkout."""
     folder = CACHE / "build" / "examples" / name
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(EXAMPLES / name, folder)
+    shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns("node_modules"))
+    archives = CACHE / "build" / "archives"
+    archives.mkdir(parents=True, exist_ok=True)
+    if name == "node":
+        described = folder / "package.json"
+        text = described.read_text(encoding="utf-8")
+        described.write_text(text.replace("../../packages/node", str(build_packages.node(archives))), encoding="utf-8")
+    if name == "go":
+        command([SETUP, "go"])
+        build_packages.go(archives)
+        shutil.rmtree(CACHE / "build" / "modules", ignore_errors=True)
+        ran(
+            [CACHE / "go" / "go", "mod", "edit", f"-dropreplace={build_packages.GO_MODULE}"], folder, **go_environment()
+        )
     return folder
+
+
+def go_environment() -> dict[str, str]:
+    """The archive before the usual source of modules, and a module cache of its own: an archive's version stays."""
+    asked = ["go", "env", "GOPROXY", "GOMODCACHE"]
+    usual, cache = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    return {
+        "PATH": PATH,
+        "GOTOOLCHAIN": "auto",
+        "GOPROXY": f"file://{CACHE / 'build' / 'archives' / 'go'},file://{cache}/cache/download,{usual}",
+        "GONOSUMDB": build_packages.GO_MODULE,
+        "GOMODCACHE": str(CACHE / "build" / "modules"),
+        "GOFLAGS": "-mod=mod -modcacherw",
+    }
 
 
 def test_junit() -> None:
@@ -40,10 +68,9 @@ def test_junit() -> None:
 def test_go() -> None:
     """With testing, and with vet."""
     needs("go")
-    command([SETUP, "go"])
     folder = copied("go")
     for words in (["vet"], ["test", "-count=1", "-v"]):
-        said = ran([CACHE / "go" / "go", *words, "./..."], folder, PATH=PATH, GOTOOLCHAIN="auto")
+        said = ran([CACHE / "go" / "go", *words, "./..."], folder, **go_environment())
     assert said.count("--- PASS: Test") == 2
 
 
@@ -75,18 +102,20 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"understudy.example/go/understudytest"
 )
 
 func TestOutlive(t *testing.T) {
-	fmt.Printf("pid=%d\\n", start(t).pid)
+	fmt.Printf("pid=%d\\n", understudytest.Start(t).PID())
 	<-time.After(time.Minute)
 }
 """,
     ),
     "node": (
         "outlive.js",
-        """const { Understudy } = require('./understudy');
-Understudy.start().then((kafka) => console.log(`pid=${kafka.process.pid}`));
+        """const { start } = require('understudy-kafka');
+start().then((kafka) => console.log(`pid=${kafka.server.process.pid}`));
 setTimeout(() => {}, 60_000);
 """,
     ),
@@ -103,9 +132,10 @@ def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
     (folder / file).write_text(text, encoding="utf-8")
     if name == "junit":
         ran(["javac", "-d", "classes", "src/test/java/Understudy.java", file], folder)
+    if name == "node":
+        ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     if name == "go":
-        command([SETUP, "go"])
-        ran([CACHE / "go" / "go", "test", "-c", "-o", "outlive", "."], folder, PATH=PATH, GOTOOLCHAIN="auto")
+        ran([CACHE / "go" / "go", "test", "-c", "-o", "outlive", "."], folder, **go_environment())
     words = {
         "junit": ["java", "-cp", "classes", "Outlive"],
         "go": ["./outlive", "-test.run", "TestOutlive"],

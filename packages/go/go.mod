@@ -1,0 +1,3 @@
+module understudy.example/go
+
+go 1.21

@@ -1,0 +1,155 @@
+package understudytest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var seen = map[string]bool{}
+
+func useOnce(t *testing.T) {
+	kafka := Start(t, "--brokers", "2", "--topic", "orders:1")
+	if len(kafka.Brokers()) != 2 || seen[kafka.BootstrapServers()] {
+		t.Errorf("clients of the test before must not come back: %v", kafka.Brokers())
+	}
+	seen[kafka.BootstrapServers()] = true
+	if err := kafka.Write("orders", "one order"); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := kafka.Records("orders", 0); err != nil || len(found) != 1 || found[0].Value != "one order" {
+		t.Error(found, err)
+	}
+}
+
+func TestAClusterIsAsJustStarted(t *testing.T) {
+	t.Run("first", useOnce)
+	t.Run("second", useOnce)
+}
+
+func TestMethodsSteerTheCluster(t *testing.T) {
+	kafka := Start(t, "--brokers", "2")
+	before, err := kafka.Report(0)
+	if err != nil || !strings.HasPrefix(before.Text, "last requests:") {
+		t.Fatal(before, err)
+	}
+	partition := 0
+	for name, err := range map[string]error{
+		"freeze":  kafka.Freeze(),
+		"advance": kafka.Advance(15 * time.Minute),
+		"thaw":    kafka.Thaw(),
+		"topic":   kafka.CreateTopic("payments", 2),
+		"kill":    kafka.KillBroker(2),
+		"start":   kafka.StartBroker(2),
+		"stop":    kafka.StopBroker(2),
+		"again":   kafka.StartBroker(2),
+	} {
+		if err != nil {
+			t.Error(name, err)
+		}
+	}
+	after, err := kafka.Report(before.NowMs)
+	if err != nil || after.NowMs-before.NowMs < 900_000 {
+		t.Error("the clock was not advanced", after.NowMs-before.NowMs, err)
+	}
+	fault, err := kafka.AddFault(Fault{
+		Match: FaultMatch{API: "Produce", Topic: "payments", Partition: &partition},
+		Do:    Effect{ApplyThen: &Effect{Disconnect: "reset"}},
+		Times: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := kafka.WaitHits(fault.ID, 0, time.Second); err != nil || state.Hits != 0 {
+		t.Error(state, err)
+	}
+	if unmet, err := kafka.UnmetFaults(); err != nil || len(unmet) != 1 || unmet[0].ID != fault.ID {
+		t.Error(unmet, err)
+	}
+	if err := kafka.ClearFaults(); err != nil {
+		t.Error(err)
+	}
+	if other, err := Connect(kafka.Control(), ""); err != nil || other.BootstrapServers() != kafka.BootstrapServers() {
+		t.Error(other, err)
+	}
+}
+
+func TestARefusalIsOneSentence(t *testing.T) {
+	kafka := Start(t)
+	_, err := kafka.AddFault(Fault{Match: FaultMatch{API: "EndTx"}, Do: Effect{Drop: true}})
+	var refused *ControlError
+	if !errors.As(err, &refused) || refused.Status != 422 || !strings.Contains(err.Error(), "EndTxn") {
+		t.Error(err)
+	}
+	for _, ask := range []func(string) (string, error){kafka.WhyGroup, kafka.WhyTransaction} {
+		if _, err := ask("a b"); !errors.As(err, &refused) || refused.Status != 404 {
+			t.Error(err)
+		}
+	}
+}
+
+// recorder is a test that has its own opinion of what failed.
+type recorder struct {
+	testing.TB
+	failed   bool
+	lines    []string
+	cleanups []func()
+}
+
+func (r *recorder) Helper()                   {}
+func (r *recorder) Failed() bool              { return r.failed }
+func (r *recorder) Cleanup(f func())          { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Log(what ...any)           { r.lines = append(r.lines, what[0].(string)) }
+func (r *recorder) Errorf(f string, _ ...any) { r.failed, r.lines = true, append(r.lines, f) }
+
+func (r *recorder) end() string {
+	for _, each := range r.cleanups {
+		each()
+	}
+	return strings.Join(r.lines, "\n")
+}
+
+func TestOnlyATestThatFailedPrintsTheReport(t *testing.T) {
+	green, red := &recorder{TB: t}, &recorder{TB: t}
+	Start(green)
+	if lines := green.end(); lines != "" {
+		t.Error(lines)
+	}
+	Start(red)
+	red.failed = true
+	if lines := red.end(); !strings.Contains(lines, "understudy, last requests:") {
+		t.Error(lines)
+	}
+}
+
+func TestAFaultThatNoRequestMetFailsTheTest(t *testing.T) {
+	missed := &recorder{TB: t}
+	if _, err := Start(missed).AddFault(Fault{Do: Effect{Drop: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := missed.end(); !missed.failed || !strings.Contains(lines, "no request met these faults") {
+		t.Error(lines)
+	}
+}
+
+func TestAServerThatCannotBeStartedIsExplained(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow")
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\nexec cat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for want, with := range map[string]struct {
+		options Options
+		words   []string
+	}{
+		`Command is "/nowhere/understudy", but there is no such program`: {Options{Command: "/nowhere/understudy"}, nil},
+		"it ended with exit status 2":                                    {Options{}, []string{"--brokers", "many"}},
+		"it took longer than 100ms":                                      {Options{Command: slow, StartLimit: 100 * time.Millisecond}, nil},
+	} {
+		if _, err := startServer(with.options, with.words); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %s", err, want)
+		}
+	}
+}

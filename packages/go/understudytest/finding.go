@@ -1,0 +1,156 @@
+package understudytest
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// found is how to start the server; the last three fields are known beforehand for a container only.
+type found struct {
+	program string
+	words   []string
+	brokers []string
+	control string
+	token   string
+}
+
+var (
+	serve     = []string{"serve", "--lifeline"}
+	freePorts = []string{"--port", "0", "--control-port", "0"}
+)
+
+// find looks in this order: an explicit command, UNDERSTUDY_COMMAND, the PATH, the binary's folder, a container.
+func find(command, image string, options []string) (*found, error) {
+	name := "Command"
+	if command == "" {
+		name, command = "UNDERSTUDY_COMMAND", os.Getenv("UNDERSTUDY_COMMAND")
+	}
+	if command != "" {
+		words := split(command)
+		program, err := exec.LookPath(words[0])
+		if err != nil {
+			return nil, fmt.Errorf("%s is %q, but there is no such program: %w", name, command, err)
+		}
+		return local(program, words[1:]...), nil
+	}
+	if program, err := exec.LookPath("understudy"); err == nil {
+		return local(program), nil
+	}
+	binary := filepath.Join(serverFolder(), "understudy")
+	if program, err := exec.LookPath(binary); err == nil {
+		return local(program), nil
+	}
+	if docker, err := exec.LookPath("docker"); err == nil {
+		if image == "" {
+			image = os.Getenv("UNDERSTUDY_IMAGE")
+		}
+		if image == "" {
+			image = "understudy:" + Version
+		}
+		return container(docker, image, options)
+	}
+	return nil, fmt.Errorf("there is no understudy server: install the command (pip install understudy-kafka), "+
+		"set UNDERSTUDY_COMMAND to its path, unpack the binary to %s, or install Docker", serverFolder())
+}
+
+// split takes a command such as "python3 -m understudy" apart; a path with blanks is one word if it exists.
+func split(command string) []string {
+	if _, err := os.Stat(command); err == nil {
+		return []string{command}
+	}
+	return strings.Fields(command)
+}
+
+func local(program string, words ...string) *found {
+	all := append(append(append([]string{}, words...), serve...), freePorts...)
+	return &found{program: program, words: all}
+}
+
+// serverFolder is where the binary's archive of this version may have been unpacked.
+func serverFolder() string {
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, _ := os.UserHomeDir()
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "understudy", Version)
+}
+
+// container: clients connect to the advertised ports, so they are chosen here and are the same inside and outside.
+func container(docker, image string, options []string) (*found, error) {
+	brokers, err := brokerCount(options)
+	if err != nil {
+		return nil, err
+	}
+	port, err := portsInARow(brokers + 1)
+	if err != nil {
+		return nil, err
+	}
+	random := make([]byte, 16)
+	if _, err := rand.Read(random); err != nil {
+		return nil, err
+	}
+	made := &found{program: docker, token: hex.EncodeToString(random)}
+	made.words = []string{"run", "--rm", "-i", "-e", "UNDERSTUDY_CONTROL_TOKEN=" + made.token}
+	for at := port; at <= port+brokers; at++ {
+		made.words = append(made.words, "-p", fmt.Sprintf("127.0.0.1:%d:%d", at, at))
+		if at < port+brokers {
+			made.brokers = append(made.brokers, fmt.Sprintf("127.0.0.1:%d", at))
+		}
+	}
+	made.control = fmt.Sprintf("http://127.0.0.1:%d", port+brokers)
+	made.words = append(append(made.words, image), serve...)
+	made.words = append(made.words, "--host", "0.0.0.0", "--port", strconv.Itoa(port), "--advertise", made.brokers[0],
+		"--control-host", "0.0.0.0", "--control-port", strconv.Itoa(port+brokers))
+	return made, nil
+}
+
+func brokerCount(options []string) (int, error) {
+	value := "1"
+	for at, option := range options {
+		if option == "--brokers" && at+1 < len(options) {
+			value = options[at+1]
+		}
+	}
+	if strings.Contains(value, ",") {
+		return len(strings.Split(strings.TrimSuffix(value, ","), ",")), nil
+	}
+	count, err := strconv.Atoi(value)
+	if err != nil || count < 1 {
+		return 0, fmt.Errorf("--brokers %s is no number of brokers", value)
+	}
+	return count, nil
+}
+
+// portsInARow returns the first of so many free ports.
+func portsInARow(count int) (int, error) {
+	for {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		port := first.Addr().(*net.TCPAddr).Port
+		held := []net.Listener{first}
+		for len(held) < count {
+			next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+len(held)))
+			if err != nil {
+				break
+			}
+			held = append(held, next)
+		}
+		complete := len(held) == count
+		for _, each := range held {
+			each.Close()
+		}
+		if complete {
+			return port, nil
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package understudytest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startLimit = 30 * time.Second
+	stopLimit  = 5 * time.Second
+	logLines   = 30
+)
+
+// server is a running process. With --lifeline it ends with this process, whose pipe is its standard input.
+type server struct {
+	command  *exec.Cmd
+	lifeline io.WriteCloser
+	exited   chan struct{}
+	found    *found
+
+	mutex sync.Mutex
+	lines []string
+}
+
+// startServer returns when the server is ready, or fails with its last lines.
+func startServer(options Options, words []string) (*server, error) {
+	where, err := find(options.Command, options.Image, words)
+	if err != nil {
+		return nil, err
+	}
+	limit := options.StartLimit
+	if limit == 0 {
+		limit = startLimit
+	}
+	running := &server{command: exec.Command(where.program, append(where.words, words...)...), exited: make(chan struct{}), found: where}
+	running.command.Env = environment()
+	ready, err := running.start()
+	if err != nil {
+		return nil, fmt.Errorf("understudy cannot be started: %w", err)
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-ready:
+		return running, nil
+	case <-late.C:
+		err = fmt.Errorf("understudy is not ready: it took longer than %v", limit)
+	case <-running.exited:
+		err = fmt.Errorf("understudy is not ready: it ended with %v", running.command.ProcessState)
+	}
+	running.stop()
+	return nil, fmt.Errorf("%w\n%s", err, running.log())
+}
+
+func (s *server) start() (<-chan struct{}, error) {
+	stdin, in := s.command.StdinPipe()
+	stdout, out := s.command.StdoutPipe()
+	stderr, log := s.command.StderrPipe()
+	if err := errors.Join(in, out, log); err != nil {
+		return nil, err
+	}
+	if err := s.command.Start(); err != nil {
+		return nil, err
+	}
+	s.lifeline = stdin
+	ready := make(chan struct{})
+	var readers sync.WaitGroup
+	readers.Add(2)
+	go func() {
+		defer readers.Done()
+		s.keepLog(stderr)
+	}()
+	go func() {
+		defer readers.Done()
+		s.readAddresses(stdout, ready)
+	}()
+	go func() {
+		readers.Wait()
+		_ = s.command.Wait()
+		close(s.exited)
+	}()
+	return ready, nil
+}
+
+func (s *server) readAddresses(stdout io.Reader, ready chan<- struct{}) {
+	lines := bufio.NewScanner(stdout)
+	var servers string
+	isReady := false
+	for lines.Scan() {
+		if value, is := strings.CutPrefix(lines.Text(), "bootstrap.servers="); is {
+			servers = value
+		}
+		if value, is := strings.CutPrefix(lines.Text(), "control="); is && !isReady {
+			if s.found.control == "" {
+				s.found.control, s.found.brokers = value, strings.Split(servers, ",")
+			}
+			isReady = true
+			close(ready)
+		}
+	}
+}
+
+func (s *server) keepLog(stderr io.Reader) {
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		s.mutex.Lock()
+		s.lines = append(s.lines, lines.Text())
+		if len(s.lines) > logLines {
+			s.lines = s.lines[1:]
+		}
+		s.mutex.Unlock()
+	}
+	_, _ = io.Copy(io.Discard, stderr)
+}
+
+// log returns the last lines that the server wrote to stderr.
+func (s *server) log() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return strings.Join(s.lines, "\n")
+}
+
+// stop sends SIGTERM, and SIGKILL if the server does not end.
+func (s *server) stop() {
+	_ = s.command.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(stopLimit, func() { _ = s.command.Process.Kill() })
+	<-s.exited
+	late.Stop()
+	s.lifeline.Close()
+}
+
+// environment is this process's without UNDERSTUDY_*, so that a test's cluster is the same on every machine.
+func environment() []string {
+	var kept []string
+	for _, each := range os.Environ() {
+		if !strings.HasPrefix(each, "UNDERSTUDY_") {
+			kept = append(kept, each)
+		}
+	}
+	return kept
+}

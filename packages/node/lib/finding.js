@@ -1,0 +1,116 @@
+'use strict';
+// Where the server is: an explicit path, UNDERSTUDY_COMMAND, the PATH, a server folder of this version, a container.
+
+const fs = require('node:fs');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+const { randomBytes } = require('node:crypto');
+const { version } = require('../package.json');
+
+const SERVE = ['serve', '--lifeline'];
+const FREE_PORTS = ['--port', '0', '--control-port', '0'];
+
+function isProgram(file) {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The program of this name on the PATH, or undefined. */
+function onPath(name) {
+  const folders = (process.env.PATH ?? '').split(path.delimiter).filter(Boolean);
+  const names = process.platform === 'win32' ? [`${name}.exe`, `${name}.cmd`] : [name];
+  return folders.flatMap((folder) => names.map((each) => path.join(folder, each))).find(isProgram);
+}
+
+/** Where `make binary` or its archive may have been unpacked: in this package, or in the user's cache folder. */
+function serverFolders() {
+  const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  return [path.join(__dirname, '..', 'server'), path.join(cache, 'understudy', version)];
+}
+
+/** Splits a command such as `python3 -m understudy` at blanks; a path with blanks is one word if it exists. */
+function split(command) {
+  return fs.existsSync(command) ? [command] : command.split(/\s+/).filter(Boolean);
+}
+
+/**
+ * How to start the server: the program and its arguments, without the options of the test.
+ * Throws an Error whose one sentence names all places that were searched.
+ */
+async function find({ command, image, options = [] } = {}) {
+  const explicit = command || process.env.UNDERSTUDY_COMMAND;
+  if (explicit) {
+    const [program, ...words] = split(explicit);
+    const found = program.includes(path.sep) ? isProgram(program) && program : onPath(program);
+    if (!found) {
+      const name = command ? 'command' : 'UNDERSTUDY_COMMAND';
+      throw new Error(`${name} is ${JSON.stringify(explicit)}, but there is no such program`);
+    }
+    return { program: found, words: [...words, ...SERVE, ...FREE_PORTS] };
+  }
+  const installed = onPath('understudy');
+  if (installed) return { program: installed, words: [...SERVE, ...FREE_PORTS] };
+  const unpacked = serverFolders().map((folder) => path.join(folder, 'understudy')).find(isProgram);
+  if (unpacked) return { program: unpacked, words: [...SERVE, ...FREE_PORTS] };
+  const docker = onPath('docker');
+  if (docker) return container(docker, image || process.env.UNDERSTUDY_IMAGE || `understudy:${version}`, options);
+  throw new Error(
+    'there is no understudy server: install the command (pip install understudy-kafka), set UNDERSTUDY_COMMAND to its path, ' +
+      `unpack the binary to ${serverFolders().at(-1)}, or install Docker`,
+  );
+}
+
+/** A container: clients connect to the advertised ports, so they are chosen here and are the same inside and outside. */
+async function container(docker, image, options) {
+  const brokers = brokerCount(options);
+  const port = await freePorts(brokers + 1);
+  const control = port + brokers;
+  const token = randomBytes(16).toString('hex');
+  const published = Array.from({ length: brokers + 1 }, (_, at) => ['-p', `127.0.0.1:${port + at}:${port + at}`]).flat();
+  return {
+    program: docker,
+    words: [
+      ...['run', '--rm', '-i', '-e', `UNDERSTUDY_CONTROL_TOKEN=${token}`, ...published, image, ...SERVE],
+      ...['--host', '0.0.0.0', '--port', String(port), '--advertise', `127.0.0.1:${port}`],
+      ...['--control-host', '0.0.0.0', '--control-port', String(control)],
+    ],
+    token,
+    brokers: Array.from({ length: brokers }, (_, at) => `127.0.0.1:${port + at}`),
+    control: `http://127.0.0.1:${control}`,
+  };
+}
+
+function brokerCount(options) {
+  const at = options.lastIndexOf('--brokers');
+  const value = at < 0 ? '1' : options[at + 1];
+  return value.includes(',') ? value.split(',').filter(Boolean).length : Number(value);
+}
+
+/** The first of so many free ports in a row. */
+async function freePorts(count) {
+  for (;;) {
+    const first = await new Promise((resolve, reject) => {
+      const server = net.createServer().once('error', reject);
+      server.listen(0, '127.0.0.1', () => {
+        const { port } = server.address();
+        server.close(() => resolve(port));
+      });
+    });
+    const free = await Promise.all(Array.from({ length: count }, (_, at) => isFree(first + at)));
+    if (first + count < 65_536 && free.every(Boolean)) return first;
+  }
+}
+
+function isFree(port) {
+  return new Promise((resolve) => {
+    const server = net.createServer().once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+module.exports = { find, serverFolders };

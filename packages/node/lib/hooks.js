@@ -1,0 +1,58 @@
+'use strict';
+// One cluster for a file of tests, as just started for each of them; a report for each test that fails.
+
+const { Cluster } = require('./index');
+const { Server } = require('./server');
+
+/** The text of the report, which is there even when the cluster is not. */
+async function story(kafka) {
+  let text;
+  try {
+    ({ text } = await kafka.report());
+  } catch (error) {
+    text = `the cluster does not answer: ${error.message}`;
+  }
+  const log = kafka.log();
+  return `understudy, ${text}${log ? `\nthe server's log:\n${log.replace(/^/gm, '  ')}` : ''}`;
+}
+
+class Shared extends Cluster {
+  /** Starts the server, once. */
+  async begin(options) {
+    this.server = await Server.start(options);
+    Object.assign(this, { control: this.server.control, token: this.server.token, brokers: this.server.brokers });
+    this.isFresh = true;
+  }
+
+  /** Before a test: as just started. */
+  async renew() {
+    if (!this.isFresh) await this.reset();
+    this.isFresh = false;
+  }
+
+  /** After a test: what to print if it failed, and an error if it passed although no request met one of its faults. */
+  async judge(failed, print) {
+    if (failed) {
+      print(await story(this));
+      return;
+    }
+    const unmet = await this.unmetFaults();
+    if (unmet.length === 0) return;
+    const lines = unmet.map(({ match, do: effect }) => `  ${JSON.stringify({ match, do: effect })}`);
+    throw new Error(`no request met these faults:\n${lines.join('\n')}`);
+  }
+}
+
+/** useKafka of a runner: its hooks, and how it says that a test failed, and how it prints. */
+function hooks({ before, beforeEach, afterEach, after, failed, print }) {
+  return (options = {}) => {
+    const kafka = new Shared('');
+    before(() => kafka.begin(options));
+    beforeEach(() => kafka.renew());
+    afterEach((context) => kafka.judge(failed(context), (text) => print(text, context)));
+    after(() => kafka.stop());
+    return kafka;
+  };
+}
+
+module.exports = { hooks };

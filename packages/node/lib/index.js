@@ -1,0 +1,137 @@
+'use strict';
+// A cluster in a process of its own, and its control plane over HTTP.
+
+const { Server } = require('./server');
+
+/** What the control plane refused: `status` of HTTP, `field` where one field is wrong. */
+class ControlError extends Error {
+  constructor(status, { detail, field }, call) {
+    super(`${call}: ${detail}${field ? ` (field ${field})` : ''}`);
+    this.name = 'ControlError';
+    this.status = status;
+    this.field = field;
+  }
+}
+
+const part = encodeURIComponent;
+
+function query(values) {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : '';
+}
+
+class Cluster {
+  /** A running control plane, such as that of `understudy serve`: `Cluster.connect('http://127.0.0.1:9099')`. */
+  static async connect(control, token) {
+    const cluster = new Cluster(control, token);
+    const { brokers } = await cluster.ask('GET', '/v1/cluster');
+    cluster.brokers = brokers.map(({ host, port }) => `${host}:${port}`);
+    return cluster;
+  }
+
+  constructor(control, token, server) {
+    this.control = control;
+    this.token = token;
+    this.server = server;
+    this.brokers = server?.brokers ?? [];
+  }
+
+  /** For clients that take one text: HOST:PORT of each broker, joined by commas. */
+  get bootstrapServers() {
+    return this.brokers.join(',');
+  }
+
+  /** Any verb of the control plane, such as ask('POST', '/v1/clock/advance', { ms: 900_000 }); its answer. */
+  async ask(method, path, body) {
+    const headers = { ...(this.token && { Authorization: `Bearer ${this.token}` }) };
+    const answer = await fetch(this.control + path, { method, headers, body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    const isJson = /json/.test(answer.headers.get('content-type') ?? '');
+    if (answer.ok) return isJson ? JSON.parse(text) : text;
+    throw new ControlError(answer.status, isJson ? JSON.parse(text) : { detail: text }, `${method} ${path}`);
+  }
+
+  /** As just started. Disconnects all clients and moves to other ports unless `disconnect` is false. */
+  async reset({ keep, disconnect = true } = {}) {
+    const done = await this.ask('POST', '/v1/reset', { ...(keep && { keep }), ...(disconnect && { disconnect }) });
+    if (done.bootstrap_servers && !this.server?.token) this.brokers = done.bootstrap_servers;
+  }
+
+  /** What a failed test should print. */
+  report({ since, limit } = {}) {
+    return this.ask('GET', `/v1/report${query({ since, limit })}`);
+  }
+
+  /** Moves the clock; resolves after all timers that became due have run. */
+  advance({ ms = 0, seconds = 0, minutes = 0, hours = 0, days = 0 }) {
+    return this.ask('POST', '/v1/clock/advance', { ms: ms + 1000 * (seconds + 60 * (minutes + 60 * (hours + 24 * days))) });
+  }
+
+  freeze() { return this.ask('POST', '/v1/clock/freeze', {}); }
+
+  thaw() { return this.ask('POST', '/v1/clock/thaw', {}); }
+
+  /** Injects a fault: addFault({ match: { api: 'EndTxn' }, do: { drop: true } }). */
+  addFault(fault) { return this.ask('POST', '/v1/faults', fault); }
+
+  /** A fault, after so many requests have met it or the time limit. */
+  waitHits(fault, hits = 1, timeoutMs = 10_000) {
+    return this.ask('GET', `/v1/faults/${part(fault.id ?? fault)}${query({ wait_hits: hits, timeout_ms: timeoutMs })}`);
+  }
+
+  async unmetFaults() { return (await this.ask('GET', '/v1/faults?unmet=true')).faults; }
+
+  clearFaults() { return this.ask('DELETE', '/v1/faults'); }
+
+  createTopic(name, { partitions, ...others } = {}) {
+    return this.ask('POST', '/v1/topics', { name, ...(partitions && { partitions }), ...others });
+  }
+
+  topic(name) { return this.ask('GET', `/v1/topics/${part(name)}`); }
+
+  /** Writes values, or objects with key, value, headers, partition, timestamp_ms. */
+  async write(topic, ...records) {
+    const rows = records.map((record) => (typeof record === 'string' ? { value: record } : record));
+    return (await this.ask('POST', `/v1/topics/${part(topic)}/records`, { records: rows })).written;
+  }
+
+  async records(topic, partition = 0, { offset, limit, isolation } = {}) {
+    const where = `/v1/topics/${part(topic)}/partitions/${partition}/records`;
+    return (await this.ask('GET', `${where}${query({ offset, limit, isolation })}`)).records;
+  }
+
+  killBroker(id) { return this.ask('POST', `/v1/brokers/${id}/kill`, {}); }
+
+  stopBroker(id) { return this.ask('POST', `/v1/brokers/${id}/stop`, {}); }
+
+  startBroker(id) { return this.ask('POST', `/v1/brokers/${id}/start`, {}); }
+
+  pauseBroker(id) { return this.ask('POST', `/v1/brokers/${id}/pause`, {}); }
+
+  resumeBroker(id) { return this.ask('POST', `/v1/brokers/${id}/resume`, {}); }
+
+  group(id) { return this.ask('GET', `/v1/groups/${part(id)}`); }
+
+  whyGroup(id) { return this.ask('GET', `/v1/groups/${part(id)}/why`); }
+
+  transaction(id) { return this.ask('GET', `/v1/transactions/${part(id)}`); }
+
+  whyTransaction(id) { return this.ask('GET', `/v1/transactions/${part(id)}/why`); }
+
+  /** Requests with their answers, oldest first. */
+  async journal(conditions = {}) { return (await this.ask('GET', `/v1/journal${query(conditions)}`)).entries; }
+
+  /** The last lines of the server's log; empty if it was not started here. */
+  log() { return this.server?.log() ?? ''; }
+
+  /** Ends the server, if it was started here. */
+  async stop() { await this.server?.stop(); }
+}
+
+/** Starts a cluster in a process of its own, on free ports. */
+async function start(options) {
+  const server = await Server.start(options);
+  return new Cluster(server.control, server.token, server);
+}
+
+module.exports = { Cluster, ControlError, start };

@@ -1,0 +1,108 @@
+'use strict';
+// The server's process: started, ready within a time limit, stopped.
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { createInterface } = require('node:readline');
+const { find } = require('./finding');
+
+const START_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 5_000;
+const LOG_LINES = 30;
+const JOIN_DELAY = 'group.initial.rebalance.delay.ms';
+
+/** The options of `understudy serve` for an object of them. */
+function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dataDir, args = [] } = {}) {
+  // Kafka lets the first member of a new group wait 3 s for others; a test has no use for that.
+  const all = { [JOIN_DELAY]: 0, ...settings };
+  const seeds = Array.isArray(topics) ? topics : Object.entries(topics).map(([name, count]) => `${name}:${count}`);
+  const single = { '--brokers': brokers, '--as-version': asVersion, '--seed': seed, '--data-dir': dataDir };
+  return [
+    ...Object.entries(single).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)])),
+    ...seeds.flatMap((topic) => ['--topic', topic]),
+    ...Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
+    ...args,
+  ];
+}
+
+/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine. */
+function environment() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('UNDERSTUDY_')));
+}
+
+class Server {
+  /** Ready when the promise is. Rejects with the server's last lines if it ends first, or takes too long. */
+  static async start(options = {}) {
+    const words = commandLine(options);
+    const found = await find({ command: options.command, image: options.image, options: words });
+    const server = new Server(found, words);
+    try {
+      await server.ready(found, options.startLimitMs ?? START_LIMIT_MS);
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    return server;
+  }
+
+  constructor({ program, words }, options) {
+    this.lines = [];
+    // With --lifeline the server ends when its standard input closes, so it never outlives this process.
+    this.process = spawn(program, [...words, ...options], { stdio: ['pipe', 'pipe', 'pipe'], env: environment() });
+    this.process.stdin.on('error', () => {});
+    createInterface({ input: this.process.stderr }).on('line', (line) => {
+      this.lines.push(line);
+      if (this.lines.length > LOG_LINES) this.lines.shift();
+    });
+    this.exited = new Promise((resolve) => {
+      this.process.once('error', (error) => resolve(error.message));
+      this.process.once('exit', (code, signal) => resolve(`it ended with ${signal ?? `code ${code}`}`));
+    });
+  }
+
+  ready({ control, brokers, token }, limitMs) {
+    this.token = token;
+    return new Promise((resolve, reject) => {
+      const fail = (why) => reject(new Error(`understudy is not ready: ${why}\n${this.log()}`));
+      const late = setTimeout(() => fail(`it took longer than ${limitMs / 1000} s`), limitMs);
+      this.exited.then((why) => setImmediate(() => fail(why)));
+      createInterface({ input: this.process.stdout }).on('line', (line) => {
+        const [name, value] = line.split(/=(.*)/s);
+        if (name === 'bootstrap.servers') this.brokers = brokers ?? value.split(',');
+        if (name === 'control') {
+          this.control = control ?? value;
+          resolve();
+        }
+      });
+      this.exited.then(() => clearTimeout(late));
+      const ready = resolve;
+      resolve = () => {
+        clearTimeout(late);
+        this.letGo();
+        ready();
+      };
+    });
+  }
+
+  /** A test process that has finished must not wait for its server. */
+  letGo() {
+    this.process.unref();
+    for (const stream of this.process.stdio) stream.unref?.();
+  }
+
+  /** The last lines that it wrote to stderr. */
+  log() {
+    return this.lines.join('\n');
+  }
+
+  /** SIGTERM, and SIGKILL if it does not end. */
+  async stop() {
+    const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_LIMIT_MS);
+    this.process.ref();
+    this.process.kill('SIGTERM');
+    await this.exited;
+    clearTimeout(late);
+  }
+}
+
+module.exports = { Server, commandLine };

@@ -1,0 +1,88 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, test } = require('node:test');
+const { Cluster, ControlError, start } = require('../lib/index');
+const { commandLine } = require('../lib/server');
+const { useKafka } = require('../lib/node-test');
+
+describe('a cluster of a file of tests', () => {
+  const kafka = useKafka({ brokers: 2, topics: { orders: 3 } });
+  const ports = new Set();
+
+  for (const number of [1, 2]) {
+    test(`is as just started for test ${number}`, async () => {
+      ports.add(kafka.bootstrapServers);
+      assert.equal(kafka.brokers.length, 2);
+      assert.deepEqual(await kafka.records('orders'), []);
+      const [written] = await kafka.write('orders', { value: 'one order', partition: 0 });
+      assert.equal(written.offset, 0);
+      assert.equal((await kafka.records('orders'))[0].value, 'one order');
+      assert.equal(ports.size, number, 'clients of the test before must not come back');
+    });
+  }
+
+  test('is steered by methods', async () => {
+    const before = await kafka.freeze();
+    const { now_ms: now } = await kafka.advance({ minutes: 15 });
+    assert.equal(now - before.now_ms, 900_000);
+    assert.equal((await kafka.thaw()).frozen, false);
+    await kafka.createTopic('payments', { partitions: 2 });
+    assert.equal((await kafka.topic('payments')).partitions.length, 2);
+    await kafka.killBroker(2);
+    await kafka.startBroker(2);
+    await kafka.pauseBroker(2);
+    await kafka.resumeBroker(2);
+    const fault = await kafka.addFault({ match: { api: 'EndTxn' }, do: { drop: true } });
+    assert.deepEqual((await kafka.unmetFaults()).map(({ id }) => id), [fault.id]);
+    assert.equal((await kafka.waitHits(fault, 0)).hits, 0);
+    assert.equal((await kafka.clearFaults()).removed, 1);
+    assert.match((await kafka.report()).text, /^last requests:/);
+    assert.deepEqual(await kafka.journal({ api: 'Fetch', limit: 1 }), []);
+  });
+
+  test('refuses in a sentence', async () => {
+    const refused = kafka.addFault({ match: { api: 'EndTx' }, do: { drop: true } });
+    await assert.rejects(refused, (error) => error instanceof ControlError && error.status === 422 && /EndTxn/.test(error.message));
+    await assert.rejects(kafka.whyGroup('a b'), /there is no group 'a b'/);
+  });
+
+  test('can be joined by its control plane', async () => {
+    assert.deepEqual((await Cluster.connect(kafka.control)).brokers, kafka.brokers);
+  });
+});
+
+describe('finding the server', () => {
+  const started = async (options) => {
+    const kafka = await start(options);
+    const { status } = await kafka.ask('GET', '/v1/health');
+    await kafka.stop();
+    return status;
+  };
+
+  test('an explicit command goes first, and a wrong one is an error', async () => {
+    await assert.rejects(started({ command: '/nowhere/understudy' }), /command is "\/nowhere\/understudy", but there is no such program/);
+  });
+
+  test('a server that ends is reported with its last lines', async () => {
+    await assert.rejects(started({ args: ['--brokers', 'many'] }), /not ready: it ended with code 2\n.*brokers/s);
+  });
+
+  test('a server that is not ready in time is stopped', async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'understudy-'));
+    const slow = path.join(folder, 'slow');
+    fs.writeFileSync(slow, '#!/bin/sh\nexec cat\n', { mode: 0o755 });
+    await assert.rejects(started({ command: slow, startLimitMs: 100 }), /took longer than 0.1 s/);
+    fs.rmSync(folder, { recursive: true });
+  });
+
+  test('options become those of the command', () => {
+    assert.deepEqual(commandLine({ brokers: 3, topics: ['t:1'], settings: { 'num.partitions': 2 }, asVersion: '3.9', args: ['--log-level', 'debug'] }), [
+      ...['--brokers', '3', '--as-version', '3.9', '--topic', 't:1', '--set', 'group.initial.rebalance.delay.ms=0'],
+      ...['--set', 'num.partitions=2', '--log-level', 'debug'],
+    ]);
+  });
+});

@@ -1,0 +1,255 @@
+"""The packages for other languages: one version, calls that the control plane has, archives that can be installed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.drivers import command
+from tests.clients.targets import CACHE
+from tests.examples.running import SETUP, needs, ran
+from tools import build_packages
+from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
+from understudy.control_api.faults import FaultConditions, FaultEffects
+from understudy.control_api.fields import fields_of
+from understudy.control_api.journal import JournalQuery
+from understudy.control_api.verbs import VERBS
+from understudy.version import __version__
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "packages"
+SOURCES = {
+    "node": PACKAGES / "node" / "lib" / "index.js",
+    "go": PACKAGES / "go" / "understudytest" / "client.go",
+}
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+ANY = r"(?:\$\{(?:[^{}]|\{[^{}]*\})*\}|%[sd])"
+"""A value within a text of JavaScript or Go."""
+
+
+def test_each_package_has_the_version_of_the_server() -> None:
+    """Where its language looks for it."""
+    assert json.loads((PACKAGES / "node" / "package.json").read_text(encoding="utf-8"))["version"] == __version__
+    assert f'const Version = "{__version__}"' in (PACKAGES / "go/understudytest/version.go").read_text(encoding="utf-8")
+    for example, text in {"node/package.json": "file:../../packages/node", "go/go.mod": f"v{__version__}"}.items():
+        assert text in (ROOT / "examples" / example).read_text(encoding="utf-8")
+
+
+def calls(text: str) -> Iterator[tuple[str, str]]:
+    """Method and path of each call in a source: `/v1/topics/*`, `*` for a value; the query is left out."""
+    for method, path in re.findall(r"""["'](GET|POST|PUT|DELETE)["'], (?:fmt\.Sprintf\()?[`"'](/v1/[^`"']*)""", text):
+        plain = re.sub(r"\$\{query\((?:[^{}]|\{[^{}]*\})*\)\}", "", path)
+        yield method, re.sub(ANY, "*", plain).partition("?")[0]
+
+
+def is_known(method: str, path: str) -> bool:
+    """Whether a verb has that path; one that ends with a slash is the beginning of one."""
+    for verb in VERBS:
+        known = re.sub(r"\{\w+\}", "*", verb.path)
+        if verb.method == method and (known == path or (path.endswith("/") and known.startswith(f"{path}*"))):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_each_call_is_one_that_the_control_plane_has(language: str) -> None:
+    """Method and path; a path that it does not have would be noticed."""
+    found = list(calls(SOURCES[language].read_text(encoding="utf-8")))
+    assert len(found) > 10
+    assert [call for call in found if not is_known(*call)] == []
+    assert not is_known("POST", "/v1/clock/forward")
+    assert not is_known("POST", "/v1/report")
+
+
+def interface(name: str) -> set[str]:
+    """The fields of an interface of TypeScript."""
+    text = (PACKAGES / "node" / "lib" / "index.d.ts").read_text(encoding="utf-8")
+    (body,) = re.findall(rf"export interface {name} \{{\n(.*?)\n\}}", text, re.DOTALL)
+    return set(re.findall(r"^  (\w+)\??:", body, re.MULTILINE))
+
+
+def struct(name: str) -> set[str]:
+    """The JSON fields of a struct of Go."""
+    (body,) = re.findall(rf"type {name} struct \{{\n(.*?)\n\}}", SOURCES["go"].read_text(encoding="utf-8"), re.DOTALL)
+    return set(re.findall(r'json:"(\w+)', body))
+
+
+@pytest.mark.parametrize(
+    ("typescript", "go", "described"),
+    [
+        ("FaultMatch", "FaultMatch", FaultConditions),
+        ("FaultDo", "Effect", FaultEffects),
+        ("Report", "Report", Report),
+        ("ReportedRequest", "ReportedRequest", ReportedRequest),
+        ("ReportedRefusal", "ReportedRefusal", ReportedRefusal),
+        ("JournalQuery", None, JournalQuery),
+    ],
+)
+def test_types_have_the_fields_of_the_control_plane(typescript: str, go: str | None, described: type) -> None:
+    """In each language that has the type."""
+    assert interface(typescript) == set(fields_of(described))
+    assert go is None or struct(go) == set(fields_of(described))
+
+
+def test_an_archive_is_the_same_each_time(tmp_path: Path) -> None:
+    """That of Go, whose checksum its users keep; its license and its README are in it."""
+    first, second = (build_packages.go(tmp_path / name) for name in ("first", "second"))
+    name = f"{build_packages.GO_MODULE}/@v/v{__version__}.zip"
+    assert (first / name).read_bytes() == (second / name).read_bytes()
+    assert b"LICENSE" in (first / name).read_bytes()
+    assert b"README.md" in (first / name).read_bytes()
+
+
+CONTAINER = """#!/bin/sh
+# Docker's `run` for a container with the host's network: variables and the command, the image left out.
+shift
+while [ "$1" != orders/understudy ]; do
+    case $1 in -e) export "$2"; shift 2;; -p) shift 2;; *) shift;; esac
+done
+shift
+exec SERVER "$@"
+"""
+THROUGH_NODE = """
+const { start } = require('LIB');
+start({ brokers: 2, image: 'orders/understudy' }).then(async (kafka) => {
+  const before = kafka.bootstrapServers;
+  await kafka.reset();
+  const { brokers } = await kafka.ask('GET', '/v1/cluster');
+  const there = brokers.map(({ host, port }) => `${host}:${port}`).join(',');
+  console.log(JSON.stringify([before, kafka.bootstrapServers, there]));
+  await kafka.stop();
+});
+"""
+THROUGH_GO = """package understudytest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestContainer(t *testing.T) {
+	kafka := StartWith(t, Options{Image: "orders/understudy"}, "--brokers", "2")
+	before := kafka.BootstrapServers()
+	if err := kafka.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	var cluster struct {
+		Brokers []struct {
+			Host string
+			Port int
+		}
+	}
+	if err := kafka.Ask("GET", "/v1/cluster", nil, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	there := []string{}
+	for _, each := range cluster.Brokers {
+		there = append(there, fmt.Sprintf("%s:%d", each.Host, each.Port))
+	}
+	fmt.Printf("[%q, %q, %q]\\n", before, kafka.BootstrapServers(), strings.Join(there, ","))
+}
+"""
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("language", ["node", "go"])
+def test_a_container_is_the_last_resort(language: str, tmp_path: Path) -> None:
+    """No command anywhere, but Docker: ports that are chosen here, advertised, and kept by a reset; a token."""
+    needs(language)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    docker = folder / "docker"
+    docker.write_text(CONTAINER.replace("SERVER", str(Path(sys.executable).with_name("understudy"))), encoding="utf-8")
+    docker.chmod(0o755)
+    env = {"PATH": f"{folder}:/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path), "UNDERSTUDY_COMMAND": ""}
+    if language == "node":
+        text = THROUGH_NODE.replace("LIB", str(PACKAGES / "node" / "lib" / "index.js"))
+        printed = ran(["node", "-e", text], ROOT, **env)
+    else:
+        command([SETUP, "go"])
+        source = tmp_path / "source"
+        shutil.copytree(PACKAGES / "go", source)
+        (source / "understudytest" / "container_test.go").write_text(THROUGH_GO, encoding="utf-8")
+        ran([CACHE / "go" / "go", "test", "-c", "-o", "tests", "./understudytest"], source, GOTOOLCHAIN="auto")
+        printed = ran(["./tests", "-test.run", "TestContainer$"], source, **env)
+    before, after, there = json.loads(next(line for line in printed.splitlines() if line.startswith("[")))
+    assert before == after == there
+    assert len(set(there.split(","))) == 2
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(200)
+def test_the_tests_of_the_package_for_node() -> None:
+    """Hooks, methods, refusals, time limits; by node:test."""
+    needs("node")
+    printed = ran(["node", "--test", "--test-reporter=tap", "test/"], PACKAGES / "node", PATH=PATH)
+    assert re.search(r"^# pass 9\n# fail 0$", printed, re.MULTILINE), printed
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(300)
+def test_the_tests_of_the_package_for_go() -> None:
+    """The same, by Go's testing; and what gofmt and vet find."""
+    needs("go")
+    command([SETUP, "go"])
+    go = CACHE / "go" / "go"
+    assert subprocess.run(["gofmt", "-l", PACKAGES / "go"], capture_output=True, check=True).stdout == b""
+    ran([go, "vet", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
+    printed = ran([go, "test", "-count=1", "-v", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
+    assert printed.count("\n--- PASS: Test") == 6
+
+
+RUNNERS = {
+    "jest": ("jest@30", ["npx", "--no-install", "jest"], "const { useKafka } = require('understudy-kafka/jest');"),
+    "vitest": (
+        "vitest@3",
+        ["npx", "--no-install", "vitest", "run"],
+        "import { expect, test } from 'vitest'; import { useKafka } from 'understudy-kafka/vitest';",
+    ),
+}
+RUNNER_TESTS = """
+const kafka = useKafka({ topics: { orders: 1 } });
+const ports = [];
+test('first', async () => { ports.push(kafka.bootstrapServers); await kafka.write('orders', 'one order'); });
+test('second', async () => {
+  expect(ports).not.toContain(kafka.bootstrapServers);
+  expect(await kafka.records('orders')).toEqual([]);
+});
+if (process.env.RED) {
+  test('a red one', () => { expect(1).toBe(2); });
+  test('one with a fault that no request met', () => kafka.addFault({ match: { api: 'EndTxn' }, do: { drop: true } }));
+}
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_other_runners_of_node(runner: str, tmp_path: Path) -> None:
+    """From the archive, in an empty project: green, then a red test with its report and a fault that was not met."""
+    needs("node", "npm")
+    package, runner_command, imports = RUNNERS[runner]
+    archive = build_packages.node(tmp_path)
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"private": true}', encoding="utf-8")
+    (project / "orders.test.js").write_text(imports + RUNNER_TESTS, encoding="utf-8")
+    ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", str(archive), package], project)
+    ran(runner_command, project, PATH=PATH, CI="true")
+    env = os.environ | {"PATH": PATH, "RED": "yes", "CI": "true"}
+    done = subprocess.run(
+        runner_command, cwd=project, env=env, capture_output=True, text=True, timeout=100, check=False
+    )
+    printed = done.stdout + done.stderr
+    assert done.returncode == 1, printed
+    assert re.search(r"2 failed.{1,20}2 passed", printed), printed
+    assert printed.count("understudy, last requests:") == 1
+    assert "no request met these faults" in printed

@@ -1,0 +1,72 @@
+"""Builds the archives of packages/ for other languages, as their registries take them.
+
+Usage: python tools/build_packages.py [FOLDER] [go|java|node ...]. By default all of them, into dist/packages:
+understudy-kafka-VERSION.tgz for npm, a folder of the Go module proxy's form (`go/`), and a Maven repository (`maven/`).
+Nothing is published.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from understudy.version import __version__
+
+PACKAGES = ROOT / "packages"
+GO_MODULE = "understudy.example/go"
+_FIRST_TIME = (1980, 1, 1, 0, 0, 0)
+"""Of the files in a zip, so that the same sources make the same archive."""
+
+
+def node(target: Path) -> Path:
+    """The archive that `npm install FILE` takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Path(folder) / "node"
+        shutil.copytree(PACKAGES / "node", stage, ignore=shutil.ignore_patterns("node_modules"))
+        shutil.copy(ROOT / "LICENSE", stage)
+        command = ["npm", "pack", "--silent", "--pack-destination", str(target)]
+        subprocess.run(command, cwd=stage, check=True, stdout=subprocess.DEVNULL)
+    return target / f"understudy-kafka-{__version__}.tgz"
+
+
+def go(target: Path) -> Path:
+    """A folder for GOPROXY=file://..., with the module's zip, its go.mod and its version."""
+    version = f"v{__version__}"
+    folder = target / "go" / GO_MODULE / "@v"
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = [path for path in sorted((PACKAGES / "go").rglob("*")) if path.is_file()]
+    with zipfile.ZipFile(folder / f"{version}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in (*sources, ROOT / "LICENSE"):
+            name = path.relative_to(PACKAGES / "go") if path in sources else path.name
+            entry = zipfile.ZipInfo(f"{GO_MODULE}@{version}/{name}", _FIRST_TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    shutil.copy(PACKAGES / "go" / "go.mod", folder / f"{version}.mod")
+    (folder / f"{version}.info").write_text(json.dumps({"Version": version}), encoding="utf-8")
+    (folder / "list").write_text(f"{version}\n", encoding="utf-8")
+    return target / "go"
+
+
+BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "node": node}
+
+
+def main(argv: list[str]) -> int:
+    """Build the archives, and print where they are."""
+    names = [name for name in argv if name in BUILDERS]
+    folders = [name for name in argv if name not in BUILDERS]
+    target = (Path(folders[0]) if folders else ROOT / "dist" / "packages").resolve()
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names or BUILDERS:
+        print(f"{name}: {BUILDERS[name](target)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
