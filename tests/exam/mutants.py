@@ -122,9 +122,9 @@ MUTANTS = {
 }
 
 FURTHER = (
-    ("transactions/commit", "keeps-old-epoch"),
-    ("transactions/fenced", "fencing-is-not-fatal"),
-    ("produce/plain", "writes-twice"),
-    ("produce/silent-broker", "never-times-out"),
+    ("transactions/commit", "keeps-old-epoch", "MUST"),
+    ("transactions/fenced", "fencing-is-not-fatal", "MUST"),
+    ("produce/plain", "writes-twice", "MUST"),
+    ("produce/silent-broker", "never-times-out", "SHOULD"),
 )
-"""Second mutations of a scenario, which break another of its checks."""
+"""Second mutations of a scenario, which break another of its checks; how binding that one is."""

@@ -48,7 +48,7 @@ def test_every_mutation_is_used() -> None:
     """One that no scenario is played with would only look like a proof."""
     source = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("reference/*.py"))
     written = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"(?= (?:not )?in self\.mutations|, "|\}\.isdisjoint)', source))
-    assert written == {*MUTANTS.values(), *(mutation for _, mutation in FURTHER)}
+    assert written == {*MUTANTS.values(), *(mutation for _, mutation, _ in FURTHER)}
 
 
 @scenarios
@@ -65,15 +65,15 @@ def test_the_mutant_fails(exam_cluster: Cluster, name: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "mutation"), FURTHER)
-def test_a_second_mutant_fails(exam_cluster: Cluster, name: str, mutation: str) -> None:
+@pytest.mark.parametrize(("name", "mutation", "level"), FURTHER)
+def test_a_second_mutant_fails(exam_cluster: Cluster, name: str, mutation: str, level: str) -> None:
     """So does it notice another kind of mistake."""
-    check_broken(exam_cluster, name, mutation)
+    check_broken(exam_cluster, name, mutation, Level(level))
 
 
-def check_broken(exam_cluster: Cluster, name: str, mutation: str) -> None:
-    """The scenario's verdict on a mutation of the reference client is that of a broken rule."""
+def check_broken(exam_cluster: Cluster, name: str, mutation: str, level: Level | None = None) -> None:
+    """The scenario's verdict on a mutation of the reference client is that of a broken rule of this level."""
     runner = Runner(lambda: InProcess(mutation), timeout_ms=TIMEOUT_MS)
     verdict, problem, _evidence = runner.play(exam_cluster, SCENARIOS[name])
-    failed = Verdict.FAIL if SCENARIOS[name].level is Level.MUST else Verdict.NON_STRICT
+    failed = Verdict.FAIL if (level or SCENARIOS[name].level) is Level.MUST else Verdict.NON_STRICT
     assert (verdict, bool(problem)) == (failed, True)

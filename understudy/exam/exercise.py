@@ -9,7 +9,7 @@ from understudy.client import Cluster
 from understudy.client.steering import Fault
 from understudy.exam import witnesses
 from understudy.exam.driver import AnyDriver, CallError, LibraryError, library_error
-from understudy.exam.scenario import Scenario
+from understudy.exam.scenario import Level, Scenario
 from understudy.options import FaultOptions, JournalQuery
 from understudy.results import JournalEntry, Record
 
@@ -47,7 +47,11 @@ def value_of(record: Record) -> str:
 
 
 class Violation(Exception):
-    """The client did what the rule forbids, or did not do what it requires."""
+    """The client did what the rule forbids, or did not do what it requires; how binding that part of the rule is."""
+
+    def __init__(self, text: str, level: Level = Level.MUST) -> None:
+        super().__init__(text)
+        self.level = level
 
 
 class NotExercised(Exception):
@@ -264,10 +268,10 @@ class Exercise:
 
     # --- checks ------------------------------------------------------------------------------------------------------
 
-    def require(self, condition: bool, text: str) -> None:
+    def require(self, condition: bool, text: str, level: Level = Level.MUST) -> None:
         """Fail the scenario with this sentence unless the condition holds. Raises Violation."""
         if not condition:
-            raise Violation(text)
+            raise Violation(text, level)
 
     def require_exercised(self) -> None:
         """Raise NotExercised if a fault has met no request."""
@@ -276,10 +280,10 @@ class Exercise:
             if not state.hits:
                 raise NotExercised(f"no request met the fault {state.match}")
 
-    def require_acknowledged(self, producer: Producer) -> None:
-        """All records are reported as written."""
+    def require_acknowledged(self, producer: Producer, level: Level = Level.MUST) -> None:
+        """All records are reported as written. With SHOULD, a library may report that it gave a record up."""
         for each in producer.sent:
-            self.require(each.error is None, f"the library gave up record {each.value!r}: {each.error}")
+            self.require(each.error is None, f"the library gave up record {each.value!r}: {each.error}", level)
             self.require(each.acknowledged, f"the library reports no outcome of record {each.value!r}")
 
     def require_no_loss(self, producer: Producer) -> None:

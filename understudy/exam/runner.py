@@ -10,7 +10,7 @@ from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - register
 from understudy.exam import witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
 from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
-from understudy.exam.scenario import Scenario
+from understudy.exam.scenario import Level, Scenario
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, of_violation
 from understudy.version import __version__
 
@@ -85,7 +85,8 @@ class Runner:
                 scenario.play(Exercise(cluster, driver, scenario, timeout_ms=self.timeout_ms))
                 driver.call("quit")
         except Violation as violation:
-            return failed, str(violation), evidence_of(cluster)
+            weaker = failed if violation.level is Level.MUST else Verdict.NON_STRICT
+            return weaker, str(violation), evidence_of(cluster)
         except CallError as error:
             return failed, f"the library reports an error: {error}", evidence_of(cluster)
         except DriverHang as error:

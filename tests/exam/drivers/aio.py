@@ -20,8 +20,8 @@ class Driver(Base):
     library = "aiokafka"
     version = str(aiokafka.__version__)
     capabilities = (
-        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "seek", "groups",
-        "commit_offsets",
+        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
+        "groups", "assignment", "commit_offsets",
     )  # fmt: skip
 
     def __init__(self) -> None:

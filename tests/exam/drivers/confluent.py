@@ -35,8 +35,8 @@ class Driver(Base):
     library = "librdkafka"
     version = str(confluent_kafka.libversion()[0])
     capabilities = (
-        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "seek", "groups",
-        "static_members", "consumer_protocol", "commit_offsets", "admin",
+        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
+        "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -19,7 +19,8 @@ class ReferenceDriver(kit.Base):
 
     library, version = "reference", "1"
     capabilities = (
-        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "seek", "groups",
+        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
+        "groups", "assignment",
         "commit_offsets",
     )  # fmt: skip
 

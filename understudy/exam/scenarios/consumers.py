@@ -210,7 +210,7 @@ def leader_moves(exercise: Exercise) -> None:
     "consumers/out-of-range-earliest",
     "The offset does not exist; offset reset is earliest",
     rule="auto.offset.reset",
-    needs=NEEDS,
+    needs="consumer offset_reset",
     correct="Looks up the first offset with ListOffsets and goes on there.",
     loss="A consumer that stops.",
 )
@@ -226,7 +226,7 @@ def out_of_range_earliest(exercise: Exercise) -> None:
     "consumers/out-of-range-none",
     "The offset does not exist; offset reset is none",
     rule="auto.offset.reset",
-    needs=NEEDS,
+    needs="consumer offset_reset",
     correct="Reports an error and reads nothing.",
     loss="Records are silently skipped or read twice.",
 )
@@ -247,7 +247,7 @@ def out_of_range_none(exercise: Exercise) -> None:
     "consumers/list-offsets-refused",
     "ListOffsets is answered with NOT_LEADER_OR_FOLLOWER",
     rule="OffsetFetcher",
-    needs=NEEDS,
+    needs="consumer offset_reset",
     correct="Refreshes its metadata and asks again.",
     loss="A consumer that stops, or begins at another offset.",
 )

@@ -90,9 +90,9 @@ for _api, _codes in {
     loss="Records are read again whose offsets are about to be committed.",
 )
 def unstable_offsets(exercise: Exercise) -> None:
-    """A code of each partition, not of the group."""
+    """A code of each partition, not of the group; only requests that ask for stable offsets meet it."""
     path = {"groups.*.topics.*.partitions.*.error_code": "UNSTABLE_OFFSET_COMMIT"}
-    exercise.fault(api="OffsetFetch", alter=path)
+    exercise.fault(api="OffsetFetch", versions=[7, 99], alter=path)
     check_reads_on(exercise)
 
 
@@ -203,7 +203,7 @@ def evicted_member_commits(exercise: Exercise) -> None:
     "groups/two-members",
     "Two members share three partitions",
     rule="groups A.7",
-    needs=NEEDS,
+    needs=f"{NEEDS} assignment",
     correct="Each partition has one member.",
     loss=LOST,
 )

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"understudy/interop/exam/kit"
+)
+
+// consumer is a client that is made when it is known what it reads: kgo takes topics and partitions as options.
+type consumer struct {
+	options []kgo.Opt
+	group   []kgo.Opt
+	client  *kgo.Client
+	mutex   sync.Mutex
+	mine    map[kit.Place]bool
+}
+
+func security(c *kit.Command) []kgo.Opt {
+	switch c.SaslMechanism {
+	case "PLAIN":
+		return []kgo.Opt{kgo.SASL(plain.Auth{User: c.SaslUsername, Pass: c.SaslPassword}.AsMechanism())}
+	case "SCRAM-SHA-256":
+		return []kgo.Opt{kgo.SASL(scram.Auth{User: c.SaslUsername, Pass: c.SaslPassword}.AsSha256Mechanism())}
+	case "SCRAM-SHA-512":
+		return []kgo.Opt{kgo.SASL(scram.Auth{User: c.SaslUsername, Pass: c.SaslPassword}.AsSha512Mechanism())}
+	}
+	return nil
+}
+
+func (d *driver) consume(c *kit.Command) (any, error) {
+	options := append(common(c), kgo.FetchMaxWait(100*time.Millisecond))
+	if c.Isolation == "read_committed" {
+		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	reset := map[string]kgo.Offset{
+		"earliest": kgo.NewOffset().AtStart(), "latest": kgo.NewOffset().AtEnd(), "none": kgo.NoResetOffset(),
+	}
+	m := &consumer{options: append(options, kgo.ConsumeResetOffset(reset[c.OffsetReset])), mine: map[kit.Place]bool{}}
+	if c.Group != "" {
+		m.group = []kgo.Opt{
+			kgo.ConsumerGroup(c.Group), kgo.SessionTimeout(kit.Ms(c.SessionTimeout)),
+			kgo.HeartbeatInterval(kit.Ms(c.HeartbeatInterval)), kgo.RequireStableFetchOffsets(),
+			kgo.OnPartitionsAssigned(m.mark(true)), kgo.OnPartitionsRevoked(m.mark(false)), kgo.OnPartitionsLost(m.mark(false)),
+		}
+		if !c.AutoCommit {
+			m.group = append(m.group, kgo.DisableAutoCommit())
+		}
+		if c.InstanceID != "" {
+			m.group = append(m.group, kgo.InstanceID(c.InstanceID))
+		}
+		if c.Protocol == "consumer" {
+			m.group = append(m.group, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
+		}
+	}
+	d.consumers[c.Name] = m
+	return nil, nil
+}
+
+func (m *consumer) mark(has bool) func(context.Context, *kgo.Client, map[string][]int32) {
+	return func(_ context.Context, _ *kgo.Client, topics map[string][]int32) {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		for topic, partitions := range topics {
+			for _, partition := range partitions {
+				if has {
+					m.mine[kit.Place{Topic: topic, Partition: partition}] = true
+				} else {
+					delete(m.mine, kit.Place{Topic: topic, Partition: partition})
+				}
+			}
+		}
+	}
+}
+
+func (d *driver) reader(c *kit.Command) (*consumer, error) {
+	if found := d.consumers[c.Consumer]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("there is no consumer %q", c.Consumer)
+}
+
+func (d *driver) assign(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	offsets := map[string]map[int32]kgo.Offset{}
+	for _, each := range c.Places() {
+		if offsets[each.Topic] == nil {
+			offsets[each.Topic] = map[int32]kgo.Offset{}
+		}
+		offsets[each.Topic][each.Partition] = kgo.NewOffset().At(each.Offset)
+	}
+	m.client, err = kgo.NewClient(append(m.options, kgo.ConsumePartitions(offsets))...)
+	return nil, err
+}
+
+func (d *driver) subscribe(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	m.client, err = kgo.NewClient(append(append(m.options, m.group...), kgo.ConsumeTopics(c.Topics...))...)
+	return nil, err
+}
+
+func (d *driver) poll(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.Context()
+	defer cancel()
+	fetches := m.client.PollFetches(ctx)
+	var records []kit.Read
+	fetches.EachRecord(func(r *kgo.Record) {
+		records = append(records, kit.Read{
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
+		})
+	})
+	var failed []kit.Refusal
+	fetches.EachError(func(_ string, _ int32, err error) {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			failed = append(failed, refuse(err))
+		}
+	})
+	return kit.Polled(records, failed), nil
+}
+
+func (d *driver) assignment(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	var places []kit.Place
+	for each := range m.mine {
+		places = append(places, each)
+	}
+	return kit.Assigned(places), nil
+}
+
+func (d *driver) seek(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	m.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{c.Topic: {c.Partition: {Epoch: -1, Offset: c.Offset}}})
+	return nil, nil
+}
+
+// commitOffsets asks for the codes of each partition, which CommitUncommittedOffsets leaves to its callback.
+func (d *driver) commitOffsets(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.Context()
+	defer cancel()
+	var failed error
+	m.client.CommitOffsetsSync(ctx, m.client.UncommittedOffsets(), commitError(&failed))
+	return nil, failed
+}
+
+func commitError(failed *error) func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {
+	return func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, response *kmsg.OffsetCommitResponse, err error) {
+		*failed = err
+		if err == nil && response != nil {
+			*failed = firstCode(response)
+		}
+	}
+}
+
+func firstCode(response *kmsg.OffsetCommitResponse) error {
+	for _, topic := range response.Topics {
+		for _, partition := range topic.Partitions {
+			if err := kerr.ErrorForCode(partition.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *consumer) close() {
+	if m.client != nil {
+		m.client.Close()
+	}
+}

@@ -1,0 +1,292 @@
+// segmentio/kafka-go as a driver of `understudy exam`.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"understudy/interop/exam/kit"
+)
+
+type producer struct {
+	inner    *kafka.Writer
+	outcomes *kit.Outcomes
+}
+
+type consumer struct {
+	config   kafka.ReaderConfig
+	readers  []*kafka.Reader
+	messages chan kafka.Message
+	errors   chan error
+	last     map[kit.Place]kafka.Message
+	stop     context.CancelFunc
+	ctx      context.Context
+}
+
+type driver struct {
+	producers map[string]*producer
+	consumers map[string]*consumer
+}
+
+func main() {
+	d := &driver{map[string]*producer{}, map[string]*consumer{}}
+	(&kit.Driver{
+		Library: "kafka-go",
+		Module:  "github.com/segmentio/kafka-go",
+		// A Reader in a group does not tell which partitions it has.
+		Capabilities: []string{"producer", "consumer", "read_committed", "seek", "groups", "commit_offsets", "admin"},
+		Refuse:       refuse,
+		Commands: map[string]func(*kit.Command) (any, error){
+			"producer": d.create, "send": d.send, "flush": d.flush, "consumer": d.consume, "assign": d.assign,
+			"subscribe": d.subscribe, "poll": d.poll, "seek": d.seek, "commit_offsets": d.commitOffsets,
+			"create_topic": createTopic, "close": d.close,
+		},
+	}).Run()
+}
+
+func refuse(err error) kit.Refusal {
+	out := kit.Refusal{Class: "other", Message: err.Error()}
+	var code kafka.Error
+	if errors.As(err, &code) {
+		if code.Temporary() {
+			out.Class = "retriable"
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		out.Class = "timeout"
+	}
+	return out
+}
+
+func (d *driver) create(c *kit.Command) (any, error) {
+	if c.Idempotent || c.TransactionalID != "" {
+		return nil, fmt.Errorf("%w: kafka-go has no idempotent producer", kit.ErrUnsupported)
+	}
+	p := &producer{outcomes: kit.NewOutcomes()}
+	p.inner = &kafka.Writer{
+		Addr:         kafka.TCP(c.Servers()...),
+		RequiredAcks: map[string]kafka.RequiredAcks{"all": kafka.RequireAll, "1": kafka.RequireOne, "0": kafka.RequireNone}[c.Acks],
+		Compression: map[string]kafka.Compression{
+			"gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd,
+		}[c.Compression],
+		// It has no delivery timeout: as many attempts as fit into it.
+		MaxAttempts: max(c.DeliveryTimeout/max(c.RetryBackoff, 1)/4, 1), WriteBackoffMin: kit.Ms(c.RetryBackoff),
+		WriteBackoffMax: kit.Ms(c.RetryBackoff * 4), BatchTimeout: max(kit.Ms(c.Linger), time.Millisecond),
+		ReadTimeout: kit.Ms(c.RequestTimeout), WriteTimeout: kit.Ms(c.RequestTimeout), Async: true,
+		Balancer:  kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return int(m.WriterData.(kit.Record).Partition) }),
+		Transport: &kafka.Transport{ClientID: c.ClientID, MetadataTTL: kit.Ms(c.RequestTimeout), DialTimeout: kit.Ms(c.RequestTimeout)},
+		Completion: func(messages []kafka.Message, err error) {
+			for _, each := range messages {
+				id := each.WriterData.(kit.Record).ID
+				if err != nil {
+					p.outcomes.Refused(id, refuse(err))
+				} else {
+					p.outcomes.Written(id, each.Offset)
+				}
+			}
+		},
+	}
+	d.producers[c.Name] = p
+	return nil, nil
+}
+
+func (d *driver) of(c *kit.Command) (*producer, error) {
+	if found := d.producers[c.Producer]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("there is no producer %q", c.Producer)
+}
+
+func (d *driver) send(c *kit.Command) (any, error) {
+	p, err := d.of(c)
+	if err != nil {
+		return nil, err
+	}
+	var out []kafka.Message
+	for _, each := range c.Records {
+		p.outcomes.Sent()
+		out = append(out, kafka.Message{
+			Topic: c.Topic, Key: kit.Bytes(each.Key), Value: []byte(each.Value), WriterData: each,
+		})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	if err := p.inner.WriteMessages(ctx, out...); err != nil {
+		for _, each := range c.Records {
+			p.outcomes.Refused(each.ID, refuse(err))
+		}
+	}
+	return nil, nil
+}
+
+func (d *driver) flush(c *kit.Command) (any, error) {
+	p, err := d.of(c)
+	if err != nil {
+		return nil, err
+	}
+	return p.outcomes.Flush(kit.Ms(c.Timeout)), nil
+}
+
+// ---------------------------------------------------------------- consumers
+
+func (d *driver) consume(c *kit.Command) (any, error) {
+	isolation := kafka.ReadUncommitted
+	if c.Isolation == "read_committed" {
+		isolation = kafka.ReadCommitted
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	d.consumers[c.Name] = &consumer{
+		config: kafka.ReaderConfig{
+			Brokers: c.Servers(), MaxWait: 100 * time.Millisecond, IsolationLevel: isolation,
+			Dialer:           &kafka.Dialer{ClientID: c.ClientID, Timeout: kit.Ms(c.RequestTimeout), DualStack: true},
+			ReadBatchTimeout: kit.Ms(c.RequestTimeout), OffsetOutOfRangeError: c.OffsetReset == "none",
+			ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: 200 * time.Millisecond,
+		},
+		messages: make(chan kafka.Message, 10_000), errors: make(chan error, 1_000),
+		last: map[kit.Place]kafka.Message{}, ctx: ctx, stop: stop,
+	}
+	if c.Group != "" {
+		config := &d.consumers[c.Name].config
+		config.GroupID, config.StartOffset, config.JoinGroupBackoff = c.Group, kafka.FirstOffset, 100*time.Millisecond
+		config.SessionTimeout, config.HeartbeatInterval = kit.Ms(c.SessionTimeout), kit.Ms(c.HeartbeatInterval)
+	}
+	return nil, nil
+}
+
+func (d *driver) reader(c *kit.Command) (*consumer, error) {
+	if found := d.consumers[c.Consumer]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("there is no consumer %q", c.Consumer)
+}
+
+// pump fetches in the background: a Reader has one call that waits for one message.
+func (m *consumer) pump(reader *kafka.Reader) {
+	m.readers = append(m.readers, reader)
+	go func() {
+		for {
+			message, err := reader.FetchMessage(m.ctx)
+			if m.ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				m.errors <- err
+				time.Sleep(50 * time.Millisecond)
+				continue
+			}
+			m.messages <- message
+		}
+	}()
+}
+
+func (d *driver) assign(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range c.Places() {
+		config := m.config
+		config.GroupID, config.StartOffset, config.Topic, config.Partition = "", 0, each.Topic, int(each.Partition)
+		reader := kafka.NewReader(config)
+		if err := reader.SetOffset(each.Offset); err != nil {
+			return nil, err
+		}
+		m.pump(reader)
+	}
+	return nil, nil
+}
+
+func (d *driver) subscribe(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	config := m.config
+	config.GroupTopics = c.Topics
+	m.pump(kafka.NewReader(config))
+	return nil, nil
+}
+
+func (d *driver) poll(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	var records []kit.Read
+	var failed []kit.Refusal
+	add := func(r kafka.Message) {
+		m.last[kit.Place{Topic: r.Topic, Partition: int32(r.Partition)}] = r
+		records = append(records, kit.Read{
+			Topic: r.Topic, Partition: int32(r.Partition), Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
+		})
+	}
+	select {
+	case first := <-m.messages:
+		add(first)
+	case err := <-m.errors:
+		failed = append(failed, refuse(err))
+	case <-time.After(kit.Ms(c.Timeout)):
+	}
+	for len(m.messages) > 0 {
+		add(<-m.messages)
+	}
+	return kit.Polled(records, failed), nil
+}
+
+func (d *driver) seek(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	return nil, m.readers[0].SetOffset(c.Offset)
+}
+
+func (d *driver) commitOffsets(c *kit.Command) (any, error) {
+	m, err := d.reader(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.Context()
+	defer cancel()
+	var last []kafka.Message
+	for _, each := range m.last {
+		last = append(last, each)
+	}
+	return nil, m.readers[0].CommitMessages(ctx, last...)
+}
+
+// ---------------------------------------------------------------- the rest
+
+func createTopic(c *kit.Command) (any, error) {
+	transport := &kafka.Transport{ClientID: "exam-admin", DialTimeout: 2 * time.Second}
+	client := &kafka.Client{Addr: kafka.TCP(c.Servers()...), Timeout: kit.Ms(c.Timeout), Transport: transport}
+	ctx, cancel := c.Context()
+	defer cancel()
+	topic := kafka.TopicConfig{Topic: c.Topic, NumPartitions: c.Count(), ReplicationFactor: -1}
+	answer, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
+	if err != nil {
+		return nil, err
+	}
+	return nil, answer.Errors[c.Topic]
+}
+
+func (d *driver) close(c *kit.Command) (any, error) {
+	if p := d.producers[c.Name]; p != nil {
+		delete(d.producers, c.Name)
+		return nil, p.inner.Close()
+	}
+	if m := d.consumers[c.Name]; m != nil {
+		delete(d.consumers, c.Name)
+		m.stop()
+		for _, each := range m.readers {
+			if err := each.Close(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}

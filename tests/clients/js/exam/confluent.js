@@ -1,0 +1,95 @@
+// @confluentinc/kafka-javascript (librdkafka behind KafkaJS's interface) as a driver of `understudy exam`.
+'use strict';
+
+const { KafkaJS: Confluent } = require('@confluentinc/kafka-javascript');
+const { version } = require('@confluentinc/kafka-javascript/package.json');
+const { KafkaJS, Producer } = require('./kafkajs');
+const { Inbox, Unsupported, known, run, within } = require('./kit');
+
+class ConfluentJS extends KafkaJS {
+  constructor() {
+    super();
+    Object.assign(this, { library: 'confluent-kafka-javascript', version });
+  }
+
+  client(o) {
+    return new Confluent.Kafka({
+      kafkaJS: { brokers: o.bootstrap_servers.split(','), clientId: o.client_id, logLevel: Confluent.logLevel.NOTHING },
+      'socket.timeout.ms': Math.max(o.request_timeout_ms || 2_000, 300), 'reconnect.backoff.max.ms': 500,
+      'topic.metadata.refresh.fast.interval.ms': 50,
+    });
+  }
+
+  async producer(o) {
+    const settings = {
+      kafkaJS: { idempotent: o.idempotent, acks: o.acks === 'all' ? -1 : Number(o.acks), compression: o.compression },
+      'message.timeout.ms': o.delivery_timeout_ms, 'request.timeout.ms': o.request_timeout_ms, 'linger.ms': o.linger_ms,
+      'retry.backoff.ms': o.retry_backoff_ms, 'max.in.flight.requests.per.connection': o.max_in_flight,
+    };
+    if (o.transactional_id) {
+      settings['transactional.id'] = o.transactional_id;
+      settings['transaction.timeout.ms'] = o.transaction_timeout_ms;
+      settings['message.timeout.ms'] = Math.min(o.delivery_timeout_ms, o.transaction_timeout_ms);
+    }
+    const inner = this.client(o).producer(settings);
+    this.producers.set(o.name, new Producer(inner, o));
+    if (!o.transactional_id) await inner.connect();
+  }
+
+  send({ producer, topic, records }) {
+    const p = known(this.producers, producer, 'producer');
+    const messages = records.map(({ partition, key, value }) => ({ partition, key, value }));
+    p.outcomes.add(records, (p.transaction || p.inner).send({ topic, messages }));
+  }
+
+  async send_offsets({ producer, consumer }) {
+    const c = known(this.consumers, consumer, 'consumer');
+    const topics = new Map();
+    for (const { topic, partition, offset } of c.inbox.positions()) topics.set(topic, [...(topics.get(topic) || []), { partition, offset }]);
+    await this.producers.get(producer).transaction.sendOffsets({
+      consumer: c.inner, topics: [...topics].map(([topic, partitions]) => ({ topic, partitions })),
+    });
+  }
+
+  async consumer(o) {
+    const groupId = o.group || `without-a-group-${o.name}`;
+    const c = { inbox: new Inbox(), groupId, options: o };
+    if (o.offset_reset === 'none') throw new Unsupported('the interface of KafkaJS has no such reset');
+    c.inner = this.client(o).consumer({
+      kafkaJS: {
+        groupId, fromBeginning: o.offset_reset === 'earliest', autoCommit: o.auto_commit, sessionTimeout: o.session_timeout_ms,
+        heartbeatInterval: o.heartbeat_interval_ms, maxWaitTimeInMs: 100, readUncommitted: o.isolation === 'read_uncommitted',
+      },
+      'fetch.error.backoff.ms': 50,
+    });
+    this.consumers.set(o.name, c);
+  }
+
+  async start(c, topics) {
+    await c.inner.connect();
+    await c.inner.subscribe({ topics });
+    c.running = c.inner.run({
+      eachMessage: async ({ topic, partition, message }) => { c.inbox.record(topic, partition, message); },
+    });
+    c.running.catch((error) => c.inbox.error(error));
+    c.joined = (async () => {
+      while (c.inner.assignment().length === 0) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    })();
+  }
+
+  async assign({ consumer, partitions }) {
+    const c = known(this.consumers, consumer, 'consumer');
+    await this.start(c, [...new Set(partitions.map(({ topic }) => topic))]);
+    await within(c.joined, 15_000);
+    for (const { topic, partition, offset } of partitions) c.inner.seek({ topic, partition, offset: `${offset}` });
+    const from = new Map(partitions.map(({ topic, partition, offset }) => [`${topic} ${partition}`, offset]));
+    c.inbox.records = c.inbox.records.filter((r) => r.offset >= from.get(`${r.topic} ${r.partition}`));
+  }
+
+  assignment({ consumer }) {
+    const { inner } = known(this.consumers, consumer, 'consumer');
+    return { partitions: inner.assignment().map(({ topic, partition }) => ({ topic, partition })) };
+  }
+}
+
+run(new ConfluentJS());

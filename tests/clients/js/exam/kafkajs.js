@@ -1,0 +1,148 @@
+// KafkaJS as a driver of `understudy exam`.
+'use strict';
+
+const { Kafka, logLevel } = require('kafkajs');
+const { version } = require('kafkajs/package.json');
+const { Inbox, Outcomes, Unsupported, known, run, within } = require('./kit');
+
+class Producer {
+  constructor(inner, options) { Object.assign(this, { inner, options, outcomes: new Outcomes(), transaction: null, last: Promise.resolve() }); }
+}
+
+class KafkaJS {
+  constructor() {
+    Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map() });
+    this.capabilities = [
+      'producer', 'idempotence', 'transactions', 'send_offsets', 'consumer', 'read_committed', 'offset_reset', 'seek', 'groups', 'assignment',
+      'commit_offsets', 'admin',
+    ];
+  }
+
+  // It has no delivery timeout: as many retries as fit into it.
+  client(o) {
+    const backoff = o.retry_backoff_ms || 50;
+    const retry = { initialRetryTime: backoff, maxRetryTime: 4 * backoff, retries: Math.ceil((o.delivery_timeout_ms || 15_000) / (4 * backoff)) };
+    return new Kafka({
+      clientId: o.client_id, brokers: o.bootstrap_servers.split(','), logLevel: logLevel.NOTHING,
+      requestTimeout: o.request_timeout_ms, connectionTimeout: o.request_timeout_ms, retry,
+    });
+  }
+
+  // ---------------------------------------------------------------- producers
+
+  async producer(o) {
+    if (!['none', 'gzip'].includes(o.compression)) throw new Unsupported(`KafkaJS brings no ${o.compression}`);
+    const inner = this.client(o).producer({
+      idempotent: o.idempotent, transactionalId: o.transactional_id || undefined, transactionTimeout: o.transaction_timeout_ms,
+      maxInFlightRequests: o.idempotent ? 1 : o.max_in_flight, allowAutoTopicCreation: false, metadataMaxAge: 5_000,
+    });
+    this.producers.set(o.name, new Producer(inner, o));
+    if (!o.transactional_id) await inner.connect();
+  }
+
+  send({ producer, topic, records }) {
+    const p = known(this.producers, producer, 'producer');
+    const messages = records.map(({ partition, key, value }) => ({ partition, key, value }));
+    const acks = p.options.acks === 'all' ? -1 : Number(p.options.acks);
+    // One after the other: the library does not order sends that run at the same time.
+    const sending = p.last.then(() => (p.transaction || p.inner).send({ topic, acks, messages }));
+    p.last = sending.catch(() => {});
+    p.outcomes.add(records, sending);
+  }
+
+  flush({ producer, timeout_ms: timeoutMs }) { return known(this.producers, producer, 'producer').outcomes.flush(timeoutMs); }
+
+  init_transactions({ producer }) { return known(this.producers, producer, 'producer').inner.connect(); }
+
+  async begin({ producer }) {
+    const p = known(this.producers, producer, 'producer');
+    p.transaction = await p.inner.transaction();
+  }
+
+  async send_offsets({ producer, consumer }) {
+    const c = known(this.consumers, consumer, 'consumer');
+    const topics = new Map();
+    for (const { topic, partition, offset } of c.inbox.positions()) topics.set(topic, [...(topics.get(topic) || []), { partition, offset }]);
+    await this.producers.get(producer).transaction.sendOffsets({
+      consumerGroupId: c.groupId, topics: [...topics].map(([topic, partitions]) => ({ topic, partitions })),
+    });
+  }
+
+  commit({ producer }) { return known(this.producers, producer, 'producer').transaction.commit(); }
+
+  abort({ producer }) { return known(this.producers, producer, 'producer').transaction.abort(); }
+
+  // ---------------------------------------------------------------- consumers, which KafkaJS has in groups only
+
+  async consumer(o) {
+    if (o.offset_reset === 'none') throw new Unsupported('KafkaJS resets offsets always');
+    const groupId = o.group || `without-a-group-${o.name}`;
+    const c = { inbox: new Inbox(), groupId, options: o, mine: {} };
+    c.inner = this.client(o).consumer({
+      groupId, sessionTimeout: o.session_timeout_ms, heartbeatInterval: o.heartbeat_interval_ms, maxWaitTimeInMs: 100,
+      readUncommitted: o.isolation === 'read_uncommitted', allowAutoTopicCreation: false, metadataMaxAge: 5_000,
+    });
+    c.joined = new Promise((resolve) => {
+      c.inner.on(c.inner.events.GROUP_JOIN, ({ payload }) => { c.mine = payload.memberAssignment; resolve(); });
+    });
+    c.inner.on(c.inner.events.REBALANCING, () => { c.mine = {}; });
+    c.inner.on(c.inner.events.CRASH, ({ payload }) => c.inbox.error(payload.error));
+    this.consumers.set(o.name, c);
+  }
+
+  async start(c, topics) {
+    await c.inner.connect();
+    await c.inner.subscribe({ topics, fromBeginning: c.options.offset_reset === 'earliest' });
+    await c.inner.run({
+      autoCommit: c.options.auto_commit,
+      eachMessage: async ({ topic, partition, message }) => { c.inbox.record(topic, partition, message); },
+    });
+  }
+
+  subscribe({ consumer, topics }) { return this.start(known(this.consumers, consumer, 'consumer'), topics); }
+
+  // A group of its own, and a seek.
+  async assign({ consumer, partitions }) {
+    const c = known(this.consumers, consumer, 'consumer');
+    await this.start(c, [...new Set(partitions.map(({ topic }) => topic))]);
+    for (const { topic, partition, offset } of partitions) c.inner.seek({ topic, partition, offset: `${offset}` });
+    await within(c.joined, 15_000);
+    c.inbox.records = [];
+  }
+
+  poll({ consumer, timeout_ms: timeoutMs }) { return known(this.consumers, consumer, 'consumer').inbox.poll(timeoutMs); }
+
+  assignment({ consumer }) {
+    const { mine } = known(this.consumers, consumer, 'consumer');
+    return { partitions: Object.entries(mine).flatMap(([topic, all]) => all.map((partition) => ({ topic, partition }))) };
+  }
+
+  seek({ consumer, topic, partition, offset }) {
+    const c = known(this.consumers, consumer, 'consumer');
+    c.inbox.records = [];
+    return c.inner.seek({ topic, partition, offset: `${offset}` });
+  }
+
+  commit_offsets({ consumer }) {
+    const c = known(this.consumers, consumer, 'consumer');
+    return c.inner.commitOffsets(c.inbox.positions());
+  }
+
+  // ---------------------------------------------------------------- the rest
+
+  async create_topic(o) {
+    const admin = this.client({ ...o, client_id: 'exam-admin', request_timeout_ms: 2_000 }).admin();
+    await admin.connect();
+    await admin.createTopics({ topics: [{ topic: o.topic, numPartitions: o.partitions, replicationFactor: -1 }] });
+    await admin.disconnect();
+  }
+
+  async close({ name, timeout_ms: timeoutMs }) {
+    const client = this.producers.get(name) || this.consumers.get(name);
+    await within(client.inner.disconnect(), timeoutMs);
+  }
+}
+
+module.exports = { KafkaJS, Producer };
+
+if (require.main === module) run(new KafkaJS());

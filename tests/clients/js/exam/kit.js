@@ -1,0 +1,114 @@
+// The loop of a driver of `understudy exam` in JavaScript: reads commands, calls the method of that name, writes answers.
+'use strict';
+
+const readline = require('node:readline');
+
+class Unsupported extends Error {}
+
+const FATAL = new Set(['PRODUCER_FENCED', 'INVALID_PRODUCER_EPOCH', 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED']);
+
+// An error of KafkaJS, or of a library with its interface.
+function refused(error) {
+  const cause = error.cause || error;
+  const code = cause.type || error.type || null;
+  let kind = 'other';
+  if (FATAL.has(code) || error.fatal) kind = 'fatal';
+  else if (error.abortable) kind = 'abortable';
+  else if (error.name === 'KafkaJSRequestTimeoutError') kind = 'timeout';
+  else if (error.retriable) kind = 'retriable';
+  return { class: kind, code, message: `${error.name}: ${error.message}` };
+}
+
+// Resolves with the promise, or with nothing when the time is over.
+function within(promise, timeoutMs) {
+  let timer;
+  const over = new Promise((resolve) => { timer = setTimeout(resolve, timeoutMs); });
+  return Promise.race([promise, over]).finally(() => clearTimeout(timer));
+}
+
+// What has become of a producer's records.
+class Outcomes {
+  constructor() { Object.assign(this, { open: new Set(), found: [] }); }
+
+  // `sending` resolves with the base offset of each partition, in the form of KafkaJS.
+  add(records, sending) {
+    const done = sending.then((answers) => {
+      const next = new Map();
+      for (const each of answers) if (!next.has(each.partition)) next.set(each.partition, Number(each.baseOffset ?? each.offset));
+      for (const { id, partition } of records) {
+        const offset = next.get(partition);
+        this.found.push({ id, offset: offset === undefined || offset < 0 ? -1 : offset });
+        if (offset >= 0) next.set(partition, offset + 1);
+      }
+    }, (error) => {
+      for (const { id } of records) this.found.push({ id, error: refused(error) });
+    }).finally(() => this.open.delete(one));
+    const one = { done, count: records.length };
+    this.open.add(one);
+  }
+
+  async flush(timeoutMs) {
+    await within(Promise.all([...this.open].map((each) => each.done)), timeoutMs);
+    const outcomes = this.found;
+    this.found = [];
+    return { outcomes, pending: [...this.open].reduce((sum, each) => sum + each.count, 0) };
+  }
+}
+
+// Records that arrive in the background, until they are polled.
+class Inbox {
+  constructor() { Object.assign(this, { records: [], errors: [], next: new Map(), wake: () => {} }); }
+
+  record(topic, partition, message) {
+    const { offset, key, value } = message;
+    this.records.push({
+      topic, partition, offset: Number(offset), key: key ? key.toString() : null, value: value ? value.toString() : '',
+    });
+    this.wake();
+  }
+
+  error(error) {
+    this.errors.push(refused(error));
+    this.wake();
+  }
+
+  async poll(timeoutMs) {
+    if (!this.records.length && !this.errors.length) {
+      await within(new Promise((resolve) => { this.wake = resolve; }), timeoutMs);
+    }
+    const out = { records: this.records, errors: this.errors };
+    Object.assign(this, { records: [], errors: [] });
+    for (const { topic, partition, offset } of out.records) this.next.set(`${topic} ${partition}`, { topic, partition, offset: `${offset + 1}` });
+    return out;
+  }
+
+  positions() { return [...this.next.values()]; }
+}
+
+async function answer(driver, name, fields) {
+  if (name === 'quit') return { result: {} };
+  if (name === 'hello') return { result: { protocol: 1, library: driver.library, version: driver.version, capabilities: driver.capabilities } };
+  if (typeof driver[name] !== 'function') return { unsupported: `this driver has no ${name}` };
+  try {
+    return { result: (await driver[name](fields)) || {} };
+  } catch (error) {
+    return error instanceof Unsupported ? { unsupported: error.message } : { error: refused(error) };
+  }
+}
+
+async function run(driver) {
+  // A library's promise that nobody waits for must not end the driver.
+  process.on('unhandledRejection', (error) => console.error(error));
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const { id, command, ...fields } = JSON.parse(line);
+    process.stdout.write(`${JSON.stringify({ id, ...(await answer(driver, command, fields)) })}\n`);
+    if (command === 'quit') process.exit(0);
+  }
+}
+
+function known(map, name, kind) {
+  if (!map.has(name)) throw new Error(`there is no ${kind} ${name}`);
+  return map.get(name);
+}
+
+module.exports = { Inbox, Outcomes, Unsupported, known, run, within };

@@ -1,0 +1,107 @@
+"""The libraries that sit the exam, and how the driver of each is built.
+
+Run as a program, it builds one and prints its command:
+
+    understudy exam -- $(python -m tests.exam.libraries franz-go)
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.clients.drivers import HERE as CLIENTS
+from tests.clients.drivers import command
+from tests.clients.targets import CACHE, JVM, ROOT
+
+HERE = Path(__file__).resolve().parent
+BUILT = CACHE / "build" / "exam"
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library: the tools that its driver takes, and what builds it and returns the command that starts it."""
+
+    name: str
+    tools: tuple[str, ...]
+    build: Callable[[], Sequence[str]]
+
+    def missing(self) -> list[str]:
+        """The tools that this machine lacks."""
+        return [tool for tool in self.tools if shutil.which(tool) is None]
+
+
+def _python(module: str) -> Callable[[], Sequence[str]]:
+    return lambda: [sys.executable, "-m", f"tests.exam.drivers.{module}"]
+
+
+def _java(version: str) -> Callable[[], Sequence[str]]:
+    def build() -> Sequence[str]:
+        libs = CACHE / "java" / f"clients-{version}"
+        command([ROOT / "tools" / "fetch_kafka.sh", libs, "clients", version])
+        classes = BUILT / "java" / version
+        shutil.rmtree(classes, ignore_errors=True)
+        classes.mkdir(parents=True)
+        sources = sorted(map(str, (HERE / "drivers" / "java" / "exam").glob("*.java")))
+        command(["javac", "-nowarn", "-Xlint:none", "-d", classes, "-cp", f"{libs}/*", *sources])
+        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+        return ["java", *JVM[:-1], quiet, "-cp", f"{classes}:{libs}/*", "exam.Driver"]
+
+    return build
+
+
+def _go(folder: str) -> Callable[[], Sequence[str]]:
+    def build() -> Sequence[str]:
+        command([CLIENTS / "setup.sh", "go"])
+        binary = BUILT / "go" / folder
+        go = CACHE / "go" / "go"
+        command([go, "build", "-o", binary, f"./exam/{folder}"], CLIENTS / "go", GOTOOLCHAIN="auto")
+        return [str(binary)]
+
+    return build
+
+
+def _javascript(script: str) -> Callable[[], Sequence[str]]:
+    def build() -> Sequence[str]:
+        command([CLIENTS / "setup.sh", "js"])
+        modules = f"NODE_PATH={CACHE / 'js' / 'node_modules'}"
+        return ["env", modules, "KAFKAJS_NO_PARTITIONER_WARNING=1", "node", str(CLIENTS / "js" / "exam" / script)]
+
+    return build
+
+
+LIBRARIES = {
+    each.name: each
+    for each in (
+        Library("java-4.4.0", ("javac", "mvn"), _java("4.4.0")),
+        Library("java-2.8.2", ("javac", "mvn"), _java("2.8.2")),
+        Library("librdkafka", (), _python("confluent")),
+        Library("kafka-python", (), _python("kafkapython")),
+        Library("aiokafka", (), _python("aio")),
+        Library("franz-go", ("go",), _go("franz")),
+        Library("sarama", ("go",), _go("sarama")),
+        Library("kafka-go", ("go",), _go("kafkago")),
+        Library("kafkajs", ("node", "npm"), _javascript("kafkajs.js")),
+        Library("confluent-kafka-javascript", ("node", "npm", "g++", "make"), _javascript("confluent.js")),
+    )
+}
+
+
+def main() -> None:
+    """Build a driver and print its command."""
+    names = sys.argv[1:]
+    if len(names) != 1 or names[0] not in LIBRARIES:
+        sys.exit(f"usage: python -m tests.exam.libraries NAME, where NAME is one of {', '.join(LIBRARIES)}")
+    library = LIBRARIES[names[0]]
+    if lacking := library.missing():
+        sys.exit(f"{library.name} needs {', '.join(lacking)}: tests/clients/setup.sh toolchains")
+    try:
+        print(*library.build())  # noqa: T201 - for a shell
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
