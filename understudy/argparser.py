@@ -6,7 +6,8 @@ argparse, because it costs 8 ms to import where click costs 52 and typer 107, an
 import argparse
 import re
 import sys
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from understudy.control_api.spelling import hint
 
@@ -18,6 +19,7 @@ class Parser(argparse.ArgumentParser):
         kwargs.setdefault("allow_abbrev", False)
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._arguments: list[str] = []
 
     def error(self, message: str) -> NoReturn:
         """Print one sentence and exit with 2."""
@@ -34,11 +36,23 @@ class Parser(argparse.ArgumentParser):
             verbs = next(action.choices for action in self._actions if action.metavar == "VERB")
             message = f"needs one of {', '.join(map(str, verbs or ()))}"
         chosen = re.fullmatch(r"argument VERB: invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if chosen:
+        if chosen and (option := self._unknown_option_before(chosen[1])):
+            message = f"no such option: {option}{hint(option, self._option_string_actions)}"
+        elif chosen:
             known = re.findall(r"[a-z-]+", chosen[2])
             meant = hint(chosen[1], known) or f" (there are {', '.join(known)})"
             message = f"no such verb: {chosen[1]}{meant}"
         refuse(self.prog, message)
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]  # argparse has overloads
+        """Remember the arguments, so that an error can name the option in front of what it takes for a verb."""
+        self._arguments = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def _unknown_option_before(self, argument: str) -> str | None:
+        before = self._arguments[: self._arguments.index(argument)] if argument in self._arguments else []
+        options = (each.partition("=")[0] for each in before if each.startswith("-"))
+        return next((each for each in options if each not in self._option_string_actions), None)
 
 
 def refuse(program: str, sentence: str, code: int = 2) -> NoReturn:

@@ -81,8 +81,10 @@ class Address:
         patience_ms = PATIENCE_MS + int(arguments.get("timeout_ms") or 0)
         return Call(verb, verb.target(arguments), body, headers, patience_ms / 1000)
 
-    def unreachable(self, error: Exception) -> Unreachable:
-        """The error for a failed connection."""
+    def unreachable(self, error: Exception, patience_s: float) -> Unreachable:
+        """The error for a failed connection, or for an answer that did not come in time."""
+        if isinstance(error, TimeoutError):
+            return Unreachable(f"no answer from {self.url} within {patience_s:g} s; the server may still be at it")
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return Unreachable(f"no control plane answers at {self.url}: {reason}")
 
@@ -105,7 +107,7 @@ class Transport:
             response = connection.getresponse()
             status, content = response.status, response.read()
         except (OSError, HTTPException) as error:
-            raise self.address.unreachable(error) from error
+            raise self.address.unreachable(error, call.patience_s) from error
         finally:
             connection.close()
         return call.answer(status, content)
@@ -136,7 +138,7 @@ class AsyncTransport:
                     await stream.send(out)
                     status, content = await self.receive(stream, wire)
         except (OSError, TimeoutError, anyio.BrokenResourceError, h11.ProtocolError) as error:
-            raise self.address.unreachable(error) from error
+            raise self.address.unreachable(error, call.patience_s) from error
         return call.answer(status, content)
 
     async def receive(self, stream: Any, wire: Any) -> tuple[int, bytes]:

@@ -1,3 +1,4 @@
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -279,6 +280,15 @@ def test_nobody_there_is_an_error_of_its_own(kafka: Cluster, control: FakeContro
     control.close()
     with pytest.raises(understudy.Unreachable, match=f"no control plane answers at {control.url}"):
         kafka.health()
+
+
+def test_an_answer_that_takes_too_long_is_no_absence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is there, and may still do what it was asked for."""
+    monkeypatch.setattr("understudy.transport.PATIENCE_MS", 50)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(understudy.Unreachable, match=f"no answer from {url} within 0.05 s; the server may"):
+            Cluster(Address(url), ["h:1"]).health()
 
 
 def test_the_token_travels_as_a_bearer_token(control: FakeControl) -> None:

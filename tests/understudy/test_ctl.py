@@ -152,6 +152,7 @@ def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
     ("argv", "sentence"),
     [
         ("ctl clok", "understudy ctl: no such verb: clok (did you mean clock?)\n"),
+        ("ctl --contrl http://x clock", "understudy ctl: no such option: --contrl (did you mean --control?)\n"),
         ("ctl clock", "understudy ctl clock: needs one of show, advance, freeze, thaw\n"),
         ("ctl clock advance soon", "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not 'soon'\n"),
         ("ctl faults add --apl EndTxn", "understudy ctl faults add: no such option: --apl (did you mean --api?)\n"),
