@@ -6,15 +6,14 @@ tests); ``PushedClock`` is real time plus what was pushed, and can be frozen (th
 """
 
 import asyncio
-import heapq
-import itertools
 import time
 from collections.abc import Awaitable, Callable, Generator
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar, cast
 
+from broker.timers import Rhythm, Timer, Timers
+
 T = TypeVar("T")
-_CANCELLED_AT_LEAST = 64
 _FIRED_BETWEEN = 64  # timers of a push, between two looks whether its caller is still there
 
 
@@ -69,26 +68,6 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-class Timer:
-    """Something to be called at ``at_ms``; :meth:`cancel` makes it never happen."""
-
-    __slots__ = ("_cancelled", "at_ms", "call", "order")
-
-    def __init__(self, at_ms: int, order: int, call: Callable[[], None], cancelled: Callable[[], None]) -> None:
-        self.at_ms, self.order = at_ms, order
-        self.call: Callable[[], None] | None = call
-        self._cancelled = cancelled
-
-    def __lt__(self, other: "Timer") -> bool:
-        return (self.at_ms, self.order) < (other.at_ms, other.order)
-
-    def cancel(self) -> None:
-        """Forget it. Cancelling twice, or after it fired, does nothing."""
-        if self.call is not None:
-            self.call = None
-            self._cancelled()
-
-
 class Clock(Protocol):
     """The cluster's time, with its timers."""
 
@@ -100,8 +79,12 @@ class Clock(Protocol):
         """The machine's own time, pushes left out: for what belongs to the world of real clients."""
         ...
 
-    def call_at(self, at_ms: int, call: Callable[[], None]) -> Timer:
+    def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
         """Call at that time; at once, in a later turn, if it has passed."""
+        ...
+
+    def found(self) -> None:
+        """Note that a round of periodic work did something (see :class:`broker.timers.Rhythm`)."""
         ...
 
 
@@ -110,9 +93,7 @@ class ManualClock:
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms
-        self._timers: list[Timer] = []
-        self._order = itertools.count()
-        self._cancelled = 0
+        self._timers = Timers()
 
     def now_ms(self) -> int:
         """The time that was set."""
@@ -122,37 +103,22 @@ class ManualClock:
         """See :class:`Clock`; the same here."""
         return self._now_ms
 
-    def call_at(self, at_ms: int, call: Callable[[], None]) -> Timer:
+    def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
         """See :class:`Clock`."""
-        timer = Timer(at_ms, next(self._order), call, self._note_cancelled)
-        heapq.heappush(self._timers, timer)
-        return timer
+        return self._timers.call_at(at_ms, call, rhythm)
 
-    def _note_cancelled(self) -> None:
-        """Most timers never fire: each heartbeat replaces one. Drop them before they outnumber the living."""
-        self._cancelled += 1
-        if self._cancelled > _CANCELLED_AT_LEAST and 2 * self._cancelled > len(self._timers):
-            self._timers = [timer for timer in self._timers if timer.call is not None]
-            heapq.heapify(self._timers)
-            self._cancelled = 0
+    def found(self) -> None:
+        """See :class:`Clock`."""
+        self._timers.found(self.now_ms())
 
     def advance(self, ms: int) -> None:
         """Move on, firing each timer at its own time, in order."""
         target_ms = self._now_ms + ms
-        while (timer := self._due(target_ms)) is not None:
+        self._timers.changed()
+        while (timer := self._timers.due(target_ms)) is not None:
             self._now_ms = max(self._now_ms, timer.at_ms)
-            call, timer.call = timer.call, None
-            if call is not None:
-                call()
+            timer.fire()
         self._now_ms = target_ms
-
-    def _due(self, until_ms: int) -> Timer | None:
-        while self._timers and (self._timers[0].call is None or self._timers[0].at_ms <= until_ms):
-            timer = heapq.heappop(self._timers)
-            if timer.call is not None:
-                return timer
-            self._cancelled -= 1
-        return None
 
 
 class PushedClock(ManualClock):
@@ -187,10 +153,10 @@ class PushedClock(ManualClock):
         """Whether only :meth:`push` moves it."""
         return self._frozen_at_ms is not None
 
-    def call_at(self, at_ms: int, call: Callable[[], None]) -> Timer:
+    def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
         """See :class:`Clock`."""
-        timer = super().call_at(at_ms, call)
-        if self._timers[0] is timer:
+        timer = super().call_at(at_ms, call, rhythm)
+        if at_ms == self._timers.next_ms():
             self._set_alarm()
         return timer
 
@@ -202,9 +168,10 @@ class PushedClock(ManualClock):
         """
         target_ms, stops = self.now_ms() + ms, self._stops
         fired = 0
-        while (timer := self._due(target_ms)) is not None:
+        self._timers.changed()
+        while (timer := self._timers.due(target_ms)) is not None:
             self._move_to(timer.at_ms)
-            self._fire(timer)
+            timer.fire()
             await self._settle()
             fired += 1
             gone = given_up is not None and not fired % _FIRED_BETWEEN and await given_up()
@@ -251,12 +218,6 @@ class PushedClock(ManualClock):
             self._pushed_ms += ahead_ms
 
     @staticmethod
-    def _fire(timer: Timer) -> None:
-        call, timer.call = timer.call, None
-        if call is not None:
-            call()
-
-    @staticmethod
     async def _settle() -> None:
         """Let the tasks that a timer woke run: a wake-up, a handler, a reply each take a turn of the loop."""
         for _ in range(4):
@@ -264,14 +225,15 @@ class PushedClock(ManualClock):
 
     def _ring(self) -> None:
         self._alarm = None
+        self._timers.changed()
         try:
-            while (timer := self._due(self.now_ms())) is not None:
-                self._fire(timer)
+            while (timer := self._timers.due(self.now_ms())) is not None:
+                timer.fire()
         finally:  # the loop logs a timer that fails; the others go on
             self._set_alarm()
 
     def _set_alarm(self) -> None:
-        at_ms = self._timers[0].at_ms if self._timers else None
+        at_ms = self._timers.next_ms()
         if at_ms is not None and self._frozen_at_ms is not None and at_ms > self._frozen_at_ms:
             at_ms = None  # only a push brings that time; what is due already fires all the same
         if self._alarm is not None:

@@ -272,6 +272,11 @@ class LogDir:
         """Apply retention to logs that are not compacted; return the number of deleted segments (core F.4)."""
         return sum(retention.run(log, now_ms) for log in self if not log.config.compact)
 
+    def retention_due_ms(self) -> int | None:
+        """Return when time alone makes :meth:`run_retention` delete something; None for never."""
+        due_ms = (retention.due_ms(log) for log in self if not log.config.compact)
+        return min((each for each in due_ms if each is not None), default=None)
+
     def flush_due(self, now_ms: int) -> int | None:
         """Flush the logs whose `flush.ms` has passed; return when the next one is due, if any is."""
         return min((due_ms for log in self if (due_ms := log.flusher.flush_if_due(now_ms)) is not None), default=None)

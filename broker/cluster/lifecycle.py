@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.clock import Timer
 from broker.cluster.startup import load_logs, new_node, open_node, register
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.node import Node
 from broker.settings.model import ConfigResourceType
+from broker.timers import Timer
 from protocol.errors import KafkaError
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.clock import Slices, Timer
+from broker.clock import Slices
 from broker.coordination.metadata import tokens
 from broker.node import Node
+from broker.timers import Rhythm, Timer
 from protocol.errors import KafkaError
 from storage.cleaner.cleaner import LogCleaner
 from storage.log.partition_log import PartitionLog
@@ -54,13 +55,16 @@ class Maintenance:
         # wait for that here.
         interval_ms = settings.long("log.retention.check.interval.ms")
         first_ms = min(settings.int("log.initial.task.delay.ms"), interval_ms)
-        self._every("retention", interval_ms, self.run_retention, first_ms)
+        self._every(interval_ms, self._retention_round, self._retention_is_quiet_until_ms, first_ms)
         if settings.boolean("log.cleaner.enable"):
-            self._every("cleaner", settings.long("log.cleaner.backoff.ms"), self._begin_cleaning)
-        self._every("producers", settings.int("producer.id.expiration.check.interval.ms"), self.expire_producers)
-        self._every("tokens", settings.long("delegation.token.expiry.check.interval.ms"), self.expire_tokens)
+            self._every(settings.long("log.cleaner.backoff.ms"), self._begin_cleaning, self._cleaner_is_quiet_until_ms)
+        producers_ms = settings.int("producer.id.expiration.check.interval.ms")
+        self._every(producers_ms, self.expire_producers, self._producers_are_quiet_until_ms)
+        tokens_ms = settings.long("delegation.token.expiry.check.interval.ms")
+        self._every(tokens_ms, self.expire_tokens, self._tokens_are_quiet_until_ms)
         if self._cluster.options.data_dir is not None and not self._cluster.options.read_only:
-            self._every("checkpoints", settings.long("replica.high.watermark.checkpoint.interval.ms"), self.checkpoint)
+            checkpoints_ms = settings.long("replica.high.watermark.checkpoint.interval.ms")
+            self._every(checkpoints_ms, self._checkpoint_round, self._next_removal_ms)
 
     def stop(self) -> None:
         """Fire nothing any more."""
@@ -69,17 +73,26 @@ class Maintenance:
         self._timers.clear()
         self._cleaning = None
 
-    def _every(self, name: str, interval_ms: int, run: Callable[[], object], first_ms: int | None = None) -> None:
-        clock = self._cluster.clock
+    def _every(
+        self,
+        interval_ms: int,
+        run: Callable[[], bool],
+        quiet_until_ms: Callable[[], int | None],
+        first_ms: int | None = None,
+    ) -> None:
+        clock, name, rhythm = self._cluster.clock, run.__name__, Rhythm(max(interval_ms, 1), quiet_until_ms)
 
-        def fire() -> None:
+        def play() -> None:
+            self._timers[name] = clock.call_at(clock.now_ms() + rhythm.interval_ms, play, rhythm)
             try:
-                run()
+                if run():
+                    clock.found()
             except (KafkaError, OSError) as error:
-                _log.error("upkeep failed", what=name, error=str(error))
-            self._timers[name] = clock.call_at(clock.now_ms() + max(interval_ms, 1), fire)
+                _log.error("upkeep failed", what=name.strip("_"), error=str(error))
+                clock.found()
 
-        self._timers[name] = clock.call_at(clock.now_ms() + (interval_ms if first_ms is None else first_ms), fire)
+        at_ms = clock.now_ms() + (interval_ms if first_ms is None else first_ms)
+        self._timers[name] = clock.call_at(at_ms, play, rhythm)
 
     # --- the rounds --------------------------------------------------------------------------------------------------
 
@@ -100,12 +113,27 @@ class Maintenance:
                     if due_ms is not None:
                         self.flush_at(due_ms)
 
-    def expire_tokens(self) -> None:
-        """Forget delegation tokens whose time is up (core G.12.6)."""
+    def expire_tokens(self) -> bool:
+        """Forget delegation tokens whose time is up (core G.12.6); return whether there were any."""
         records = tokens.expired(self._cluster.image, self._cluster.clock.now_ms())
         if records and not self._cluster.options.read_only:
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.remember(records))
+        return bool(records)
+
+    def _tokens_are_quiet_until_ms(self) -> int | None:
+        return self._cluster.clock.now_ms() if self._cluster.image.tokens else None
+
+    def _retention_round(self) -> bool:
+        return self.run_retention() > 0
+
+    def _retention_is_quiet_until_ms(self) -> int | None:
+        due_ms = [node.logs.retention_due_ms() for node in self._cluster.nodes.values() if node.logs is not None]
+        return min((each for each in (*due_ms, self._next_removal_ms()) if each is not None), default=None)
+
+    def _next_removal_ms(self) -> int | None:
+        logs = [node.logs for node in self._cluster.nodes.values() if node.logs is not None]
+        return min((at_ms for each in logs if (at_ms := each.context.next_removal_ms) is not None), default=None)
 
     def run_retention(self) -> int:
         """Delete what time, size and log start allow (core F.4); how many segments went."""
@@ -136,11 +164,17 @@ class Maintenance:
         if node.logs is not None:
             self._cleaner(node, node.logs).forget(topic, index)
 
-    def _begin_cleaning(self) -> None:
+    def _begin_cleaning(self) -> bool:
         """The cleaner's round by the clock: in pieces, so that clients are served in between."""
-        if self._cleaning is None:
-            self._cleaning = self._round(force=False)
-            self._clean_on(self._cleaning)
+        if self._cleaning is not None:
+            return True
+        work = self._cleaning = self._round(force=False)
+        self._clean_on(work)
+        return self._cleaning is not None or work.cleaned > 0
+
+    def _cleaner_is_quiet_until_ms(self) -> int | None:
+        due_ms = [cleaner.due_ms(self._cluster.clock.now_ms()) for cleaner in self._cleaners()]
+        return min((each for each in due_ms if each is not None), default=None)
 
     def _clean_on(self, work: "_Round") -> None:
         """The next piece; those after it, a little later each."""
@@ -175,14 +209,24 @@ class Maintenance:
             known = self._cleaner_of[node.id] = (logs, LogCleaner(logs))
         return known[1]
 
-    def expire_producers(self) -> None:
-        """Forget producers that were silent for ``producer.id.expiration.ms`` (transactions D.7)."""
-        now_ms = self._cluster.clock.now_ms()
+    def expire_producers(self) -> bool:
+        """Forget producers that were silent for ``producer.id.expiration.ms`` (transactions D.7); whether any were."""
+        now_ms, found = self._cluster.clock.now_ms(), False
         for partition in self._cluster.partitions.values():
             for broker_id, log in partition.logs.items():
                 gone = log.producer_log.expire(now_ms)
+                found = found or bool(gone)
                 if gone and broker_id == partition.state.leader:
                     self._cluster.producer_timelines.expired(gone, partition)
+        return found
+
+    def _producers_are_quiet_until_ms(self) -> int | None:
+        logs = (log for partition in self._cluster.partitions.values() for log in partition.logs.values())
+        return min((at_ms for log in logs if (at_ms := log.producer_log.expiry_due_ms()) is not None), default=None)
+
+    def _checkpoint_round(self) -> bool:
+        self.checkpoint()
+        return False  # what it writes is the same until something else happens
 
     def checkpoint(self) -> None:
         """Write recovery points, log starts and high watermarks (core F.7)."""

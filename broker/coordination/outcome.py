@@ -34,6 +34,16 @@ class SetTimer:
     key: Hashable
     at_ms: int
     then: "Callable[[int], Outcome[Any]]" = field(compare=False)
+    rhythm: "RoundRhythm | None" = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRhythm:
+    """The timer is a round of periodic work. A round that has no records found nothing."""
+
+    interval_ms: int
+    quiet_until_ms: "Callable[[], int | None]"
+    """When time alone gives the round after such a one something to find; None: never."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from broker.clock import Clock, Timer
+from broker.clock import Clock
 from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
+from broker.timers import Rhythm, Timer
 from protocol.errors import ErrorCode, KafkaError
 
 _log = structlog.get_logger(__name__)
@@ -130,14 +131,20 @@ class Runtime(Generic[M, X]):
             raise
         return token
 
-    def submit(self, operation: Callable[[int], Outcome[X]]) -> None:
-        """Run an operation without a reply, such as a timer's, or the report that markers are written."""
+    def submit(self, operation: Callable[[int], Outcome[X]]) -> bool:
+        """Run an operation without a reply, such as a timer's, or the report that markers are written.
+
+        Returns whether it had records, or failed.
+        """
         if self.state is State.CLOSED:
-            return
+            return False
         try:
-            self._do(operation(self._clock.now_ms()))
+            outcome = operation(self._clock.now_ms())
+            self._do(outcome)
         except KafkaError as error:
             _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
+            return True
+        return bool(outcome.records)
 
     def check_active(self) -> None:
         """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator serves."""
@@ -226,9 +233,10 @@ class Runtime(Generic[M, X]):
             match effect:
                 case Reply(to, message):
                     _resolve(to, message)
-                case SetTimer(key, at_ms):
+                case SetTimer(key, at_ms, _, rhythm):
                     self._cancel(key)
-                    self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect))
+                    when = None if rhythm is None else Rhythm(rhythm.interval_ms, rhythm.quiet_until_ms)
+                    self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect), when)
                 case CancelTimer(key):
                     self._cancel(key)
                 case RunLater(then):
@@ -242,7 +250,8 @@ class Runtime(Generic[M, X]):
 
     def _fire(self, timer: SetTimer) -> None:
         self._timers.pop(timer.key, None)
-        self.submit(timer.then)
+        if self.submit(timer.then) and timer.rhythm is not None:
+            self._clock.found()
 
 
 def _resolve(token: Hashable, message: Any) -> None:

@@ -8,8 +8,9 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from broker.clock import Clock, Timer
+from broker.clock import Clock
 from broker.settings import BrokerSettings
+from broker.timers import Timer
 
 DEFAULT_HELD_BYTES = 512 * 1024 * 1024
 """The bound for a ``queued.max.request.bytes`` of -1, with which Kafka has none."""

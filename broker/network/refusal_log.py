@@ -4,7 +4,8 @@ from typing import Any
 
 import structlog
 
-from broker.clock import Clock, Timer
+from broker.clock import Clock
+from broker.timers import Timer
 
 _log = structlog.get_logger(__name__)
 LINES = 100

@@ -9,11 +9,12 @@ SnapshotGenerator). What lies before the second oldest goes once log and snapsho
 from collections.abc import Callable
 from contextlib import suppress
 
-from broker.clock import Clock, Timer
+from broker.clock import Clock
 from broker.coordination.metadata.features import METADATA_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.snapshot import records_of
 from broker.settings import BrokerSettings
+from broker.timers import Timer
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION, MetadataCodec
 from protocol.log_records.quorum import quorum_records, snapshot, snapshot_time_ms

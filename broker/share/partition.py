@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from broker.clock import Timer
 from broker.context import ClusterView
 from broker.coordination.share.persister import UNINITIALIZED_OFFSET, SharePartitionKey, StateResult
 from broker.node import Node
@@ -19,6 +18,7 @@ from broker.share.machine.acknowledge import (
 )
 from broker.share.machine.inflight import InFlight
 from broker.share.settings import BY_DURATION, EARLIEST, offset_reset, share_settings
+from broker.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
 
 _CODES = {

@@ -22,9 +22,9 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.clock import Timer
     from broker.cluster.cluster import Cluster
     from broker.context import ClusterView
+    from broker.timers import Timer
 
 Answered = Callable[[ErrorCode], None]
 

@@ -10,6 +10,7 @@ from protocol.errors import KafkaError
 from storage.checkpoints import CLEANER
 from storage.cleaner.compaction import DEFAULT_MAP_ENTRIES, OffsetMap, Round, compact
 from storage.log import retention
+from storage.log.config import MAX_LONG
 from storage.log.partition_log import PartitionLog
 from storage.log_dir import Key, LogDir
 
@@ -104,6 +105,20 @@ class LogCleaner:
     def cleanables(self, now_ms: int) -> list[Cleanable]:
         """All compacted logs that are not empty, with their cleanable ranges."""
         return [self._cleanable(log, now_ms) for log in self._compacted() if log.log_end_offset > log.log_start_offset]
+
+    def due_ms(self, now_ms: int) -> int | None:
+        """Return when time alone gives :meth:`run` something to do; None for never.
+
+        A log with a lag in its settings and closed segments that are not clean may be due at any time: ``now_ms``.
+        """
+        found = []
+        for log in self._compacted():
+            lagging = log.config.min_compaction_lag_ms > 0 or log.config.max_compaction_lag_ms < MAX_LONG
+            first_dirty = self._first_dirty.get((log.topic, log.partition), log.log_start_offset)
+            if lagging and log.segments.active.base_offset > first_dirty:
+                return now_ms
+            found.append(retention.due_ms(log))
+        return min((each for each in found if each is not None), default=None)
 
     def _compacted(self) -> list[PartitionLog]:
         return [

@@ -48,6 +48,10 @@ class ProducerLog:
         """Remove idle producers (transactions D.7); return their ids."""
         return [] if self.states is None else self.states.expire(now_ms, self._context.producer_id_expiration_ms)
 
+    def expiry_due_ms(self) -> int | None:
+        """Return when time alone makes :meth:`expire` remove something; None for never."""
+        return None if self.states is None else self.states.expiry_due_ms(self._context.producer_id_expiration_ms)
+
     def forget(self, producer_id: int) -> bool:
         """Remove one producer, as if it had expired; return whether it was known. For the control plane."""
         return self.states is not None and self.states.forget(producer_id)

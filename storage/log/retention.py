@@ -32,6 +32,16 @@ def run(log: PartitionLog, now_ms: int) -> int:
     return deleted
 
 
+def due_ms(log: PartitionLog) -> int | None:
+    """Return when time alone makes :func:`run` delete something; None for never."""
+    first = next(iter(log.segments), None)
+    if first is None or not log.config.delete or log.config.retention_ms < 0:
+        return None
+    if first is log.segments.active and not first.size:
+        return None
+    return first.largest_time_ms + log.config.retention_ms + 1
+
+
 def _delete_while(log: PartitionLog, rule: Rule, now_ms: int) -> int:
     doomed = _deletable(log.segments, log.bounds, rule)
     if not doomed:

@@ -322,6 +322,14 @@ class ProducerStates:
         self.verifications.expire(now_ms, expiration_ms)
         return expired
 
+    def expiry_due_ms(self, expiration_ms: int) -> int | None:
+        """Return when time alone makes :meth:`expire` remove something; None for never."""
+        idle = (each for each in self._producers.values() if each.transaction_first_offset is None)
+        since_ms = min((each.last_timestamp_ms for each in idle), default=None)
+        oldest_ms = self.verifications.oldest_ms
+        known = [each for each in (since_ms, oldest_ms) if each is not None]
+        return min(known) + expiration_ms if known else None
+
     def records_deleted(self, log_start: int) -> None:
         """Remove producers whose last batch is below the log's start, unless they outlive their records."""
         if self.rules.outlive_records:

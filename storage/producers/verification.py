@@ -75,6 +75,11 @@ class Verifications:
         if entry is not None and not (transaction_version >= 2 and entry.producer_epoch == marker_epoch):
             del self._entries[producer_id]
 
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the oldest entry was made; None without one."""
+        return min((entry.created_ms for entry in self._entries.values()), default=None)
+
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Remove entries older than producer.id.expiration.ms."""
         for producer_id in [pid for pid, entry in self._entries.items() if now_ms - entry.created_ms >= expiration_ms]:

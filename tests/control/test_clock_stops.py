@@ -3,17 +3,19 @@
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.conftest import BrokerWith
+from tests.scenarios.core.asking import created, produced
+from tests.scenarios.core.batches import batch
 from tests.serving import Server, until
 
 CENTURIES_MS = 10**13
-BUSY = {"log.retention.check.interval.ms": 1000, "log.cleaner.enable": "false"}
-"""A timer for each second of these centuries."""
+LAGGING = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(10**15), "segment.bytes": str(2**20)}
+"""A log that the cleaner has to look at in each of its rounds: every second of these centuries."""
 
 
 def ahead_ms(server: Server) -> int:
@@ -36,7 +38,12 @@ def pushing(server: Server) -> Iterator[socket.socket]:
 @pytest.fixture
 def server(broker_with: BrokerWith) -> Server:
     """One that would take years for it."""
-    return broker_with(settings=BUSY)
+    server = broker_with(settings={"log.cleaner.backoff.ms": 1000})
+    with closing(server.wire()) as wire:
+        created(wire, "lagging", 1, 1, **LAGGING)
+        for _ in range(3):
+            produced(wire, "lagging", batch(b"x" * 700_000))
+    return server
 
 
 def freeze(server: Server) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RunLater, SetTimer
+from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RoundRhythm, RunLater, SetTimer
 from broker.coordination.reasons import Refusal, StateChange
 from protocol.errors import KafkaError
 from protocol.log_records.group import GroupRecord
@@ -70,6 +70,11 @@ class OutcomeBuilder:
     def timer(self, key: Hashable, delay_ms: int, then: Rule) -> None:
         """Apply a rule after ``delay_ms``; a timer of the same key is replaced."""
         self._effects.append(SetTimer(key, self.now_ms + delay_ms, partial(_applied, then)))
+
+    def round(self, key: Hashable, rhythm: RoundRhythm, then: Rule) -> None:
+        """Apply a rule after the rhythm's interval; a timer of the same key is replaced."""
+        at_ms = self.now_ms + rhythm.interval_ms
+        self._effects.append(SetTimer(key, at_ms, partial(_applied, then), rhythm))
 
     def soon(self, then: Rule) -> None:
         """Apply a rule when this is done, in a turn of its own."""

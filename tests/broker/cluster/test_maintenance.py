@@ -3,6 +3,10 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from broker.cluster.cluster import Cluster
+from broker.cluster.maintenance import Maintenance
 from broker.replication.partition import ReplicatedPartition
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataRequest
@@ -125,3 +129,67 @@ async def test_a_closed_segment_is_synced_by_another_thread(tmp_path: Path) -> N
         async with asyncio.timeout(10):
             while log.bounds.recovery_point != log.segments.active.base_offset:
                 await stage.pass_time(1)
+
+
+DAY_MS = 24 * 3600 * 1000
+
+
+class Counted(Maintenance):
+    """Notes the rounds of retention."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.rounds_ms: list[int] = []
+        self.deletions_ms: list[int] = []
+
+    def run_retention(self) -> int:
+        """Note the time, and whether anything was deleted."""
+        deleted = super().run_retention()
+        now_ms = self._cluster.clock.now_ms()
+        self.rounds_ms.append(now_ms)
+        if deleted:
+            self.deletions_ms.append(now_ms)
+        return deleted
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cluster notes its rounds."""
+    monkeypatch.setattr("broker.cluster.cluster.Maintenance", Counted)
+
+
+def rounds_of(stage: Stage) -> Counted:
+    """What was noted."""
+    maintenance = stage.cluster.maintenance
+    assert isinstance(maintenance, Counted)
+    return maintenance
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("on_disk", [False, True])
+async def test_a_century_without_clients_costs_what_happens_in_it(tmp_path: Path, on_disk: bool) -> None:
+    """Rounds that would find nothing are left out; the records' week ends all the same."""
+    async with running({}, topics={"t": 3}, data_dir=tmp_path if on_disk else None) as stage:
+        log = fill(stage, 1).logs[1]
+        await stage.pass_time(6 * DAY_MS)
+        assert log.log_start_offset == 0
+        assert len(rounds_of(stage).rounds_ms) < 5
+        await stage.pass_time(36_500 * DAY_MS)
+        assert log.log_start_offset == log.log_end_offset
+        assert len(rounds_of(stage).rounds_ms) < 12
+
+
+@pytest.mark.usefixtures("counted")
+async def test_retention_in_a_long_push_comes_when_it_is_due() -> None:
+    """At the first round after the records' week, as it does when time goes in small steps."""
+    after_ms = []
+    for step_ms in (30 * DAY_MS, DAY_MS // 4):
+        async with running({}, topics={"t": 1}) as stage:
+            began_ms = stage.clock.now_ms()
+            fill(stage, 1)
+            for _ in range(30 * DAY_MS // step_ms):
+                await stage.pass_time(step_ms)
+            (deleted_ms,) = rounds_of(stage).deletions_ms
+            after_ms.append(deleted_ms - began_ms)
+    assert abs(after_ms[0] - after_ms[1]) < 60_000
+    assert 7 * DAY_MS < after_ms[0] <= 7 * DAY_MS + 300_000 + 60_000

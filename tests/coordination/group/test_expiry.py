@@ -1,5 +1,6 @@
 """Offsets and groups that grow old (groups B.3)."""
 
+from broker.coordination.group.offsets.expiry import EXPIRY_TIMER
 from broker.coordination.outcome import TransactionalAppend
 from protocol.errors import ErrorCode
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone, OffsetCommit, OffsetCommitTombstone
@@ -142,3 +143,29 @@ def test_a_check_that_cannot_be_remembered_comes_again() -> None:
     assert context.due_in("offset-expiry") == CHECK_MS
     context.perform(context.machine.expire(context.now_ms))
     assert context.offset("foo") == -1
+
+
+def test_a_check_is_quiet_until_the_first_offset_expires() -> None:
+    """Of a simple group from its commits, of members not at all, of an Empty group from its last member."""
+    context = Context(dict(SHORT))
+    rhythm = context.timers[EXPIRY_TIMER].rhythm
+    assert rhythm is not None
+    assert (rhythm.interval_ms, rhythm.quiet_until_ms()) == (CHECK_MS, None)
+    context.commit("foo", {0: 5})
+    context.advance(CHECK_MS)
+    context.commit("foo", {1: 5})
+    assert rhythm.quiet_until_ms() == START_MS + RETENTION_MS
+    context.advance(RETENTION_MS - CHECK_MS)
+    assert rhythm.quiet_until_ms() == START_MS + CHECK_MS + RETENTION_MS
+
+
+def test_a_check_is_quiet_while_there_are_members() -> None:
+    """Their offsets do not age; from the last one's leave on they do."""
+    context = Context(dict(SHORT))
+    (client,) = stable(Client(context, session_ms=LONG_SESSION_MS))
+    commit(context, client, "foo")
+    rhythm = context.timers[EXPIRY_TIMER].rhythm
+    assert rhythm is not None
+    assert rhythm.quiet_until_ms() is None
+    context.leave(client.identity())
+    assert rhythm.quiet_until_ms() == context.now_ms + RETENTION_MS

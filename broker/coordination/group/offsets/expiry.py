@@ -1,12 +1,13 @@
 """Offsets and groups that grow old (groups B.3), after Kafka's ``cleanupGroupMetadata``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from broker.coordination.group.classic.rebalance import Settings
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.offsets.commit import NO_EXPIRY
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.outcome import RoundRhythm
 from protocol.errors import KafkaError
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 
@@ -22,7 +23,20 @@ class Expiry:
 
     def arm(self, builder: OutcomeBuilder) -> None:
         """Schedule the next pass after the interval, regardless of this one's result."""
-        builder.timer(EXPIRY_TIMER, self._settings.int("offsets.retention.check.interval.ms"), self.run)
+        interval_ms = self._settings.int("offsets.retention.check.interval.ms")
+        builder.round(EXPIRY_TIMER, RoundRhythm(interval_ms, self.quiet_until_ms), self.run)
+
+    def quiet_until_ms(self) -> int | None:
+        """Return when time alone makes an offset expire; None for never."""
+        groups = [group for group in self._groups.values() if group.type is not GroupType.SHARE]
+        return min((at_ms for group in groups for at_ms in self._expiry_times_ms(group)), default=None)
+
+    def _expiry_times_ms(self, group: Group) -> Iterator[int]:
+        base = group.expiry_base()
+        if base is not None:
+            for topic, offsets in self._offsets.topics(group.group_id).items():
+                if not group.subscribes_to(topic):
+                    yield from (self._expires_at_ms(commit, base) for commit, _ in offsets.values())
 
     def run(self, builder: OutcomeBuilder) -> None:
         """Forget expired offsets, and Empty groups that have none left."""
@@ -63,6 +77,9 @@ class Expiry:
         return not left and not in_transactions
 
     def _expired(self, commit: OffsetCommit, base: Callable[[OffsetCommit], int], now_ms: int) -> bool:
+        return now_ms >= self._expires_at_ms(commit, base)
+
+    def _expires_at_ms(self, commit: OffsetCommit, base: Callable[[OffsetCommit], int]) -> int:
         if commit.expire_timestamp_ms != NO_EXPIRY:
-            return now_ms >= commit.expire_timestamp_ms
-        return now_ms - base(commit) >= self._settings.int("offsets.retention.minutes") * _MINUTE_MS
+            return commit.expire_timestamp_ms
+        return base(commit) + self._settings.int("offsets.retention.minutes") * _MINUTE_MS
