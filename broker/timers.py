@@ -12,8 +12,8 @@ _CANCELLED_AT_LEAST = 64
 class Rhythm:
     """What is known of periodic work: a push of the clock leaves out its rounds that would find nothing.
 
-    So a year costs what happens in it, not its days. Whoever plays a round sets the timer of the next one, and says
-    ``found`` to the clock where the round did something.
+    So a year costs what happens in it, not its days. A round sets the timer of the next one, and calls ``found`` of the
+    clock if it did something.
     """
 
     interval_ms: int

@@ -10,7 +10,7 @@ YEAR_MS = 365 * 24 * 3600 * 1000
 
 @dataclass
 class Job:
-    """Finds something at each time of its list that has passed; time alone brings what ``due`` says."""
+    """Finds something at each time of its list that has passed; time alone brings what is due at ``due``."""
 
     clock: ManualClock
     first_ms: int = 100

@@ -31,14 +31,14 @@ class Copiers:
             process = self.running.get(number)
             if process is None or process.poll() is not None:
                 self.starts += 1
-                words = (self.bootstrap, "source", "sink", "copiers", f"copier-{number}", self.batch, self.starts)
+                arguments = (self.bootstrap, "source", "sink", "copiers", f"copier-{number}", self.batch, self.starts)
                 with self.log.open("ab") as log:
                     self.running[number] = subprocess.Popen(
-                        [sys.executable, str(COPIER), *map(str, words)], stdout=log, stderr=log
+                        [sys.executable, str(COPIER), *map(str, arguments)], stdout=log, stderr=log
                     )
 
     def kill_one(self) -> None:
-        """SIGKILL, in the middle of whatever it does."""
+        """SIGKILL, in the middle of its work."""
         self.running[self.chance.randrange(3)].kill()
         self.kills += 1
 

@@ -29,7 +29,7 @@ class Library:
     build: Callable[[], Sequence[str]]
 
     def missing(self) -> list[str]:
-        """The tools that this machine lacks."""
+        """The tools that are missing on this machine."""
         return [tool for tool in self.tools if shutil.which(tool) is None]
 
 
@@ -95,8 +95,8 @@ def main() -> None:
     if len(names) != 1 or names[0] not in LIBRARIES:
         sys.exit(f"usage: python -m tests.exam.libraries NAME, where NAME is one of {', '.join(LIBRARIES)}")
     library = LIBRARIES[names[0]]
-    if lacking := library.missing():
-        sys.exit(f"{library.name} needs {', '.join(lacking)}: tests/clients/setup.sh toolchains")
+    if absent := library.missing():
+        sys.exit(f"{library.name} needs {', '.join(absent)}: tests/clients/setup.sh toolchains")
     try:
         print(*library.build())  # noqa: T201 - for a shell
     except (RuntimeError, subprocess.TimeoutExpired) as error:

@@ -21,9 +21,9 @@ QUICK = ("java-4.4.0", "franz-go", "kafkajs")
     ],
 )
 def test_the_driver_passes_its_self_test(library: Library) -> None:
-    """With what the library says that it can."""
-    if lacking := library.missing():
-        text = f"{library.name} needs {', '.join(lacking)}: tests/clients/setup.sh toolchains"
+    """With the abilities that the library declares."""
+    if absent := library.missing():
+        text = f"{library.name} needs {', '.join(absent)}: tests/clients/setup.sh toolchains"
         pytest.fail(text) if IN_CI else pytest.skip(text)
     prefix = library.build()
     problems = self_test(Runner(lambda: Driver(prefix)))

@@ -19,7 +19,7 @@ CAPABILITIES: Final = MappingProxyType(
         "send_offsets": "adds a consumer's positions to a transaction, with the group's generation (KIP-447)",
         "consumer": "reads assigned partitions from given offsets",
         "read_committed": "consumers with isolation.level=read_committed",
-        "offset_reset": "consumers without a valid offset begin where auto.offset.reset says, or report an error",
+        "offset_reset": "consumers without a valid offset begin at auto.offset.reset, or report an error",
         "seek": "consumers can move to another offset",
         "groups": "consumers that subscribe to topics as members of a group of the classic protocol",
         "assignment": "members report the partitions that they have",
