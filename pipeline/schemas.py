@@ -148,7 +148,8 @@ STATE: Final = {
         [
             *_PLACE,
             pa.field("group_id", pa.string()),
-            pa.field("type", pa.string()),  # of consumer, share and streams groups: GROUP_METADATA, CURRENT_MEMBER, ...
+            pa.field("group_type", pa.string()),  # consumer, share, streams
+            pa.field("type", pa.string()),  # of these groups' records: GROUP_METADATA, CURRENT_MEMBER, ...
             pa.field("name", pa.string()),  # a member id, or a regular expression
             pa.field("record", pa.string()),  # its fields as JSON; null in a tombstone
         ]

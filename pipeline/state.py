@@ -31,6 +31,7 @@ _KINDS: Final[Mapping[str, frozenset[int]]] = {
     "__transaction_state": frozenset({0}),
     "__share_group_state": frozenset(ShareKind),
 }
+_TYPES: Final = {ConsumerRecord: "consumer", ShareGroupRecord: "share", StreamsRecord: "streams"}
 _LATER_KINDS: Final = 64
 """Above every kind of key that Kafka has, or will have soon."""
 
@@ -134,6 +135,7 @@ def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
     if isinstance(record, ConsumerRecord | ShareGroupRecord | StreamsRecord):
         return "group_records", {
             "group_id": record.group_id,
+            "group_type": _TYPES[type(record)],
             "type": record.kind.name,
             "name": record.name or None,
             "record": None if record.value is None else json.dumps(_plain(record.value), separators=(",", ":")),

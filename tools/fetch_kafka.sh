@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fetch_kafka.sh DIR [WHAT] [VERSION]: Apache Kafka's jars by Maven, once.
 #
-#   WHAT    kafka (default): the broker, the command-line tools and Streams; clients: kafka-clients alone;
+#   WHAT    kafka (default): the broker, the command-line tools and Streams; broker: the broker alone; clients: kafka-clients alone;
 #           streams: Streams and its clients; spark: Spark's Kafka source and sink, with what they need that Spark itself lacks
 #   VERSION 4.3.1 (default); of Spark where WHAT is spark
 #
@@ -11,11 +11,12 @@ folder=${1:?a folder}; what=${2:-kafka}; version=${3:-4.3.1}
 group=org.apache.kafka
 case $what in
     kafka) artifacts="kafka_2.13 kafka-tools kafka-streams" ;;
+    broker) artifacts="kafka_2.13" ;;
     clients) artifacts="kafka-clients" ;;
     streams) artifacts="kafka-streams" ;;
     spark)
         group=org.apache.spark; artifacts="spark-sql-kafka-0-10_2.13" ;;
-    *) echo "fetch_kafka: kafka, clients, streams or spark, not $what" >&2; exit 2 ;;
+    *) echo "fetch_kafka: kafka, broker, clients, streams or spark, not $what" >&2; exit 2 ;;
 esac
 [ -e "$folder/.complete-$what-$version" ] && exit 0
 mkdir -p "$folder"; folder=$(cd "$folder" && pwd)

@@ -13,6 +13,7 @@ from pipeline.audits.sidecar_files import ENTRIES, Tree
 from protocol.log_records.quorum import snapshot_values
 from protocol.records.errors import RecordsError
 from storage.checkpoints import (
+    CLEAN_SHUTDOWN,
     LEADER_EPOCHS,
     META_PROPERTIES,
     PARTITION_METADATA,
@@ -61,6 +62,7 @@ BROKERS: Final = pa.schema(
     [
         pa.field("directory", pa.string()),
         *(pa.field(name, pa.string()) for name in ("version", "cluster_id", "node_id", "directory_id")),
+        pa.field("is_clean", pa.bool_()),  # its broker stopped cleanly, and does not run
     ]
 )
 """One row per `meta.properties`."""
@@ -101,6 +103,7 @@ class BrokerFiles:
             self.brokers.append({
                 "directory": tree.path, "version": fields.get("version"), "cluster_id": fields.get("cluster.id"),
                 "node_id": fields.get("node.id", fields.get("broker.id")), "directory_id": fields.get("directory.id"),
+                "is_clean": CLEAN_SHUTDOWN in names,
             })  # fmt: skip
         for name, is_directory in listed:
             key = partition_of(name) if is_directory else None

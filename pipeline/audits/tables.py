@@ -25,10 +25,13 @@ from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.table_cache import TableCache
 from pipeline.schemas import STATE, ddl
 
-KEPT: Final = ("partitions", "indexes", "transactions", "coordinator", "committed", "decisions")
+KEPT: Final = (
+    "partitions", "indexes", "transactions", "coordinator", "committed", "decisions", "share_states", "group_states",
+)  # fmt: skip
 """Tables that are computed at once (`TableCache.kept`)."""
 LOG_VIEWS: Final = (
     "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
+    "share_states", "group_states", "group_tasks",
 )  # fmt: skip
 
 _KEYS: Final = "directory string, topic string, partition int, offset bigint, is_transactional boolean, key_hash bigint"

@@ -21,6 +21,7 @@ from pipeline.schemas import EXTRA, JOURNAL, KAFKA, STATE
 
 LOG_VIEWS: Final = (
     "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
+    "share_states", "group_states", "group_tasks",
 )  # fmt: skip
 _RECORDS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "timestamp_ms", "batch_base_offset",
                    "segment", "position", "damage")  # fmt: skip

@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 from uuid import UUID
 
-from protocol.log_records import group
+from protocol.log_records import group, share_state
+from protocol.log_records.share_state import ShareRecord, ShareSnapshot
 from protocol.records.records import Record, build_batch
 from protocol.types import uuid_text
 from storage.checkpoints import (
@@ -15,7 +16,7 @@ from storage.checkpoints import (
     RECOVERY_POINT,
     encode_properties,
 )
-from tests.pipeline.fault_files import T0_MS, Planting
+from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
 
 Found = set[tuple[str, str | None]]
 """Name of a check, and the topic or file that it points at."""
@@ -38,6 +39,8 @@ def planted(root: Path) -> Found:
         one.shelf("__consumer_offsets", number, cleanup_policy="compact").records(
             [group.encode(group.OffsetCommit("g", "same", 0, 1, commit_timestamp_ms=T0_MS))]
         )
+        share = ShareRecord("g", topic_id_of("elsewhere"), 0, ShareSnapshot())
+        one.shelf("__share_group_state", number).records([share_state.encode(share)])
     one.written_last |= {CLEANER: b"0\n", RECOVERY_POINT: b"7\n0\n"}
     two.written_last |= {RECOVERY_POINT: b"0\n2\nsame 0 3\nsame 0 3\n", LOG_START: b"0\n1\nsame zero 3\n"}
     properties = {"version": "3", "cluster.id": "another", "directory.id": uuid_text(UUID(int=9))}
@@ -49,6 +52,7 @@ def planted(root: Path) -> Found:
         ("replica-differs", "differs-in-count"),
         ("replica-differs", "differs-in-times"),
         ("coordinator-partition", "__consumer_offsets"),
+        ("coordinator-partition", "__share_group_state"),
         *(("file-unreadable", name) for name in (CLEANER, RECOVERY_POINT, LOG_START)),
         *(("meta-properties", what) for what in ("version", "cluster.id", "node.id", "directory.id")),
     }

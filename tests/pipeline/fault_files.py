@@ -5,7 +5,7 @@ The files are made by `storage`, so that everything but the planted mistake is a
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from uuid import UUID
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from protocol.log_records import group, metadata, transaction
 from protocol.log_records.transaction import TransactionRecord, TransactionState
@@ -14,6 +14,7 @@ from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
 from protocol.types import uuid_text
 from storage.checkpoints import (
+    CLEAN_SHUTDOWN,
     CLEANER,
     HIGH_WATERMARK,
     LEADER_EPOCHS,
@@ -37,6 +38,11 @@ INDEX_BYTES = 10 * 1024 * 1024
 INDEX_INTERVAL_BYTES = 200
 """Small, so that a few batches have index entries already."""
 TIMEOUT_MS = 60_000
+
+
+def topic_id_of(topic: str) -> UUID:
+    """The id of a planted topic."""
+    return UUID(int=1) if topic == "__cluster_metadata" else uuid5(NAMESPACE_OID, topic)
 
 
 class Shelf:
@@ -275,6 +281,7 @@ class Planting:
             }
             self.files.replace(name, encode_offsets({**offsets, **others}))
         self.files.replace(META_PROPERTIES, encode_properties(self.properties))
+        self.files.replace(CLEAN_SHUTDOWN, b"")
         self.files.close()
         for path, content in self.written_last.items():
             (self.root / path).write_bytes(content)
@@ -284,7 +291,7 @@ class Planting:
 
     def _topic_ids(self) -> dict[str, UUID]:
         names = sorted({topic for topic, _ in self.shelves})
-        return {name: UUID(int=1 if name == "__cluster_metadata" else 100 + i) for i, name in enumerate(names)}
+        return {name: topic_id_of(name) for name in names}
 
     def _write_metadata(self) -> None:
         """`__cluster_metadata-0`, with topics, partitions and settings, as far as readers look at it."""

@@ -34,6 +34,7 @@ _CASES = (
     "batch_fault_cases",
     "side_file_fault_cases",
     "state_fault_cases",
+    "group_fault_cases",
 )
 
 
@@ -116,6 +117,7 @@ def clean_of_false_alarms(where: Planting) -> None:
     where.cleaned("markers-left", 0, 12)
     where.transaction("compacted", 22, 0, State.ONGOING, [("markers-left", 0)])
     where.transaction("compacted", 22, 0, State.COMPLETE_COMMIT)
+    importlib.import_module("tests.pipeline.group_fault_cases").clean_groups(where)
     where.stopped("orders", 0)
     where.stopped("orders", 1)
 

@@ -1,10 +1,12 @@
 -- title: a coordinator's record in the wrong partition
 -- severity: error
--- A group, or a transactional id, belongs to the partition that its name hashes to (Java's `String.hashCode`). In another one no
--- coordinator will find it.
+-- A group, a transactional id, or a share partition (`group:topic id:partition`) belongs to the partition that its name hashes to
+-- (Java's `String.hashCode`). In another one no coordinator will find it.
 WITH named AS (
   SELECT '__consumer_offsets' AS topic, partition, offset, group_id AS name FROM state_offsets
   UNION SELECT '__consumer_offsets', partition, offset, group_id FROM state_groups
+  UNION SELECT '__consumer_offsets', partition, offset, group_id FROM state_group_records
+  UNION SELECT '__share_group_state', partition, offset, concat(group_id, ':', topic_id, ':', shared_partition) FROM state_share
   UNION SELECT '__transaction_state', partition, offset, transactional_id FROM state_transactions
 ),
 hashed AS (

@@ -1,11 +1,14 @@
 -- title: the leader epoch checkpoint does not fit the log
 -- severity: error
 -- `leader-epoch-checkpoint` has the first offset of each leader epoch; followers truncate by it (KIP-101). The batches contradict it.
--- After DeleteRecords an epoch begins where the log does, though its batch, and older ones, are there still.
+-- After DeleteRecords an epoch begins where the log does, though its batch, and older ones, are there still; and a broker that runs,
+-- or was killed, has written the epochs before the log's new start.
 SELECT epochs.directory, epochs.topic, epochs.partition, start_offset AS offset, epoch,
        max(ordered.leader_epoch) AS batch_epoch, min(ordered.base_offset) AS batch_offset
 FROM epochs JOIN ordered USING (directory, topic, partition) JOIN partitions USING (directory, topic, partition)
+LEFT JOIN (SELECT directory, max(is_clean) AS is_clean FROM brokers GROUP BY directory) stops ON stops.directory = epochs.directory
 WHERE damage IS NULL AND ordered.leader_epoch >= 0
   AND ((ordered.leader_epoch = epoch AND greatest(base_offset, log_start) < start_offset)
     OR (ordered.leader_epoch < epoch AND start_offset BETWEEN base_offset AND last_offset))
+  AND (entry > 0 OR coalesce(is_clean, false) OR start_offset > log_end)
 GROUP BY ALL

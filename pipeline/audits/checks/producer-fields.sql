@@ -8,6 +8,6 @@ FROM batches
 WHERE damage IS NULL AND magic = 2 AND CASE
   WHEN producer_id < -1 THEN true
   WHEN producer_id = -1 THEN producer_epoch <> -1 OR is_transactional
-                             OR (base_sequence <> -1 AND NOT (base_sequence = 0 AND topic LIKE '\\_\\_%'))
+                             OR (base_sequence <> -1 AND NOT (base_sequence = 0 AND left(topic, 2) = '__'))
   WHEN is_control THEN producer_epoch < 0 OR base_sequence <> -1
   ELSE producer_epoch < 0 OR base_sequence < 0 END

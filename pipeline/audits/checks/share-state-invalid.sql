@@ -1,0 +1,17 @@
+-- title: a share partition's state of offsets or a partition that are not there
+-- severity: error
+-- Its start offset, or records that it knows, are beyond the end of the log, or the topic has no such partition. Share consumers
+-- will miss what is written until then.
+SELECT logs.topic, share_states.shared_partition AS partition, start_offset AS offset, share_states.group_id,
+       greatest(start_offset, array_max(transform(batches, each -> each.last_offset + 1))) AS reaches, log_end,
+       'beyond the end of the log' AS what
+FROM share_states
+JOIN (SELECT topic, partition, topic_id, max(log_end) AS log_end FROM partitions GROUP BY ALL) logs
+  ON logs.topic_id = share_states.topic_id AND logs.partition = share_states.shared_partition
+WHERE is_latest AND NOT is_tombstone
+  AND greatest(start_offset, coalesce(array_max(transform(batches, each -> each.last_offset + 1)), start_offset)) > log_end
+UNION ALL
+SELECT metadata_topics.topic, shared_partition, start_offset, group_id, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), 'no such partition'
+FROM share_states JOIN metadata_topics ON metadata_topics.topic_id = share_states.topic_id
+WHERE is_latest AND NOT is_tombstone AND NOT EXISTS (
+  SELECT 1 FROM metadata_partitions there WHERE there.topic_id = share_states.topic_id AND there.partition = share_states.shared_partition)

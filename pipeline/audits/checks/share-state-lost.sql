@@ -1,0 +1,34 @@
+-- title: a share partition without its state, or a state without its group
+-- severity: error
+-- By the group's record of `__consumer_offsets` a share partition is initialized, and `__share_group_state` has no state of
+-- it: its leader cannot load it. Or there is a state of which the group's records do not know. Looked at where all partitions of both
+-- topics are here, and for topics that there are.
+WITH named AS (
+  SELECT group_id, partition, offset, from_json(record, 'initializing ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>,
+           initialized ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>, deleting ARRAY<STRUCT<topic_id STRING>>') AS fields
+  FROM group_states WHERE type = 'STATE_PARTITIONS'
+),
+wanted AS (
+  SELECT group_id, partition, offset, each.topic_id AS topic_id, number
+  FROM named LATERAL VIEW explode(fields.initialized) AS each LATERAL VIEW explode(each.partitions) AS number
+),
+there AS (SELECT * FROM share_states WHERE is_latest AND NOT is_tombstone),
+complete AS (
+  SELECT count(*) AS topics FROM (
+    SELECT metadata_partitions.topic FROM metadata_partitions
+    LEFT JOIN (SELECT DISTINCT topic, partition FROM partitions) logs ON logs.topic = metadata_partitions.topic AND logs.partition = metadata_partitions.partition
+    WHERE metadata_partitions.topic IN ('__share_group_state', '__consumer_offsets')
+    GROUP BY metadata_partitions.topic HAVING count(*) = count(logs.partition))
+)
+SELECT metadata_topics.topic, number AS partition, CAST(NULL AS BIGINT) AS offset, wanted.group_id, 'no state' AS what
+FROM wanted JOIN metadata_topics ON metadata_topics.topic_id = wanted.topic_id JOIN complete ON complete.topics = 2
+LEFT JOIN there ON there.group_id = wanted.group_id AND there.topic_id = wanted.topic_id AND there.shared_partition = number
+WHERE there.group_id IS NULL
+UNION ALL
+SELECT metadata_topics.topic, shared_partition, CAST(NULL AS BIGINT), there.group_id, 'no group'
+FROM there JOIN metadata_topics ON metadata_topics.topic_id = there.topic_id JOIN complete ON complete.topics = 2
+LEFT JOIN named ON named.group_id = there.group_id
+WHERE NOT coalesce(
+  exists(fields.initialized, each -> each.topic_id = there.topic_id AND array_contains(each.partitions, there.shared_partition))
+  OR exists(fields.initializing, each -> each.topic_id = there.topic_id AND array_contains(each.partitions, there.shared_partition))
+  OR exists(fields.deleting, each -> each.topic_id = there.topic_id), false)

@@ -1,0 +1,53 @@
+"""What a broker leaves behind of share and streams groups: an audit finds nothing in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import chosen
+from pipeline.duck.tables import DuckTables
+from tests.pipeline import group_traffic
+from tests.serving import Server, start
+from tests.storage.kafka_tools import RealBroker, need_kafka
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(params=["kafka", "understudy"])
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """The data directory of a broker that was killed after the traffic: Apache Kafka's, or ours."""
+    if request.param == "kafka":
+        need_kafka()
+        broker = RealBroker(tmp_path, group_traffic.SETTINGS)
+        broker.start()
+        try:
+            group_traffic.make(broker.bootstrap)
+        finally:
+            broker.stop(clean=False)
+        yield broker.data
+        return
+    process = start(data_dir=tmp_path / "data", settings=group_traffic.SETTINGS)
+    try:
+        group_traffic.make(Server(process).addresses[0])
+    finally:
+        process.process.kill()
+        process.stop()
+    yield tmp_path / "data"
+
+
+def test_an_audit_finds_nothing_after_share_and_streams_groups(directory: Path) -> None:
+    """Snapshots, updates, resets, deletions, members that come and go; and the tables have them."""
+    tables = DuckTables(str(directory))
+    tables.register(records=True)
+    found_rows = [f"{found.check.name}: {found.rows[:3]}" for found in ask_all(tables.engine, chosen(has=["records"]))]
+    counted = tables.engine.plain(
+        "SELECT count(*) FILTER (is_snapshot AND NOT is_initial) AS snapshots, count(*) FILTER (is_initial) AS begun, "
+        "count(*) FILTER (is_tombstone) AS deleted FROM share_states"
+    ).to_pylist()[0]
+    kinds = {row["group_type"] for row in tables.engine.plain("SELECT group_type FROM group_states").to_pylist()}
+    tables.forget()
+    assert not found_rows, "\n".join(found_rows)
+    assert min(counted.values()) > 0, counted
+    assert kinds == {"share", "streams"}
