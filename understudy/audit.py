@@ -27,6 +27,19 @@ def main(argv: Sequence[str]) -> int:
     made.add_argument("--without", metavar="CHECK", action="append", default=[], help="skip this one (repeatable)")
     made.add_argument("--records", action="store_true", help="also decode every record: slower, but finds more")
     made.add_argument(
+        "--id",
+        metavar="key|header:NAME|json:PATH",
+        help="what makes a record unique: check that each input is in the output exactly once",
+    )
+    for name, what in (
+        ("--input", "topic that is consumed"),
+        ("--output", "topic that is written"),
+        ("--group", "group that consumes; default: by the transactions of the outputs"),
+    ):
+        made.add_argument(
+            name, metavar=name[2:].upper(), action="append", default=[], help=f"for --id: {what} (repeatable)"
+        )
+    made.add_argument(
         "--fail-on",
         choices=SEVERITIES,
         default="warning",

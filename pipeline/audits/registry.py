@@ -22,7 +22,7 @@ from pipeline.rendering import queries
 
 SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
-NEEDS: Final = ("records", "journal")
+NEEDS: Final = ("records", "journal", "id")
 """Tables beyond those of the logs that a check may ask."""
 
 

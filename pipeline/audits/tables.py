@@ -16,6 +16,8 @@ from pipeline.audits import journal
 from pipeline.audits.broker_files import TABLES, BrokerFiles
 from pipeline.audits.coordinator_logs import older_metadata, state_tables
 from pipeline.audits.history import FOUND, ORDERED
+from pipeline.audits.identities import IDENTIFIED, PROCESSORS, Identity, identified
+from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.indexes import index_table
 from pipeline.audits.logs import log_table
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
@@ -45,7 +47,7 @@ class Tables:
         """Raises FileNotFoundError: there is no such directory, or no partition in it."""
         self.spark = spark
         self.engine = SparkEngine(spark)
-        self.journal_path = journal_path
+        self.path, self.journal_path = path, journal_path
         if journal_path is not None:
             Tree(journal_path)
         self.directories = Tree(path).directories()
@@ -58,6 +60,7 @@ class Tables:
         self,
         *,
         records: bool = False,
+        identity: Identity | None = None,
         log_views: Sequence[str] = LOG_VIEWS,
         journal_views: Sequence[str] = journal.VIEWS,
     ) -> None:
@@ -77,6 +80,8 @@ class Tables:
         self._view("indexes", index_table(spark, self.files))
         for name in log_views:
             self._view(name, spark.sql(view(name)))
+        if identity is not None:
+            self._identities(identity)
         if self.journal_path is not None:
             journal.register(spark, self._cache, self.journal_path, journal_views)
 
@@ -129,6 +134,14 @@ class Tables:
         hashed = "if(key IS NULL, NULL, xxhash64(key)) AS key_hash"
         found = self._each("kafka_segments", **options)
         return found.selectExpr("directory", "topic", "partition", "offset", "is_transactional", hashed)
+
+    def _identities(self, identity: Identity) -> None:
+        """Records by identity; they are read by this process."""
+        found = pa.Table.from_batches(identified(self.path, identity), IDENTIFIED)
+        self._view("identified", self.spark.createDataFrame(found, ddl(IDENTIFIED)))
+        self._rows([{"group_id": each} for each in identity.groups], PROCESSORS).createOrReplaceTempView("processors")
+        for name in IDENTITY_VIEWS:
+            self._view(name, self.spark.sql(view(name)))
 
     def _look_beside(self) -> None:
         """The small files of all directories, as views."""

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.audits import findings, registry, render
+from pipeline.audits import findings, identities, registry, render
 from pipeline.audits.engine import EngineError
+from pipeline.audits.identities import Identity, IdentityError
 from pipeline.audits.registry import Check, NoSuchCheckError
 from pipeline.audits.sidecar_files import Tree
 from pipeline.commands.engines import is_small
@@ -33,9 +34,11 @@ def main(arguments: Mapping[str, Any]) -> int:
         has = {"records"} if arguments["records"] else set()
         if arguments["journal"]:
             has.add("journal")
+        if identity_of(arguments) is not None:
+            has.add("id")
         wanted = registry.chosen(arguments["only"], without=arguments["without"], has=has)
         report, text = audit(arguments, wanted, progress)
-    except (NoSuchCheckError, FileNotFoundError, DamagedError, EngineError) as error:
+    except (NoSuchCheckError, IdentityError, FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
     finally:
         progress.done()
@@ -43,6 +46,16 @@ def main(arguments: Mapping[str, Any]) -> int:
         text = written(report, arguments["format"], arguments["fail_on"])
     deliver(PROGRAM, arguments["dir"], arguments, text, render.summary(report))
     return 1 if report.at_least(arguments["fail_on"]) else 0
+
+
+def identity_of(arguments: Mapping[str, Any]) -> Identity | None:
+    """What `--id` names. Raises IdentityError: it is none, or its topics are missing."""
+    topics = arguments.get("input"), arguments.get("output"), arguments.get("group")
+    if arguments.get("id") is None:
+        if any(topics):
+            raise IdentityError("--input, --output and --group need --id key, header:NAME or json:PATH")
+        return None
+    return identities.parse(arguments["id"], *topics)  # type: ignore[arg-type]  # lists, by the command line
 
 
 def listed() -> str:
@@ -76,7 +89,7 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
     tables = tables_of(arguments, progress)
     try:
         progress.show(f"reading {len(tables.files)} partitions ...")
-        tables.register(records=arguments["records"])
+        tables.register(records=arguments["records"], identity=identity_of(arguments))
         asked: list[str] = []
 
         def show(check: Check, _count: int) -> None:

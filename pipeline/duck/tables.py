@@ -8,6 +8,8 @@ import pyarrow as pa
 from pipeline.audits import broker_files, journal
 from pipeline.audits.coordinator_logs import each_once, logs_of, older_metadata, read_state_logs
 from pipeline.audits.history import FOUND, HISTORY, ORDERED
+from pipeline.audits.identities import IDENTIFIED, Identity, identified
+from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.logs import read_history
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
 from pipeline.audits.registry import view
@@ -39,14 +41,14 @@ class DuckTables:
     def __init__(self, path: str, journal_path: str | None = None) -> None:
         """Raises FileNotFoundError: there is no such directory, or no partition in it."""
         self.engine = DuckEngine()
-        self.journal_path = journal_path
+        self.path, self.journal_path = path, journal_path
         self.directories = Tree(path).directories()
         self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
         if not self.files:
             raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
 
-    def register(self, *, records: bool = False) -> None:
-        """Make the tables of the logs and of the journal."""
+    def register(self, *, records: bool = False, identity: Identity | None = None) -> None:
+        """Make the tables of the logs and of the journal, and of records by identity."""
         engine = self.engine
         engine.table("history", _table(HISTORY, self._history()))
         engine.columns("ordered", "history", ORDERED)
@@ -60,6 +62,11 @@ class DuckTables:
             self._records()
         for name in LOG_VIEWS:
             engine.view(name, view(name))
+        if identity is not None:
+            engine.table("identified", _table(IDENTIFIED, identified(self.path, identity)))
+            engine.table("processors", pa.table({"group_id": pa.array(identity.groups, pa.string())}))
+            for name in IDENTITY_VIEWS:
+                engine.view(name, view(name))
         if self.journal_path is not None:
             register_journal(engine, self.journal_path)
 

@@ -8,12 +8,13 @@ from pyspark.sql import SparkSession
 
 from pipeline.audits import html_report, render
 from pipeline.audits.findings import Finding, Report, ask_all, totals
+from pipeline.audits.identities import parse
 from pipeline.audits.registry import NEEDS, checks, chosen
 from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
 from pipeline.commands import audit as command
 from pipeline.duck.tables import DuckTables
-from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline import broker_faults, identity_faults, journal_faults, log_faults
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
 
@@ -128,6 +129,21 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession,
     small.register()
     assert [comparable(each) for each in ask_all(small.engine, asked)] == [comparable(each) for each in findings]
     small.forget()
+
+
+def test_inputs_that_are_lost_or_twice_are_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    """Exactly once by identity, as on DuckDB."""
+    wanted = identity_faults.planted(tmp_path)
+    tables = Tables(spark, str(tmp_path))
+    tables.register(identity=parse("json:order.id", [identity_faults.INPUT], [identity_faults.OUTPUT]))
+    asked = [check for check in checks().values() if "id" in check.needs]
+    found = {
+        identity_faults.Found(each.check.name, row["topic"], row["partition"], row["offset"])
+        for each in ask_all(SparkEngine(spark), asked)
+        for row in each.rows
+    }
+    tables.forget()
+    assert found == wanted
 
 
 def test_a_directory_without_logs_is_refused(spark: SparkSession, tmp_path: Path) -> None:

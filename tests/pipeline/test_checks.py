@@ -11,18 +11,22 @@ from pipeline.audits.findings import Finding
 from pipeline.audits.journal import owned_partitions
 from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
 from pipeline.audits.sidecar_files import Tree, index_entries
-from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline import broker_faults, identity_faults, journal_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import assignment
 
 
 def test_every_check_has_a_fault_planted_for_it(tmp_path: Path) -> None:
     """A check that was never seen to find something may find nothing, ever."""
-    of_logs = {name for name, check in checks().items() if "journal" not in check.needs}
+    of_identities = {name for name, check in checks().items() if "id" in check.needs}
+    assert of_identities == {found.check for found in identity_faults.planted(tmp_path / "identities")}
+    of_logs = {name for name, check in checks().items() if not {"journal", "id"} & check.needs}
     between_brokers = {name for name, _ in broker_faults.planted(tmp_path / "brokers")}
     between_brokers |= {name for name, _ in broker_faults.planted_disks(tmp_path / "disks")}
     assert of_logs == {found.check for found in log_faults.planted(tmp_path / "data")} | between_brokers
-    assert set(checks()) - of_logs == {found.check for found in journal_faults.planted(*_folders(tmp_path))}
+    assert set(checks()) - of_logs - of_identities == {
+        found.check for found in journal_faults.planted(*_folders(tmp_path))
+    }
 
 
 def _folders(root: Path) -> tuple[Path, Path]:

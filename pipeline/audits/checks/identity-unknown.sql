@@ -1,0 +1,8 @@
+-- title: an output without an input
+-- severity: warning
+-- needs: id
+-- No input has the identity of this output. Looked at while the input topics have all their records.
+SELECT outputs.topic, outputs.partition, outputs.offset, outputs.id
+FROM outputs LEFT JOIN (SELECT DISTINCT id FROM inputs) known ON known.id = outputs.id
+WHERE outputs.id IS NOT NULL AND known.id IS NULL
+  AND NOT EXISTS (SELECT 1 FROM partitions WHERE log_start > 0 AND topic IN (SELECT topic FROM inputs))

@@ -1,0 +1,115 @@
+"""What makes a record unique (`--id`), and the tables of records by it: exactly once, record by record.
+
+An identity is the key, a header or a field of a JSON value. Inputs and outputs are the topics that the user names; only
+committed records count.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.reading import read_segments
+
+IDENTIFIED: Final = pa.schema(
+    [
+        pa.field("role", pa.string()),  # input, output
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp_ms", pa.int64()),
+        pa.field("producer_id", pa.int64()),
+        pa.field("id", pa.string()),  # null where a record has none
+        pa.field("key", pa.string()),
+    ]
+)
+"""One row per committed record of the input and output topics."""
+PROCESSORS: Final = pa.schema([pa.field("group_id", pa.string())])
+"""The groups that the user named."""
+VIEWS: Final = ("inputs", "outputs", "input_commits")
+_COLUMNS: Final = ("topic", "partition", "offset", "timestamp_ms", "producer_id")
+
+Extract = Callable[[Mapping[str, Any]], str | None]
+
+
+class IdentityError(ValueError):
+    """An identity, or its topics, that cannot be; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes a record unique, where it comes from and where it goes."""
+
+    column: str
+    """The column that has it: `key`, `headers` or `value`."""
+    extract: Extract
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    groups: Sequence[str] = ()
+
+
+def parse(spec: str, inputs: Sequence[str], outputs: Sequence[str], groups: Sequence[str] = ()) -> Identity:
+    """An identity from the command line: `key`, `header:NAME` or `json:PATH`, such as `json:order.id`.
+
+    Raises:
+        IdentityError: the text is none of these, or no input or output is named.
+    """
+    if not inputs or not outputs:
+        raise IdentityError("--id needs --input TOPIC and --output TOPIC: where records come from and where they go")
+    if both := set(inputs) & set(outputs):
+        raise IdentityError(f"the topic {min(both)} is an input and an output: --id compares two different topics")
+    kind, _, rest = spec.partition(":")
+    if spec == "key":
+        return Identity("key", lambda row: _text(row["key"]), inputs, outputs, groups)
+    if kind == "header" and rest:
+        return Identity("headers", lambda row: _header(row["headers"], rest), inputs, outputs, groups)
+    if kind == "json" and rest:
+        path = rest.removeprefix("$.").split(".")
+        return Identity("value", lambda row: _field(row["value"], path), inputs, outputs, groups)
+    raise IdentityError(f"--id {spec}: give key, header:NAME or json:PATH, such as json:order.id")
+
+
+def identified(path: str, identity: Identity) -> Iterator[pa.RecordBatch]:
+    """The rows of `IDENTIFIED`. Each partition is read once, from its longest replica."""
+    columns = (*_COLUMNS, *dict.fromkeys(("key", identity.column)))
+    roles = {**dict.fromkeys(identity.inputs, "input"), **dict.fromkeys(identity.outputs, "output")}
+    for batch in read_segments(path, columns=columns, topics=list(roles), isolation="read_committed", mode="skip"):
+        rows = [
+            {
+                **{name: row[name] for name in _COLUMNS},
+                "role": roles[row["topic"]],
+                "id": identity.extract(row),
+                "key": _text(row["key"]),
+            }
+            for row in batch.to_pylist()
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=IDENTIFIED)
+
+
+def _text(raw: bytes | None) -> str | None:
+    """Bytes as text; those that are none as hexadecimal digits."""
+    if raw is None:
+        return None
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.hex()
+
+
+def _header(headers: Sequence[Mapping[str, Any]] | None, name: str) -> str | None:
+    """The last header of a name, as Kafka's `Headers.lastHeader`."""
+    found = [each["value"] for each in headers or () if each["key"] == name]
+    return _text(found[-1]) if found else None
+
+
+def _field(raw: bytes | None, path: Sequence[str]) -> str | None:
+    """A field of a JSON value by its path; names and, in arrays, numbers."""
+    try:
+        found: Any = json.loads(raw or b"null")
+        for step in path:
+            found = found[int(step)] if isinstance(found, list) else found[step]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        return None
+    return None if found is None else found if isinstance(found, str) else json.dumps(found, sort_keys=True)

@@ -1,0 +1,93 @@
+"""Exactly once by identity: what `--id` names, and inputs that are in the output twice, not at all, or out of order."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.identities import identified, parse
+from pipeline.audits.registry import checks
+from pipeline.duck.tables import DuckTables
+from tests.pipeline import identity_faults
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.identity_faults import INPUT, OUTPUT, Found
+from understudy.cli import main
+
+OF_IDENTITIES = [check for check in checks().values() if "id" in check.needs]
+
+
+def found_in(root: Path, *groups: str) -> set[Found]:
+    """Findings of all checks of identities."""
+    tables = DuckTables(str(root))
+    tables.register(identity=parse("json:$.order.id", [INPUT], [OUTPUT], groups))
+    findings = ask_all(tables.engine, OF_IDENTITIES)
+    tables.forget()
+    return {
+        Found(each.check.name, row["topic"], row["partition"], row["offset"]) for each in findings for row in each.rows
+    }
+
+
+def test_every_fault_is_found_and_nothing_else(tmp_path: Path) -> None:
+    """Each check has a fault; and a copy in order, with an aborted transaction that was repeated, has none."""
+    wanted = identity_faults.planted(tmp_path / "faults")
+    assert {each.check for each in wanted} == {check.name for check in OF_IDENTITIES}
+    assert found_in(tmp_path / "faults") == wanted
+    where = Planting(tmp_path / "clean")
+    identity_faults.clean(where)
+    where.close()
+    assert found_in(tmp_path / "clean") == set()
+
+
+def test_a_group_that_is_named_counts_instead_of_the_transactions(tmp_path: Path) -> None:
+    """Its offset is behind: all outputs beyond it would be written again."""
+    where = Planting(tmp_path)
+    identity_faults.clean(where)
+    where.close()
+    early = {each for each in found_in(tmp_path, "another-group") if each.check == "identity-uncommitted"}
+    assert len(early) == 5
+    assert found_in(tmp_path, "another-group") == early
+
+
+def test_an_identity_is_a_key_a_header_or_a_field(tmp_path: Path) -> None:
+    """As text; null where a record has none."""
+    where = Planting(tmp_path)
+    where.shelf("in").data(3, keys=[b"k", None, b"\xff"], values=[b'{"a": [{"b": 7}]}', b"[]", b"{"])
+    where.shelf("out").data(1)
+    where.close()
+
+    def ids(spec: str) -> list[str | None]:
+        rows = [row for batch in identified(str(tmp_path), parse(spec, ["in"], ["out"])) for row in batch.to_pylist()]
+        return [row["id"] for row in rows if row["role"] == "input"]
+
+    assert ids("key") == ["k", None, "ff"]
+    assert ids("json:a.0.b") == ["7", None, None]
+    assert ids("header:h") == [None, None, None]  # the last one of that name has no value
+    assert ids("header:other") == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--id", "value", "--input", "a", "--output", "b"], "--id value: give key, header:NAME or json:PATH"),
+        (["--id", "header:", "--input", "a", "--output", "b"], "give key, header:NAME"),
+        (["--id", "key", "--input", "a"], "--id needs --input TOPIC and --output TOPIC"),
+        (["--id", "key", "--input", "a", "--output", "a"], "the topic a is an input and an output"),
+        (["--input", "a"], "--input, --output and --group need --id"),
+    ],
+)
+def test_a_wrong_identity_is_refused_in_a_sentence(
+    tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With exit code 2, before anything is read."""
+    with pytest.raises(SystemExit) as refused:
+        main(["audit", str(tmp_path), *arguments])
+    assert refused.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_command_finds_what_was_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`understudy audit DIR --id json:order.id --input in --output out`."""
+    identity_faults.planted(tmp_path / "data")
+    arguments = ["--id", "json:order.id", "--input", INPUT, "--output", OUTPUT, "--only", "identity-lost", "--quiet"]
+    assert main(["audit", str(tmp_path / "data"), *arguments]) == 1
+    assert "ERROR identity-lost: an input without an output (1)" in capsys.readouterr().out
