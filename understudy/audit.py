@@ -1,12 +1,24 @@
 """`understudy audit DIR`: checks the logs of a data directory, and a journal. Exit code 1: findings."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 
 from understudy import spark_command
+from understudy.argparser import Parser
 
 PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")
 SEVERITIES = ("error", "warning", "info")
+
+
+def _check_follow(made: Parser, arguments: Namespace) -> None:
+    """What does not go together with `--follow`."""
+    if arguments.follow < 0 or arguments.steps < 0:
+        made.error("--follow SECONDS and --steps N cannot be negative")
+    if arguments.format not in ("table", "json") or arguments.out:
+        made.error("--follow writes lines to stdout: use --format table or json, and no --out")
+    if arguments.metrics_port is not None and not 0 < arguments.metrics_port < 65_536:
+        made.error(f"--metrics-port {arguments.metrics_port}: give a port from 1 to 65535")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -45,9 +57,24 @@ def main(argv: Sequence[str]) -> int:
         default="warning",
         help="lowest severity that makes the exit code 1 (default warning)",
     )
+    made.add_argument(
+        "--follow",
+        metavar="SECONDS",
+        type=float,
+        nargs="?",
+        const=10.0,
+        help="audit again and again, with a pause of 10 s, and report each new finding in a line",
+    )
+    made.add_argument("--until-finding", action="store_true", help="with --follow: end with the first finding")
+    made.add_argument("--steps", metavar="N", type=int, default=0, help="with --follow: end after N audits")
+    made.add_argument("--metrics-port", metavar="PORT", type=int, help="with --follow: serve Prometheus metrics here")
     made.add_argument("--list", action="store_true", help="list the checks, and exit")
     made.add_argument("--show", metavar="CHECK", help="print a check and its query, and exit")
     arguments = made.parse_args(argv)
     if arguments.dir is None and not (arguments.list or arguments.show):
         made.error("needs DIR, a broker's data directory, or the folder of several: understudy audit DIR")
+    if arguments.follow is None and (arguments.until_finding or arguments.steps or arguments.metrics_port is not None):
+        made.error("--until-finding, --steps and --metrics-port need --follow")
+    if arguments.follow is not None:
+        _check_follow(made, arguments)
     return spark_command.run(PROGRAM, "audit", vars(arguments))

@@ -37,6 +37,8 @@ def main(arguments: Mapping[str, Any]) -> int:
         if identity_of(arguments) is not None:
             has.add("id")
         wanted = registry.chosen(arguments["only"], without=arguments["without"], has=has)
+        if arguments.get("follow") is not None:
+            return followed(arguments, wanted)
         report, text = audit(arguments, wanted, progress)
     except (NoSuchCheckError, IdentityError, FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
@@ -107,6 +109,24 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
         return report, ""
     finally:
         tables.forget()
+
+
+def followed(arguments: Mapping[str, Any], wanted: list[Check]) -> int:
+    """Audit again and again. Raises FileNotFoundError: there is no such directory."""
+    from pipeline.commands import follow  # noqa: PLC0415 - for this alone
+
+    Tree(arguments["dir"])
+
+    def register(progress: Progress) -> "Tables | DuckTables":
+        tables = tables_of(arguments, progress)
+        try:
+            tables.register(records=arguments["records"], identity=identity_of(arguments))
+        except BaseException:
+            tables.forget()
+            raise
+        return tables
+
+    return follow.follow(arguments, wanted, register)
 
 
 def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":

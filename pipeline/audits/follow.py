@@ -1,0 +1,98 @@
+"""Audits of a directory in use, step by step: which findings are new, and what is measured beside them.
+
+A broker writes its files one after the other, so a directory in use may contradict itself for a moment. A finding
+counts once it was there in two steps in a row, and it is reported once.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from pipeline.audits.engine import Engine
+from pipeline.audits.findings import Finding
+from pipeline.audits.registry import SEVERITIES, Check
+
+PLACE: Final = (
+    "directory", "topic", "partition", "offset", "id", "run", "file", "what", "producer_id", "producer_epoch",
+    "transactional_id", "group_id", "topic_id", "shared_partition", "name", "entry", "position",
+)  # fmt: skip
+"""Columns by which a row is known again; the others may change from step to step."""
+
+_RECORDS: Final = "SELECT topic, sum(record_count) AS value FROM batches WHERE NOT is_control GROUP BY topic"
+_LAG: Final = """
+  SELECT group_id, committed.topic, committed.partition, max(log_end) - max(committed_offset) AS value
+  FROM committed JOIN partitions ON partitions.topic = committed.topic AND partitions.partition = committed.partition
+  GROUP BY ALL
+"""
+_OPEN: Final = """
+  SELECT topic, partition, count(*) AS count, max(now_ms() - first_ms) AS age_ms
+  FROM (SELECT DISTINCT topic, partition, producer_id, turn, first_ms FROM transactions
+        WHERE marker IS NULL AND first_offset IS NOT NULL)
+  GROUP BY ALL
+"""
+
+
+class Row(NamedTuple):
+    """A row of a check that is reported."""
+
+    check: Check
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a step measured. Records by topic, lag by group and partition, open transactions by partition."""
+
+    records: Sequence[dict[str, Any]] = ()
+    lag: Sequence[dict[str, Any]] = ()
+    open_transactions: Sequence[dict[str, Any]] = ()
+
+
+def measured(engine: Engine) -> Measured:
+    """Ask the tables of one step. Queries in the SQL that both engines have."""
+    return Measured(*(engine.plain(sql).to_pylist() for sql in (_RECORDS, _LAG, _OPEN)))
+
+
+@dataclass(slots=True)
+class Followed:
+    """All steps so far."""
+
+    steps: int = 0
+    failures: int = 0
+    """Steps that could not read the directory."""
+    reported: dict[str, int] = field(default_factory=dict)
+    """Rows reported of each check."""
+    current: dict[str, int] = field(default_factory=dict)
+    """Rows of each check in the last step."""
+    measured: Measured = field(default_factory=Measured)
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+    _before: set[tuple[str, str]] = field(default_factory=set)
+
+    def step(self, found: Iterable[Finding]) -> list[Row]:
+        """Take in the findings of a step; returns those that are there for the second time, and are new."""
+        rows = {(each.check.name, _known_by(row)): Row(each.check, row) for each in found for row in each.rows}
+        new = [row for key, row in rows.items() if key in self._before and key not in self._seen]
+        self._seen |= {key for key in rows if key in self._before}
+        self._before = set(rows)
+        self.steps += 1
+        self.current = {}
+        for name, _ in rows:
+            self.current[name] = self.current.get(name, 0) + 1
+        for each in new:
+            self.reported[each.check.name] = self.reported.get(each.check.name, 0) + 1
+        return new
+
+    @property
+    def settled(self) -> set[str]:
+        """Names of the checks with reported rows."""
+        return set(self.reported)
+
+
+def is_at_least(check: Check, severity: str) -> bool:
+    """Whether a check is of this severity or a worse one."""
+    return SEVERITIES.index(check.severity) <= SEVERITIES.index(severity)
+
+
+def _known_by(row: dict[str, Any]) -> str:
+    return json.dumps({name: row[name] for name in PLACE if name in row}, default=str, sort_keys=True)

@@ -1,0 +1,147 @@
+"""`understudy audit --follow`: audits a directory in use again and again, reports what is new, and serves metrics."""
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.audits import findings
+from pipeline.audits.engine import EngineError
+from pipeline.audits.follow import Followed, Row, is_at_least, measured
+from pipeline.commands.progress import Progress
+from pipeline.decoding.damage import DamagedError
+
+if TYPE_CHECKING:
+    from prometheus_client.core import GaugeMetricFamily, Metric
+
+    from pipeline.audits.registry import Check
+    from pipeline.audits.tables import Tables
+    from pipeline.duck.tables import DuckTables
+
+HOST: Final = "127.0.0.1"
+"""Metrics are for the same machine."""
+
+
+class Follower:
+    """The steps of one command. `pause` waits and returns whether to end; `show` gets each line of output."""
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        wanted: "list[Check]",
+        register: "Callable[[Progress], Tables | DuckTables]",
+        show: Callable[[str], None],
+        pause: Callable[[float], bool],
+    ) -> None:
+        self.followed = Followed()
+        self._arguments, self._wanted, self._register = arguments, wanted, register
+        self._show, self._pause = show, pause
+        self._progress = Progress(quiet=True)
+
+    def run(self) -> int:
+        """Step until the end; exit code 1: something of the severity of `--fail-on` was reported."""
+        most, code = self._arguments["steps"], 0
+        while True:
+            for row in self._step():
+                self._show(line(row, self._arguments["format"], self.followed.steps))
+                code = code or int(is_at_least(row.check, self._arguments["fail_on"]))
+            if code and self._arguments["until_finding"]:
+                return code
+            if (most and self.followed.steps >= most) or self._pause(self._arguments["follow"]):
+                return code
+
+    def _step(self) -> list[Row]:
+        try:
+            tables = self._register(self._progress)
+        except (FileNotFoundError, DamagedError, EngineError):
+            return self._failed()
+        try:
+            found = findings.ask_all(tables.engine, self._wanted)
+            self.followed.measured = measured(tables.engine)
+        except (FileNotFoundError, DamagedError, EngineError):
+            return self._failed()
+        finally:
+            tables.forget()
+        return self.followed.step(found)
+
+    def _failed(self) -> list[Row]:
+        """A file that went while it was read: the next step reads on."""
+        self.followed.failures += 1
+        self.followed.steps += 1
+        return []
+
+
+def line(row: Row, form: str, step: int) -> str:
+    """A finding in one line: text, or JSON."""
+    if form == "json":
+        head = {"step": step, "check": row.check.name, "severity": row.check.severity}
+        return json.dumps({**head, **row.row}, default=str)
+    fields = ", ".join(f"{name}={value}" for name, value in row.row.items() if value is not None)
+    return f"{row.check.severity.upper()} {row.check.name}: {row.check.title}: {fields}"
+
+
+def follow(
+    arguments: Mapping[str, Any],
+    wanted: "list[Check]",
+    register: "Callable[[Progress], Tables | DuckTables]",
+) -> int:
+    """Follow until a signal or `--until-finding` ends it; returns the exit code. Raises OSError: the port is taken."""
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    follower = Follower(arguments, wanted, register, lambda text: print(text, flush=True), over.wait)  # noqa: T201
+    if arguments["metrics_port"] is None:
+        return follower.run()
+    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - it takes its time
+
+    registry = CollectorRegistry()
+    registry.register(Collector(follower.followed))
+    server, thread = start_http_server(arguments["metrics_port"], HOST, registry)
+    try:
+        return follower.run()
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+class Collector:
+    """The metrics of prometheus_client."""
+
+    def __init__(self, followed: Followed) -> None:
+        self._followed = followed
+
+    def collect(self) -> "Iterator[Metric]":
+        """All families, from the last step."""
+        known = self._followed
+        yield _gauge("steps", "Audits done, those included that could not read the directory.", [], [((), known.steps)])
+        yield _gauge("failed_steps", "Audits that could not read the directory.", [], [((), known.failures)])
+        yield _gauge("time_seconds", "Time of this answer.", [], [((), time.time())])  # noqa: TID251 - for scrapers
+        for name, text, counts in (
+            ("findings", "Rows of each check in the last audit.", known.current),
+            ("reported", "Rows of each check that were reported since the start.", known.reported),
+        ):
+            yield _gauge(name, text, ["check"], [((check,), count) for check, count in counts.items()])
+        found = known.measured
+        records = [((row["topic"],), row["value"]) for row in found.records]
+        yield _gauge("records", "Records by topic.", ["topic"], records)
+        place = ["topic", "partition"]
+        lags = [((row["group_id"], row["topic"], str(row["partition"])), row["value"]) for row in found.lag]
+        yield _gauge("lag", "Offsets that a group has not committed yet.", ["group", *place], lags)
+        rows = [((row["topic"], str(row["partition"])), row) for row in found.open_transactions]
+        opened = [(at, row["count"]) for at, row in rows]
+        yield _gauge("open_transactions", "Transactions without a marker.", place, opened)
+        ages = [(at, row["age_ms"] / 1000) for at, row in rows]
+        yield _gauge("oldest_transaction_seconds", "Age of the oldest open transaction.", place, ages)
+
+
+def _gauge(
+    name: str, text: str, labels: Sequence[str], values: Sequence[tuple[tuple[str, ...], float]]
+) -> "GaugeMetricFamily":
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - it takes its time
+
+    family = GaugeMetricFamily(f"understudy_audit_{name}", text, labels=labels)
+    for at, value in values:
+        family.add_metric(list(at), float(value))
+    return family
