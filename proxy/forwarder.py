@@ -135,8 +135,10 @@ class Forwarder:
             await passing.link.send(passing.frame)
             passing.outcome = "asked for no answer"
             return None
-        raw = await self._rewritten(header, await passing.link.ask(passing.frame))
-        return _as_parts(passing, raw)
+        answer = await passing.link.ask(passing.frame)
+        if header.api_key == ApiKey.FETCH:
+            self._upstream.sessions.note(header, passing.frame, answer)
+        return _as_parts(passing, await self._rewritten(header, answer))
 
     async def _handle(self, passing: Passing, header: RequestHeader, request: Message) -> Answer:
         """Pass a request through views and faults."""
@@ -182,7 +184,10 @@ class Forwarder:
             await passing.link.send(frame)
             return None
         assert passing.header is not None
-        raw = await self._rewritten(passing.header, await passing.link.ask(frame))
+        answer = await passing.link.ask(frame)
+        if key == ApiKey.FETCH:
+            self._upstream.sessions.note(passing.header, passing.frame, answer)
+        raw = await self._rewritten(passing.header, answer)
         passing.raw, passing.answered = raw, None
         with suppress(*_UNREADABLE):
             passing.answered = decode_response(key, version, raw)[1]

@@ -12,14 +12,19 @@ from anyio.abc import TaskGroup
 
 from broker.api import Chain, Disconnect
 from broker.clock import PushedClock
+from broker.control.verbs import Function
 from broker.dispatcher import Dispatcher
 from broker.faults.rules import Script
 from broker.journal.ring import journal_of
 from broker.network import file_limits
 from broker.network.endpoints import PortTaken
 from broker.network.server import BrokerServer
+from broker.replication.partition import ReplicatedPartition
 from broker.rng import new_seed, seeded
 from broker.settings import BrokerSettings
+from broker.timelines.groups import GroupTimelines
+from broker.timelines.producers import ProducerTimelines
+from broker.timelines.transactions import TransactionTimelines
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataResponse
 from proxy.addresses import BROKERS
@@ -28,6 +33,7 @@ from proxy.forwarder import Forwarder
 from proxy.link import Link
 from proxy.options import ProxyOptions
 from proxy.upstream import UNKNOWN_ID, KnownTopics, Upstream
+from proxy.views import Views
 
 _log = structlog.get_logger(__name__)
 _ALWAYS_READ = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
@@ -42,11 +48,15 @@ class Proxy:
         self.seed = new_seed() if options.seed is None else options.seed
         self.journal = journal_of(options.settings, written_down=options.journal_dir is not None)
         self.faults = Script(seeded(self.seed))
-        self.chain = Chain(frames=(self.journal.record,), messages=(self.faults.meet,))
+        self.views = Views(clock)
+        self.chain = Chain(
+            frames=(self.journal.record,), messages=(*self.views.outer, self.faults.meet, self.views.inner)
+        )
         """Every request passes these, outermost first, before it goes to its broker."""
         self.shares = file_limits.shares(2, on_disk=False, listeners=8)
+        self._read = _ALWAYS_READ | self.views.keys
         self.image = KnownTopics()
-        self.partitions: Mapping[tuple[str, int], Any] = {}
+        self.partitions: Mapping[tuple[str, int], ReplicatedPartition] = {}
         self.cluster_id = ""
         self.controller_id = UNKNOWN_ID
         self.upstreams: list[Upstream] = []
@@ -61,6 +71,28 @@ class Proxy:
     def own(self) -> None:
         """No cluster of its own."""
         return
+
+    @property
+    def transaction_timelines(self) -> TransactionTimelines:
+        """The events of transactional ids."""
+        return self.views.transactions
+
+    @property
+    def group_timelines(self) -> GroupTimelines:
+        """The events of groups."""
+        return self.views.groups
+
+    @property
+    def producer_timelines(self) -> ProducerTimelines:
+        """The events of producers."""
+        return self.views.producers
+
+    @staticmethod
+    def function_of(verb: str) -> Function | None:
+        """What answers a verb here otherwise than for a cluster of our own."""
+        from proxy.verbs import VERBS  # noqa: PLC0415 - at the first request to the control plane
+
+        return VERBS.get(verb)
 
     @property
     def description(self) -> str:
@@ -176,7 +208,7 @@ class Proxy:
 
     def reads(self, key: int) -> bool:
         """Whether requests of an API have to be read: something looks into them now."""
-        return key in _ALWAYS_READ or any(fault.match.api in (None, key) for fault in self.faults.faults.values())
+        return key in self._read or any(fault.match.api in (None, key) for fault in self.faults.faults.values())
 
     def learn(self, response: Any) -> None:
         """Note what an answer reveals of the cluster."""

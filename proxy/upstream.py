@@ -11,6 +11,7 @@ from broker.journal.ring import MOST_TOPIC_NAMES
 from broker.network.endpoints import Endpoint
 from broker.network.server import BrokerServer
 from protocol.errors import ErrorCode, KafkaError
+from proxy.sessions import Sessions
 
 UNKNOWN_ID = -1
 """The id of an address of ``--upstream`` until an answer shows which broker it is."""
@@ -48,14 +49,6 @@ class KnownTopics:
         return made
 
 
-class NoSessions:
-    """Fetch sessions, none of which is known."""
-
-    @staticmethod
-    def get(session_id: int) -> None:
-        """The session with this id."""
-
-
 async def _addresses_of(host: str, port: int) -> frozenset[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return frozenset(str(address[0]) for *_, address in found)
@@ -71,7 +64,7 @@ class Upstream:
         self.id, self.host, self.port = broker_id, host, port
         self.rack: str | None = None
         self.bound: Mapping[str, tuple[Endpoint, int]] = {}
-        self.sessions = NoSessions()
+        self.sessions = Sessions()
         self._resolved: frozenset[str] = frozenset()
 
     async def resolve(self) -> None:

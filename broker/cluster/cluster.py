@@ -140,6 +140,10 @@ class Cluster:
         """Itself: this process is a cluster, and no proxy."""
         return self
 
+    @staticmethod
+    def function_of(verb: str) -> None:
+        """No verb is answered otherwise than by `broker.control`."""
+
     @property
     def description(self) -> str:
         """A short description of this process."""

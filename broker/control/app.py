@@ -72,7 +72,8 @@ async def _run(source: Watched, verb: Verb, request: Request) -> Response:
         check_no_body(sent)
     if verb.query:
         arguments.append(query)
-    answer = await function_of(verb)(Asked(source, request.path_params, sent, request.is_disconnected), *arguments)
+    function = source.function_of(verb.name) or function_of(verb)
+    answer = await function(Asked(source, request.path_params, sent, request.is_disconnected), *arguments)
     if isinstance(answer, Response):
         return answer
     return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")

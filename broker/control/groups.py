@@ -47,7 +47,8 @@ def _named(asked: Asked) -> tuple[str, Found]:
 
 def no_group(asked: Asked, name: str) -> Problem:
     """There is no such group; which there are."""
-    known = [str(each) for _, runtime in group_coordinators(asked.cluster) for each in runtime.machine.groups]
+    found = [] if asked.source.own is None else group_coordinators(asked.cluster)
+    known = [str(each) for _, runtime in found for each in runtime.machine.groups]
     return not_found(f"there is no group {name!r}{suggestion(name, known)}")
 
 

@@ -11,6 +11,7 @@ from broker.clock import in_slices
 from broker.control.coordinators import group_coordinators, transaction_coordinators
 from broker.control.request import Asked
 from broker.control.verbs import answers
+from broker.control.watched import Watched
 from broker.journal.entries import title
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ async def read(asked: Asked) -> Response:
     await to_thread.run_sync(import_module, "prometheus_client")  # it takes its time, once
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0  # noqa: PLC0415
 
-    return Response(await in_slices(_text(_Gathered(asked.cluster))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
+    return Response(await in_slices(_text(_Gathered(asked.source))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
 
 
 def _text(gathered: "_Gathered") -> Generator[None, None, bytes]:
@@ -62,17 +63,19 @@ class _One:
 class _Gathered:
     """What a cluster is doing, as families of prometheus_client."""
 
-    def __init__(self, cluster: "Cluster") -> None:
-        self._cluster = cluster
+    def __init__(self, source: Watched) -> None:
+        self._source = source
 
     def collect(self) -> "Iterator[Metric]":
         """All metrics, each as it is when its turn comes."""
         yield from self._requests()
-        yield from self._cluster_state()
-        yield from self._logs()
+        if self._source.own is not None:
+            yield from _cluster_state(self._source.own)
+            yield from _logs(self._source.own)
+        yield from self._steering()
 
     def _requests(self) -> "Iterator[Metric]":
-        counted = self._cluster.journal.by_api
+        counted = self._source.journal.by_api
         rows = (
             ("requests", "Requests served", 0, 1),
             ("request_seconds", "Time that requests took, waiting included", 1, 1e-9),
@@ -85,48 +88,52 @@ class _Gathered:
                 family.add_metric([title(key)], counts[at] * unit)
             yield family
 
-    def _cluster_state(self) -> "Iterator[Metric]":
-        cluster = self._cluster
-        yield _one("brokers_up", "Brokers that run", sum(node.up for node in cluster.nodes.values()))
-        connections = _gauge("connections", "Open connections", ["broker"])
-        for node in cluster.nodes.values():
-            connections.add_metric([str(node.id)], len(node.server.connections.open))
-        yield connections
-        yield _one("topics", "Topics", len(cluster.image.topics))
-        yield _one("partitions", "Partitions", len(cluster.partitions))
-        leaderless = sum(state.leader == -1 for _, _, state in cluster.image.all_partitions())
-        yield _one("partitions_without_leader", "Partitions without a leader", leaderless)
-        yield _one("groups", "Groups", sum(len(r.machine.groups) for _, r in group_coordinators(cluster)))
-        states = _gauge("transactional_ids", "Transactional ids, by the state of their transactions", ["state"])
-        counts: dict[str, int] = {}
-        for _, runtime in transaction_coordinators(cluster):
-            for record in runtime.machine.transactions.values():
-                counts[record.state.text] = counts.get(record.state.text, 0) + 1
-        for state, count in sorted(counts.items()):
-            states.add_metric([state], count)
-        yield states
-        yield _one("faults", "Faults that are set", len(cluster.faults.faults))
+    def _steering(self) -> "Iterator[Metric]":
+        source = self._source
+        yield _one("faults", "Faults that are set", len(source.faults.faults))
         yield _one("fault_hits", "Requests that the faults set now have met",
-                   sum(fault.hits for fault in cluster.faults.faults.values()))  # fmt: skip
-        yield _one("journal_entries", "Requests in the journal", cluster.journal.entries)
-        yield _one("journal_bytes", "Memory that the journal takes", cluster.journal.bytes)
-        yield _one("clock_ahead_seconds", "How far the cluster's clock is ahead", cluster.clock.pushed_ms / 1000)
+                   sum(fault.hits for fault in source.faults.faults.values()))  # fmt: skip
+        yield _one("journal_entries", "Requests in the journal", source.journal.entries)
+        yield _one("journal_bytes", "Memory that the journal takes", source.journal.bytes)
 
-    def _logs(self) -> "Iterator[Metric]":
-        places = sorted(self._cluster.partitions)
-        for name, text in (
-            ("log_end_offset", "End of the leader's log"),
-            ("log_size_bytes", "Size of the leader's log"),
-        ):
-            for at in range(0, max(len(places), 1), _STEP):
-                family = _gauge(name, text, ["topic", "partition"])
-                for place in places[at : at + _STEP]:
-                    partition = self._cluster.partitions.get(place)
-                    log = None if partition is None else partition.logs.get(partition.state.leader)
-                    if log is not None:
-                        value = log.segments.size if name == "log_size_bytes" else log.log_end_offset
-                        family.add_metric([place[0], str(place[1])], value)
-                yield family
+
+def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
+    yield _one("brokers_up", "Brokers that run", sum(node.up for node in cluster.nodes.values()))
+    connections = _gauge("connections", "Open connections", ["broker"])
+    for node in cluster.nodes.values():
+        connections.add_metric([str(node.id)], len(node.server.connections.open))
+    yield connections
+    yield _one("topics", "Topics", len(cluster.image.topics))
+    yield _one("partitions", "Partitions", len(cluster.partitions))
+    leaderless = sum(state.leader == -1 for _, _, state in cluster.image.all_partitions())
+    yield _one("partitions_without_leader", "Partitions without a leader", leaderless)
+    yield _one("groups", "Groups", sum(len(r.machine.groups) for _, r in group_coordinators(cluster)))
+    states = _gauge("transactional_ids", "Transactional ids, by the state of their transactions", ["state"])
+    counts: dict[str, int] = {}
+    for _, runtime in transaction_coordinators(cluster):
+        for record in runtime.machine.transactions.values():
+            counts[record.state.text] = counts.get(record.state.text, 0) + 1
+    for state, count in sorted(counts.items()):
+        states.add_metric([state], count)
+    yield states
+    yield _one("clock_ahead_seconds", "How far the cluster's clock is ahead", cluster.clock.pushed_ms / 1000)
+
+
+def _logs(cluster: "Cluster") -> "Iterator[Metric]":
+    places = sorted(cluster.partitions)
+    for name, text in (
+        ("log_end_offset", "End of the leader's log"),
+        ("log_size_bytes", "Size of the leader's log"),
+    ):
+        for at in range(0, max(len(places), 1), _STEP):
+            family = _gauge(name, text, ["topic", "partition"])
+            for place in places[at : at + _STEP]:
+                partition = cluster.partitions.get(place)
+                log = None if partition is None else partition.logs.get(partition.state.leader)
+                if log is not None:
+                    value = log.segments.size if name == "log_size_bytes" else log.log_end_offset
+                    family.add_metric([place[0], str(place[1])], value)
+            yield family
 
 
 def _counter(name: str, text: str, labels: list[str]) -> "CounterMetricFamily":

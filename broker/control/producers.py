@@ -26,12 +26,12 @@ async def read_all(asked: Asked) -> Producers:
     """All producer ids that a partition knows or that were heard of, by id."""
     places: dict[int, list[ProducerPlace]] = {}
     slices = Slices()
-    for partition in list(asked.cluster.partitions.values()):
+    for partition in list(asked.source.partitions.values()):
         await slices.pause()
         log = log_of(partition)
         for entry in () if log is None else log.producer_log.entries():
             places.setdefault(entry.producer_id, []).append(_place(partition.name, entry))
-    timelines = asked.cluster.producer_timelines
+    timelines = asked.source.producer_timelines
     found = []
     for producer_id in sorted({*places, *timelines.ids()}):
         await slices.pause()
@@ -52,13 +52,13 @@ async def read(asked: Asked) -> ProducerLife:
 
 def known(asked: Asked) -> tuple[int, ProducerHistory | None, list[ProducerPlace]]:
     """The producer id in the path, its timeline, and what partitions know of it. Raises Problem 404, 422."""
-    text, timelines = asked.names["producer_id"], asked.cluster.producer_timelines
+    text, timelines = asked.names["producer_id"], asked.source.producer_timelines
     producer_id = number_in(text)
     if producer_id is None:
         wanted = "a producer id is a whole number"
         raise unprocessable(f"{wanted}, not {text!r}; GET /v1/producers lists them", "producer_id")
     places = []
-    for partition in asked.cluster.partitions.values():
+    for partition in asked.source.partitions.values():
         log = log_of(partition)
         entry = None if log is None else log.producer_log.get(producer_id)
         if entry is not None:
@@ -75,7 +75,7 @@ def events_of(asked: Asked, producer_id: int, history: ProducerHistory | None) -
     """The events of a producer, oldest first, with those of its transactional id, if it has one."""
     own = [] if history is None else history.events
     name = None if history is None else history.transactional_id
-    moves = [] if name is None else asked.cluster.transaction_timelines.of(name).events
+    moves = [] if name is None else asked.source.transaction_timelines.of(name).events
     mine = [_moved(event) for event in moves if event.producer_id == producer_id and event.api != "Produce"]
     placed = (((event.at_ms, 1), event) for event in own)
     return (event for _, event in heapq.merge(placed, _ranked(mine), key=_place_of))

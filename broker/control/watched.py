@@ -8,10 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from broker.control.verbs import Function
 from broker.faults.rules import Script
 from broker.journal.ring import Journal
 from broker.network.file_limits import Shares
+from broker.replication.partition import ReplicatedPartition
 from broker.settings import BrokerSettings
+from broker.timelines.groups import GroupTimelines
+from broker.timelines.producers import ProducerTimelines
+from broker.timelines.transactions import TransactionTimelines
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
@@ -81,6 +86,30 @@ class Watched(Protocol):
     @property
     def listener_names(self) -> Iterable[str]:
         """The names of all listeners."""
+        ...
+
+    @property
+    def transaction_timelines(self) -> TransactionTimelines:
+        """The events of transactional ids."""
+        ...
+
+    @property
+    def group_timelines(self) -> GroupTimelines:
+        """The events of groups."""
+        ...
+
+    @property
+    def producer_timelines(self) -> ProducerTimelines:
+        """The events of producers."""
+        ...
+
+    @property
+    def partitions(self) -> Mapping[tuple[str, int], ReplicatedPartition]:
+        """Its own partitions; a proxy has none."""
+        ...
+
+    def function_of(self, verb: str) -> Function | None:
+        """What answers a verb here, where it is not what answers it for a cluster."""
         ...
 
     @property

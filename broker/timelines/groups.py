@@ -70,7 +70,11 @@ class GroupTimelines:
         cause: object | None,  # noqa: ARG002
     ) -> None:
         """A group has changed its state, perhaps several times."""
-        for change in outcome.changes:
+        self.note_changes(outcome.changes)
+
+    def note_changes(self, changes: Sequence[StateChange]) -> None:
+        """Groups have changed their state."""
+        for change in changes:
             self._log.note(change.name, _event_of(change, self._clock.now_ms()))
 
     def on_refused(self, machine: GroupMachine, error: KafkaError, cause: object | None) -> None:  # noqa: ARG002

@@ -13,9 +13,9 @@ from broker.api import AnyHandler, Middleware
 from broker.clock import Clock
 from broker.context import RequestContext
 from broker.coordination.outcome import TransactionOutcome
-from broker.coordination.reasons import Refusal
+from broker.coordination.reasons import Reason, Refusal
 from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
-from broker.coordination.transaction.machine import TransactionMachine
+from broker.coordination.transaction.machine import Record, TransactionMachine
 from broker.timelines.event_log import EventLog
 from broker.timelines.transaction_events import (
     Asker,
@@ -84,14 +84,23 @@ class TransactionTimelines:
         cause: object | None,
     ) -> None:
         """A record was written: that is an event."""
-        if not replaced or outcome.reason is None:
-            return
+        if replaced and outcome.reason is not None:
+            self.note_moves(outcome.records, outcome.reason, replaced, cause)
+
+    def note_moves(
+        self,
+        records: Sequence[Record],
+        reason: Reason,
+        replaced: Sequence[TransactionRecord | None],
+        cause: object | None,
+    ) -> None:
+        """Ids have moved to these records. ``cause`` is the context of the request, if one moved them."""
         request = self._served.get(id(cause))
         if request is not None:
             request.moved = True
         asker, now_ms = None if request is None else request.asker, self._clock.now_ms()
-        for record, before in zip(outcome.records, replaced, strict=True):
-            self._log.note(record.transactional_id, Move(now_ms, before, record, asker, outcome.reason))
+        for record, before in zip(records, replaced, strict=True):
+            self._log.note(record.transactional_id, Move(now_ms, before, record, asker, reason))
 
     def on_refused(self, machine: TransactionMachine, error: KafkaError, cause: object | None) -> None:  # noqa: ARG002
         """A refusal is noted when the request is answered: what is answered in the end counts."""

@@ -20,10 +20,10 @@ E = ErrorCode
 async def why(asked: Asked) -> Refusal:
     """Explain the last refusal of a group's member."""
     name = asked.names["group"]
-    history = asked.cluster.group_timelines.of(name)
+    history = asked.source.group_timelines.of(name)
     it = next((event for event in reversed(history.events) if event.error), None)
     if it is None:
-        if not history.events and not known_group(asked, name):
+        if not history.events and (asked.source.own is None or not known_group(asked, name)):
             raise no_group(asked, name)
         return explanation(nothing_refused(f"the members of {name!r}", history.forgotten), history.forgotten)
     text = Refused(asked, it).explain()

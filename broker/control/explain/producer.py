@@ -126,13 +126,15 @@ class Refused:
 
     def elsewhere(self) -> str:
         """NOT_LEADER_OR_FOLLOWER."""
-        found = self._asked.cluster.partitions.get(self._it.place or ("", -1))
+        if self._asked.source.own is None:
+            return f"the leader: broker {self._it.broker} was asked, and does not lead {self._it.partition}."
+        found = self._asked.source.partitions.get(self._it.place or ("", -1))
         leader = "no broker leads" if found is None or found.state.leader < 0 else f"broker {found.state.leader} leads"
         return f"the leader: broker {self._it.broker} was asked, {leader} {self._it.partition} now."
 
     def replicas(self) -> str:
         """NOT_ENOUGH_REPLICAS and what comes after the append."""
-        found = self._asked.cluster.partitions.get(self._it.place or ("", -1))
+        found = self._asked.source.partitions.get(self._it.place or ("", -1))
         written = "the batch was not written" if self._it.event == REFUSED else "the batch was written all the same"
         if found is None:
             return f"the replicas: too few are in sync; {written}."

@@ -45,10 +45,10 @@ def explanation(
 async def why(asked: Asked) -> Refusal:
     """Explain the last refusal."""
     name = asked.names["transactional_id"]
-    history = asked.cluster.transaction_timelines.of(name)
+    history = asked.source.transaction_timelines.of(name)
     last = next((at for at in reversed(range(len(history.events))) if history.events[at].error), None)
     if last is None:
-        found = transaction_coordinator(asked.cluster, name)
+        found = None if asked.source.own is None else transaction_coordinator(asked.cluster, name)
         if not history.events and (found is None or name not in found[1].machine.transactions):
             raise unused(asked, name)
         return explanation(nothing_refused(repr(name), history.forgotten), history.forgotten)
@@ -57,14 +57,14 @@ async def why(asked: Asked) -> Refusal:
 
 def unused(asked: Asked, name: str) -> Problem:
     """404 for an unknown transactional id; it names a similar one."""
-    found = transaction_coordinators(asked.cluster)
+    found = [] if asked.source.own is None else transaction_coordinators(asked.cluster)
     known = [str(each) for _, runtime in found for each in runtime.machine.transactions]
     return not_found(f"no client has used the transactional id {name!r}{suggestion(name, known)}")
 
 
 def last_refusal(asked: Asked, name: str, producer_id: int, *, since_ms: int) -> Refusal | None:
     """The last refusal of a transactional id, if it was of this producer and not before that time."""
-    history = asked.cluster.transaction_timelines.of(name)
+    history = asked.source.transaction_timelines.of(name)
     events = history.events
     last = next((at for at in reversed(range(len(events))) if events[at].error), None)
     if last is None or events[last].at_ms < since_ms or events[last].request_producer.producer_id != producer_id:
@@ -80,7 +80,7 @@ def _refusal(asked: Asked, name: str, history: History, at: int) -> Refusal:
 
 def faults(asked: Asked, ids: str) -> str:
     """The faults of these ids, joined by commas."""
-    known = asked.cluster.faults.faults
+    known = asked.source.faults.faults
     return " and ".join(
         f"fault {each}, {known[each].description['do']}" if each in known else f"fault {each}, removed since"
         for each in ids.split(",")
@@ -115,7 +115,13 @@ class Refused:
             return f"an epoch that was never assigned: the producer is at {place(now)}, the request has {place(sent)}."
         if self._it.detail:
             return f"fenced: {self._it.detail}."
-        return f"fenced: the request has {place(sent)}, the id is at {place(now)}; the log no longer has the cause."
+        return f"fenced: the request has {place(sent)}, the id is at {place(now)}; {self._unseen()}."
+
+    def _unseen(self) -> str:
+        """Why the cause is not known."""
+        if self._asked.source.own is None:
+            return "what moved it did not pass this proxy, such as another client or a timeout at the coordinator"
+        return "the log no longer has the cause"
 
     def _fencing_event(self, producer: ProducerIdAndEpoch) -> Event | None:
         """The event that fenced a producer."""
@@ -146,7 +152,8 @@ class Refused:
         prepared = (e for e in reversed(self._moves) if e.count == 1 and e.state_after.startswith("Prepare"))
         decided = next(prepared, None)
         since = "" if decided is None else f"at {local_time(decided.at_ms)} {actor(decided)} ({decided.event}), and "
-        held = self._asked.cluster.markers.holds.held(self._name)
+        own = self._asked.source.own
+        held = None if own is None else own.markers.holds.held(self._name)
         if decided is not None and decided.event == "aborted for a new producer" and held is None:
             rule = citation(decided.rule, decided.source)
             return f"busy: {since}the open transaction had to be aborted first{rule}; a retry succeeds."
@@ -163,6 +170,8 @@ class Refused:
 
     def elsewhere(self) -> str:
         """NOT_COORDINATOR and its like."""
+        if self._asked.source.own is None:
+            return f"the coordinator: broker {self._it.broker} was asked, and is not the coordinator, or not yet."
         found = transaction_coordinator(self._asked.cluster, self._name)
         if found is None:
             return "the coordinator: no broker coordinates this id now."
@@ -179,6 +188,8 @@ class Refused:
 
     def timeout(self) -> str:
         """INVALID_TRANSACTION_TIMEOUT."""
+        if self._asked.source.own is None:
+            return "the timeout: it must be between 1 and the broker's transaction.max.timeout.ms."
         most_ms = self._asked.cluster.settings.int("transaction.max.timeout.ms")
         rule = citation("transactions A.1 A9", "KIP-98")
         return f"the timeout: it must be between 1 and transaction.max.timeout.ms, which is {most_ms}{rule}."

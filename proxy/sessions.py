@@ -1,0 +1,88 @@
+"""Fetch sessions as they pass (KIP-227): which partitions an incremental fetch is about, for faults that name them.
+
+Clients without sessions, such as librdkafka, cost a look at eight bytes; of the others each request is read, since a
+fault may be added in the middle of a session.
+"""
+
+import struct
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from broker.fetch.sessions import MOST_INTERESTS, Interest, Key
+from protocol.apis import ApiKey
+from protocol.codec import BadFrame, RequestHeader, decode_request, is_flexible
+from protocol.messages.fetch import FetchRequest
+
+_FIRST_WITH_SESSIONS, _LAST_WITH_REPLICA_ID = 7, 14
+_IDS = struct.Struct(">ii")
+_ID = struct.Struct(">i")
+_MOST_SESSIONS = 10_000
+
+
+@dataclass(slots=True)
+class Session:
+    """A session: its partitions, in the order in which the client named them."""
+
+    interests: dict[Key, Interest] = field(default_factory=dict)
+
+
+class Sessions:
+    """The sessions of one broker's clients; the least recently used is forgotten where there are too many."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, Session] = OrderedDict()
+
+    def get(self, session_id: int) -> Session | None:
+        """The session with this id."""
+        return self._known.get(session_id)
+
+    def note(self, header: RequestHeader, frame: bytes | bytearray, answer: bytes | bytearray) -> None:
+        """Take over what a fetch adds to its session, and what it removes."""
+        session_id, epoch = self._ids(header, frame)
+        if epoch < 0:
+            if epoch == -1 and session_id:
+                self._known.pop(session_id, None)
+            return
+        answered = self._answered(header, answer)
+        if not answered:
+            return
+        try:
+            request = decode_request(frame, header)
+        except BadFrame:
+            return
+        session = self._known.get(answered) if epoch else None
+        if session is None:
+            session = Session()
+        self._known[answered] = session
+        self._known.move_to_end(answered)
+        if len(self._known) > _MOST_SESSIONS:
+            self._known.popitem(last=False)
+        _update(session, request)
+
+    @staticmethod
+    def _ids(header: RequestHeader, frame: bytes | bytearray) -> tuple[int, int]:
+        """Session id and epoch of a request; (0, -1): it has none."""
+        if header.api_version < _FIRST_WITH_SESSIONS:
+            return 0, -1
+        at = header.body_at + (4 if header.api_version <= _LAST_WITH_REPLICA_ID else 0) + 13
+        if at + _IDS.size > len(frame):
+            return 0, -1
+        session_id, epoch = _IDS.unpack_from(frame, at)
+        return session_id, epoch
+
+    @staticmethod
+    def _answered(header: RequestHeader, answer: bytes | bytearray) -> int:
+        """The session id of an answer; 0 for none."""
+        at = 4 + is_flexible(ApiKey.FETCH, header.api_version) + 6
+        return int(_ID.unpack_from(answer, at)[0]) if at + _ID.size <= len(answer) else 0
+
+
+def _update(session: Session, request: FetchRequest) -> None:
+    interests = session.interests
+    for gone in request.forgotten_topics_data:
+        for index in gone.partitions:
+            interests.pop((gone.topic_id or gone.topic, index), None)
+    for topic in request.topics:
+        for each in topic.partitions:
+            if len(interests) < MOST_INTERESTS:
+                interests[topic.topic_id or topic.topic, each.partition] = Interest(topic.topic, topic.topic_id, each)

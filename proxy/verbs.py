@@ -1,0 +1,159 @@
+"""What a proxy answers to verbs about the cluster, transactions and groups: what has passed, and no more than that."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from broker.control.explain.transaction import timeline_of, unused
+from broker.control.groups import no_group
+from broker.control.request import Asked
+from broker.control.verbs import Function
+from broker.specification import cite
+from protocol.log_records.transaction import TransactionState
+from understudy.control_api.answers import groups as of_groups
+from understudy.control_api.answers import transactions as of_transactions
+from understudy.control_api.answers.cluster import Broker, ClockState, ClusterInfo, Listener, Snapshots, Versions
+from understudy.control_api.cluster import Reset, ResetDone
+from understudy.control_api.encoding import copied
+
+if TYPE_CHECKING:
+    from proxy.proxy import Proxy
+
+
+def _proxy(asked: Asked) -> "Proxy":
+    return cast("Proxy", asked.source)
+
+
+# --- the cluster -----------------------------------------------------------------------------------------------------
+
+
+async def describe(asked: Asked) -> ClusterInfo:
+    """The brokers that are known, at the addresses that the proxy gives to clients."""
+    proxy = _proxy(asked)
+    brokers = []
+    for each in proxy.upstreams:
+        host, port = each.advertised
+        endpoint, bound = next(iter(each.bound.values()))
+        listener = Listener(endpoint.name, endpoint.protocol, host, port, endpoint.host, bound)
+        brokers.append(Broker(id=each.id, host=host, port=port, listeners=(listener,)))
+    return ClusterInfo(
+        cluster_id=proxy.cluster_id,
+        controller=proxy.controller_id,
+        brokers=tuple(brokers),
+        seed=proxy.seed,
+        topics=len(proxy.image.topics),
+    )
+
+
+async def reset(asked: Asked, body: Reset) -> ResetDone:
+    """Faults, journal and timelines are gone; the cluster behind the proxy stays as it is."""
+    proxy = _proxy(asked)
+    proxy.faults.clear(reset=True)
+    proxy.journal.clear()
+    proxy.journal.era += 1
+    proxy.views.clear()
+    for each in proxy.upstreams:
+        each.server.end_silence()
+        if body.get("disconnect"):
+            each.server.connections.close()
+    if not body.get("disconnect"):
+        return {"status": "ok"}
+    return {"status": "ok", "bootstrap_servers": [f"{host}:{port}" for host, port in proxy.bootstrap]}
+
+
+async def clock(asked: Asked) -> ClockState:
+    """The machine's time: a proxy has no other."""
+    return ClockState(_proxy(asked).clock.now_ms())
+
+
+async def versions(asked: Asked) -> Versions:  # noqa: ARG001
+    """Brokers upstream serve what they serve."""
+    return {"as_version": "", "releases": [], "apis": {}}
+
+
+async def snapshots(asked: Asked) -> Snapshots:  # noqa: ARG001
+    """None: the state is that of the brokers upstream."""
+    return {"snapshots": []}
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+async def transactions(asked: Asked) -> of_transactions.Transactions:
+    """The transactional ids that were used, by name."""
+    return {"transactions": [_transaction(asked, name, detail=False) for name in sorted(_seen(asked))]}
+
+
+async def transaction(asked: Asked) -> of_transactions.Transaction:
+    """One transactional id, as its requests and answers left it."""
+    name = asked.names["transactional_id"]
+    if name not in _seen(asked):
+        raise unused(asked, name)
+    return _transaction(asked, name, detail=True)
+
+
+def _seen(asked: Asked) -> Mapping[str, object]:
+    return _proxy(asked).views.seen_transactions
+
+
+def _transaction(asked: Asked, name: str, *, detail: bool) -> of_transactions.Transaction:
+    views = _proxy(asked).views
+    record, broker = views.seen_transactions[name]
+    history = views.transactions.of(name)
+    ongoing = record.state is TransactionState.ONGOING
+    return of_transactions.Transaction(
+        transactional_id=name,
+        state=record.state.text,
+        producer_id=record.producer_id,
+        producer_epoch=record.producer_epoch,
+        timeout_ms=record.timeout_ms,
+        deadline_ms=record.start_ms + record.timeout_ms if ongoing and record.timeout_ms >= 0 else None,
+        coordinator=broker,
+        partitions=tuple(f"{topic}-{index}" for topic, index in sorted(record.partitions or ())) if ongoing else (),
+        timeline=timeline_of(history) if detail else (),
+        forgotten=history.forgotten,
+    )
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+
+async def groups(asked: Asked) -> of_groups.Groups:
+    """The groups whose members were seen, by name."""
+    return {"groups": [_group(asked, name) for name in sorted(_proxy(asked).views.seen_groups)]}
+
+
+async def group(asked: Asked) -> of_groups.Group:
+    """One group: its generation and its timeline."""
+    name = asked.names["group"]
+    if name not in _proxy(asked).views.seen_groups:
+        raise no_group(asked, name)
+    return _group(asked, name)
+
+
+def _group(asked: Asked, name: str) -> of_groups.Group:
+    views = _proxy(asked).views
+    state, epoch, broker = views.seen_groups[name]
+    history = views.groups.of(name)
+    events = (copied(of_groups.GroupEvent, each, citation=cite(each.rule, each.source)) for each in history.events)
+    return of_groups.Group(
+        group_id=name,
+        state=state,
+        epoch=epoch,
+        coordinator=broker,
+        timeline=tuple(events),
+        forgotten=history.forgotten,
+    )
+
+
+VERBS: Mapping[str, Function] = {
+    "cluster": describe,
+    "reset": reset,
+    "clock show": clock,
+    "versions show": versions,
+    "snapshots list": snapshots,
+    "transactions list": transactions,
+    "transactions show": transaction,
+    "groups list": groups,
+    "groups show": group,
+}
+"""Verb -> the function that answers it instead of the one for a cluster of our own."""
