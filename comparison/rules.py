@@ -79,6 +79,7 @@ RULES: dict[str, Rule] = {
     "cluster_id": _named("cluster"),
     "session_id": lambda names, value: value if value == 0 else names.name("session", value),
     "replica_directory_id": _named("directory"),
+    "metadata_hash": lambda _names, value: value and "its own",  # of topics with their ids
     # Addresses and disks.
     "port": _of_its_own,
     "log_dir": _of_its_own,
@@ -95,6 +96,7 @@ RULES: dict[str, Rule] = {
     "last_update_ms": _moment,
     "start_ms": _moment,
     "commit_timestamp_ms": _moment,
+    "assignment_timestamp_ms": lambda _names, value: value and "then",
     "current_state_timestamp_ms": _moment,
     "last_fetch_timestamp": _moment,
     "last_caught_up_timestamp": _moment,
@@ -125,9 +127,17 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("AddPartitionsToTxn", "topic_results"): ("name",),
     ("AddPartitionsToTxn", "results_by_topic_v3_and_below"): ("name",),
     ("AddPartitionsToTxn", "results_by_partition"): ("partition_index",),
+    ("ConsumerGroupDescribe", "groups"): ("group_id",),
+    ("ConsumerGroupDescribe", "members"): ("member_id",),
+    ("ConsumerGroupDescribe", "subscribed_topic_names"): (),
+    ("ConsumerGroupDescribe", "topic_partitions"): ("topic_name",),
+    ("ConsumerGroupHeartbeat", "topic_partitions"): ("topic_id",),
     ("JoinGroup", "members"): ("member_id",),
     ("DescribeGroups", "members"): ("member_id",),
     ("__consumer_offsets", "members"): ("member_id",),
+    ("__consumer_offsets", "assigned_partitions"): ("topic_id",),
+    ("__consumer_offsets", "partitions_pending_revocation"): ("topic_id",),
+    ("__consumer_offsets", "topic_partitions"): ("topic_id",),
 }
 """(API, field) of unordered lists -> the fields that sort them; empty for plain values."""
 

@@ -45,6 +45,14 @@ class Member:
 
 
 @dataclass
+class Consumer:
+    """A member of a consumer group, which chose its id itself; ``assigned`` are partitions by topic id."""
+
+    epoch: int = 0
+    assigned: dict[UUID, list[int]] = field(default_factory=dict)
+
+
+@dataclass
 class Target:
     """Cluster at an address. Names of topics, groups and transactional ids are the same on both clusters.
 
@@ -57,6 +65,7 @@ class Target:
     topics: dict[str, UUID] = field(default_factory=dict)
     producers: dict[str, Producer] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     restart: Callable[[bool, int], None] | None = None
     connections: dict[str, Connection] = field(default_factory=dict)
@@ -73,7 +82,8 @@ class Target:
         self.close()
         self.names = Names(prefix, base_ms)
         self.names.name("producer", UNKNOWN_PRODUCER_ID)
-        self.topics, self.producers, self.members, self.sessions = {}, {}, {}, {}
+        self.topics, self.producers, self.sessions = {}, {}, {}
+        self.members, self.consumers = {}, {}
 
     def called(self, symbol: str) -> str:
         """Return the name of a symbol in this history; a symbol that begins with `=` is taken literally."""

@@ -12,6 +12,9 @@ K = TypeVar("K")
 V = TypeVar("V")
 _MASK = 0xFFFFFFFF
 _DEFAULT_CAPACITY = 16
+_LONG_MASK = 0xFFFF_FFFF_FFFF_FFFF
+_FIBONACCI = -7046029254386353131 & _LONG_MASK
+"""Of ``BaseHashTable.findSlot``, Knuth's multiplicative hash."""
 
 
 def string_hash(text: str) -> int:
@@ -57,6 +60,20 @@ def copied_capacity(count: int) -> int:
 def table_capacity(count: int) -> int:
     """Return the capacity of a table that was made for ``count`` entries, ``new HashMap(count)``."""
     return _power_of_two(max(count, 1))
+
+
+def reserved_capacity(count: int) -> int:
+    """Return the capacity of a ``HashMap`` copied from a map of ``count`` entries; that of a new one for none."""
+    return _power_of_two(int(count / 0.75 + 1)) if count else _DEFAULT_CAPACITY
+
+
+def timeline_order(keys: Iterable[str]) -> list[str]:
+    """Return up to two strings in the iteration order of Kafka's ``TimelineHashMap``, which begins with two slots."""
+    return sorted(keys, key=lambda key: (_signed(string_hash(key)) * _FIBONACCI & _LONG_MASK) >> 63)
+
+
+def _signed(h: int) -> int:
+    return h - (1 << 32) if h >> 31 else h
 
 
 def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = _DEFAULT_CAPACITY) -> list[K]:

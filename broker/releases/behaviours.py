@@ -155,6 +155,20 @@ class Behaviour(Enum):
             "the epoch of the last target."
         ),
     )
+    PREFERRED_ASSIGNOR_COUNTS = (
+        "4.4",
+        (
+            "A heartbeat after which most members of a consumer group prefer another assignor begins a new epoch; "
+            "before, the group keeps its epoch."
+        ),
+    )
+    MALFORMED_MEMBERS_REFUSED = (
+        "4.4",
+        (
+            "A consumer that joins a classic group whose members' subscriptions or assignments cannot be read is "
+            "refused with GROUP_ID_NOT_FOUND; before, with UNKNOWN_SERVER_ERROR."
+        ),
+    )
     RETURNING_STATIC_MEMBERS_FIT = (
         "4.4",
         (

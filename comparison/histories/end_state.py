@@ -74,7 +74,7 @@ def _coordinators_log(target: Target, since: Ends, topic: str, partition: int) -
     data = answer.records
     joined = bytes(data) if isinstance(data, bytes | bytearray | memoryview) else b"".join(map(bytes, data or ()))
     records = [record for batch in whole_batches(joined) for record in coordinator_records(topic, batch)]
-    own = [record for record in records if _of_history(target, record)]
+    own = [_without_versions(record) for record in records if _of_history(target, record)]
     return [record for _, run in groupby(own, _order_counts) for record in sorted(run, key=_tombstone_order)]
 
 
@@ -83,6 +83,17 @@ def _of_history(target: Target, record: dict[str, Any]) -> bool:
     if "is" in record:
         return target.names.prefix in str(record["is"])
     return record["producer_id"] in target.names.given.get("producer", {})
+
+
+def _without_versions(record: dict[str, Any]) -> dict[str, Any]:
+    """Leave out where the metadata log was when a regular expression was resolved."""
+    if (
+        isinstance(record.get("is"), dict)
+        and record["is"].get("kind") == "REGULAR_EXPRESSION"
+        and record["is"]["value"]
+    ):
+        record["is"]["value"].pop("version")
+    return record
 
 
 def _order_counts(record: dict[str, Any]) -> object:

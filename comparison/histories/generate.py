@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from comparison.histories.drawing.administration import Administration
+from comparison.histories.drawing.consumers import Consumers
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
@@ -72,3 +73,37 @@ class Generator(Administration, Partitions, Transactions, Groups):
             at = self._chance.randrange(length // 4, length - 1)
             drawn.insert(at, {"do": "restart", "clean": self._chance.randrange(2) == 0})
         return [first, *drawn]
+
+
+class ConsumerGenerator(Administration, Groups, Consumers):
+    """Generates histories of consumer groups (KIP-848)."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        self._draws: dict[Callable[[], dict[str, Any]], int] = {
+            self._consumer_joins: 12,
+            self._consumer_beats: 16,
+            self._consumer_changes: 6,
+            self._consumer_leaves: 4,
+            self._describe_consumers: 5,
+            self._classic_joins: 3,
+            self._classic_syncs: 2,
+            self._classic_beats: 1,
+            self._classic_leaves: 1,
+            self._describe_classic: 1,
+            self._create_topic: 1,
+            self._create_partitions: 1,
+            self._delete_topic: 1,
+            self._list_groups: 1,
+        }
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:  # noqa: ARG002 - members do not outlive them
+        """Generate the next history: a topic first, then random steps."""
+        self._known = Known()
+        first = self._create_topic(sound=True)
+        drawn = self._chance.choices(list(self._draws), list(self._draws.values()), k=length - 1)
+        return [first, *(draw() for draw in drawn)]
+
+
+KINDS: dict[str, type[Generator] | type[ConsumerGenerator]] = {"records": Generator, "consumers": ConsumerGenerator}
+"""What a history is about -> what generates it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from comparison.connection import Closed
 from comparison.difference import Difference
 from comparison.exchange import Exchange
-from comparison.histories import admin, admin_reads, end_state, groups, records, transactions
+from comparison.histories import admin, admin_reads, consumers, end_state, groups, records, transactions
 from comparison.histories.multi_broker import broker_of, wait_in_sync
 from comparison.histories.quiescence import (
     STUCK_ALIKE_S,
@@ -16,6 +16,7 @@ from comparison.histories.quiescence import (
     deadline_for,
     requests_done,
     transactions_ended,
+    wait_alike,
     wait_metadata,
     wait_reassigned,
     wait_restarted,
@@ -31,6 +32,7 @@ BUILDERS: Mapping[str, Builder] = {
     **records.STEPS,
     **transactions.STEPS,
     **groups.STEPS,
+    **consumers.STEPS,
     **admin_reads.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
@@ -158,6 +160,9 @@ class Player:
     def _settled(self, number: int, request: StepRequest) -> list[Difference]:
         if request.settle is Settle.GROUP:
             return self._group_settled(request.about)
+        if request.settle is Settle.CONSUMERS:
+            wait_alike(self.exchange.targets, request.about)
+            return []
         if request.settle is Settle.TRANSACTION:
             return transactions_ended(self.exchange.targets, request.about)
         differences: list[Difference] = []

@@ -16,6 +16,7 @@ from protocol.apis import ApiKey
 from protocol.codec import known_versions
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -36,6 +37,7 @@ TOPIC, SET = 2, 0
 TIMEOUT_S = 8.0
 STUCK_ALIKE_S = 1.5
 """Markers that a partition accepts are written within milliseconds."""
+ALIKE_WITHIN_S = 0.5
 _values = count(1_000_000)
 
 
@@ -136,6 +138,25 @@ def _passing_state(target: Target, name: str) -> str:
         return "loading"
     name_of_state: str = state.transaction_state
     return name_of_state if name_of_state.startswith("Prepare") else ""
+
+
+def wait_alike(targets: Sequence[Target], group: str) -> None:
+    """Wait until consumer groups look alike: what a regular expression matches is found after the response.
+
+    The time may run out: what differs for good shows in the next responses.
+    """
+    until = time.monotonic() + ALIKE_WITHIN_S
+    while len({_group_as_described(target, group) for target in targets}) > 1 and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def _group_as_described(target: Target, group: str) -> object:
+    name = target.called(group)
+    request = ConsumerGroupDescribeRequest([name])
+    broker = coordinator(target, name, 0)
+    (found,) = target.call(ApiKey.CONSUMER_GROUP_DESCRIBE, 1, request, broker).groups
+    members = sorted((each.member_id, each.member_epoch) for each in found.members)
+    return found.error_code, found.group_state, found.group_epoch, found.assignment_epoch, tuple(members)
 
 
 def requests_done(target: Target, connection: str) -> bool:

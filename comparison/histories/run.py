@@ -8,7 +8,7 @@ from typing import Any
 
 from comparison.difference import Difference
 from comparison.exchange import Pair
-from comparison.histories.generate import Generator
+from comparison.histories.generate import KINDS
 from comparison.histories.multi_broker import assign_internal_topics, spread
 from comparison.histories.play import Played, Player
 from comparison.histories.quiescence import common_versions, wait_ready
@@ -66,15 +66,19 @@ def line(step: Step) -> str:
 
 
 def load_history(file: Path) -> dict[str, Any]:
-    """Load a history from its file: `why`, `steps`, and the responses of `kafka`."""
+    """Load a history from its file: `why`, `steps`, the responses of `kafka`, and of which `release` if only of one."""
     history: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return history
 
 
-def save(file: Path, why: str, steps: Sequence[Step], answers: Mapping[str, Any]) -> None:
-    """Save a history and Kafka's responses, with one line per step and per response."""
+def save(file: Path, why: str, steps: Sequence[Step], answers: Mapping[str, Any], release: str | None = None) -> None:
+    """Save a history and Kafka's responses, with one line per step and per response.
+
+    ``release`` of Kafka is named where others respond otherwise.
+    """
+    of_release = "" if release is None else f' "release": "{release}",\n'
     lines = [
-        f'{{"why": {json.dumps(why, ensure_ascii=False)},\n "steps": [',
+        f'{{"why": {json.dumps(why, ensure_ascii=False)},\n{of_release} "steps": [',
         ",\n".join(f"  {line(step)}" for step in steps),
         ' ],\n "kafka": {',
         ",\n".join(f"  {json.dumps(what)}: {json.dumps(answer)}" for what, answer in answers.items()),
@@ -95,11 +99,20 @@ class Histories:
         self.pair, self.player = pair, Player(pair, run)
         self.versions = common_versions(*pair.targets)
 
-    def run(self, seeds: Iterable[object], length: int = LENGTH, *, most_found: int = 5, restarts: int = 0) -> Report:
-        """Play a history for each seed; stop after `most_found` steady differences."""
+    def run(
+        self,
+        seeds: Iterable[object],
+        length: int = LENGTH,
+        *,
+        most_found: int = 5,
+        restarts: int = 0,
+        kind: str = "records",
+    ) -> Report:
+        """Play a history of a kind for each seed; stop after `most_found` steady differences."""
         report = Report(self.pair)
+        generator = KINDS[kind]
         for seed in seeds:
-            steps: Sequence[Step] = Generator(self.versions, seed).history(length, restarts=restarts)
+            steps: Sequence[Step] = generator(self.versions, seed).history(length, restarts=restarts)
             if brokers := len(self.pair.targets[0].others):
                 steps = spread(steps, seed, 1 + brokers)
             played = self.player.play(steps)

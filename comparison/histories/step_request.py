@@ -19,6 +19,7 @@ class Settle(Enum):
     METADATA = "metadata"
     TRANSACTION = "transaction"
     GROUP = "group"
+    CONSUMERS = "consumers"
     CONNECTION = "connection"
     REPLICAS = "replicas"
 

@@ -40,7 +40,8 @@ def wire(
     """A field: ``kind`` is a primitive of Kafka's schemas or a struct's class; ``array`` makes it an array of them.
 
     ``since`` is the first version that has the field. A tagged field that equals its default is not written; where the
-    default is ``None`` the field may be null. ``nullable`` is a struct with a presence byte in front.
+    default is ``None`` the field may be null. ``nullable`` is a struct with a presence byte in front; a tagged one is
+    always written, also where it is null: to Kafka a missing one is an empty struct.
     """
     metadata = {"kind": kind, "since": since, "tag": tag, "array": array, "nullable": nullable}
     return dataclasses.field(default=default, metadata=metadata)
@@ -106,8 +107,8 @@ def _one(kind: str | type, version: int) -> tuple[Read, Write]:
     return _number(_NUMBERS[kind])
 
 
-def _nullable(read: Read, write: Write) -> tuple[Read, Write]:
-    there, gone = b"\x01", b"\xff"
+def _nullable(read: Read, write: Write, gone: bytes) -> tuple[Read, Write]:
+    there = b"\x01"
 
     def read_nullable(data: bytes, at: int) -> tuple[Any, int]:
         return (None, at + 1) if data[at : at + 1] == gone else read(data, at + 1)
@@ -147,6 +148,10 @@ def _many(read: Read, write: Write) -> tuple[Read, Write]:
 # --- whole structs -----------------------------------------------------------------------------------------------
 
 
+_ALWAYS_WRITTEN = object()
+"""Default of a tagged field that equals none."""
+
+
 class Shape(NamedTuple):
     """Reader and writer of one version of a struct."""
 
@@ -175,8 +180,9 @@ def shape_of(cls: Any, version: int) -> Shape:
             continue
         pair = _one(meta["kind"], version)
         if meta["nullable"]:
-            pair = _nullable(*pair)
-        column = _Column(index, field.name, field.default, *(_many(*pair) if meta["array"] else pair))
+            pair = _nullable(*pair, b"\xff" if meta["tag"] is None else b"\0")
+        default = _ALWAYS_WRITTEN if meta["nullable"] and meta["tag"] is not None else field.default
+        column = _Column(index, field.name, default, *(_many(*pair) if meta["array"] else pair))
         if meta["tag"] is None:
             inline.append(column)
         else:

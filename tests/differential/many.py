@@ -1,4 +1,4 @@
-"""As many histories as there is time for: ``python -m tests.differential.many FIRST LAST STATE``.
+"""As many histories as there is time for: ``python -m tests.differential.many FIRST LAST STATE [RESTARTS [KIND]]``.
 
 Plays the seeds FIRST to LAST - 1 that STATE (a JSON file) does not have yet, and writes it after each hundred, so that
 a run may be broken off and go on later. What was found, how much was asked and what was covered stand in it.
@@ -65,7 +65,7 @@ def noted(state: dict[str, Any], played: range, report: Report, seconds: float) 
     report.pair.coverage.seen.clear()
 
 
-def main(first: int, last: int, file: Path, restarts: int = 0) -> None:
+def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "records") -> None:
     """Play, until all is played or somebody says stop."""
     state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else blank()
     over: list[int] = []
@@ -77,7 +77,7 @@ def main(first: int, last: int, file: Path, restarts: int = 0) -> None:
             for histories in clusters(Path(folder)):
                 while batch is not None and not over and played < ANEW_AFTER:
                     began = time.monotonic()
-                    report = histories.run(batch, most_found=1_000, restarts=restarts)
+                    report = histories.run(batch, most_found=1_000, restarts=restarts, kind=kind)
                     noted(state, batch, report, time.monotonic() - began)
                     file.write_text(json.dumps(state, indent=0) + "\n", encoding="utf-8")
                     print(line(state), flush=True)  # noqa: T201
@@ -106,4 +106,6 @@ def clusters(folder: Path) -> Iterator[Histories]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), *map(int, sys.argv[4:]))
+    words = sys.argv[1:]
+    restarts_of_each = int(words[3]) if len(words) > 3 else 0
+    main(int(words[0]), int(words[1]), Path(words[2]), restarts_of_each, *words[4:5])

@@ -1,6 +1,7 @@
 """Records what a real Kafka answers to saved histories: ``python -m tests.differential.record FILE...``.
 
-A file needs its `why` and its `steps`; the answers are written into it.
+A file needs its `why` and its `steps`; the answers are written into it. Where it names a `release`, the jars of
+KAFKA_LIBS have to be of that one.
 """
 
 import sys
@@ -12,6 +13,7 @@ from comparison.histories.play import Player
 from comparison.histories.quiescence import wait_ready
 from comparison.histories.run import load_history, save
 from comparison.target import Target
+from tests.clients.targets import oracle_release
 from tests.differential.targets import Kafka
 
 
@@ -25,8 +27,10 @@ def main(files: list[Path]) -> None:
             wait_ready(exchange.targets[0])
             for file in files:
                 history = load_history(file)
+                if history.get("release", oracle_release()) != oracle_release():
+                    raise SystemExit(f"{file.name} is of {history['release']}, and this Kafka is {oracle_release()}")
                 Player(exchange, "").play(history["steps"], file.stem)
-                save(file, history["why"], history["steps"], exchange.answers)
+                save(file, history["why"], history["steps"], exchange.answers, history.get("release"))
         finally:
             kafka.stop()
 

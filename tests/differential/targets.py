@@ -19,6 +19,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.check.interval.ms": "3600000",
     "group.coordinator.append.linger.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
 }
 """As short and few as both need them; nothing that happens by the clock shall happen between two looks."""
 KAFKA_SETTINGS = {

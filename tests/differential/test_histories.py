@@ -7,17 +7,26 @@ import pytest
 
 from comparison.exchange import as_recorded
 from comparison.histories.run import Histories, load_history, save
-from tests.clients.targets import CACHE
+from tests.clients.targets import CACHE, oracle_release
 from tests.differential.conftest import REPORTS
 
 SAVED = Path(__file__).parent / "histories"
+OF_THIS_RELEASE = [
+    file for file in sorted(SAVED.glob("*.json")) if load_history(file).get("release") in (None, oracle_release())
+]
 FOUND = CACHE / "differences"
 """Where histories that show something new are put, shortened; those that are understood move to SAVED."""
 
 
-def check(histories: Histories, seeds: Iterable[object], config: pytest.Config, restarts: int = 0) -> None:
+def check(
+    histories: Histories,
+    seeds: Iterable[object],
+    config: pytest.Config,
+    restarts: int = 0,
+    kind: str = "records",
+) -> None:
     """Fail with the shortened histories that show a difference each time they are played."""
-    report = histories.run(seeds, restarts=restarts)
+    report = histories.run(seeds, restarts=restarts, kind=kind)
     config.stash.setdefault(REPORTS, []).append(report)
     for found in report.steady:
         save(FOUND / f"seed-{found.seed}.json", "; ".join(map(str, found.differences)), found.steps, {})
@@ -54,6 +63,13 @@ def test_twenty_thousand_histories(histories: Histories, pytestconfig: pytest.Co
 
 @pytest.mark.nightly
 @pytest.mark.timeout(36_000)
+def test_histories_of_consumer_groups(histories: Histories, pytestconfig: pytest.Config) -> None:
+    """Members of both protocols, with regular expressions, instance ids, votes for assignors and stale epochs."""
+    check(histories, range(-3_000, -2_600), pytestconfig, kind="consumers")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("restarts", [0, 1])
 def test_histories_of_three_brokers(histories_of_three: Histories, pytestconfig: pytest.Config, restarts: int) -> None:
     """Leaders, coordinators and wrong brokers; one of them goes down, in good order or by SIGKILL, and comes back."""
@@ -61,7 +77,7 @@ def test_histories_of_three_brokers(histories_of_three: Histories, pytestconfig:
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize("file", sorted(SAVED.glob("*.json")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", OF_THIS_RELEASE, ids=lambda file: file.stem)
 def test_what_once_differed(histories: Histories, file: Path) -> None:
     """Each history showed a defect, which its file tells; and Kafka still answers what was recorded of it."""
     history = load_history(file)

@@ -15,7 +15,9 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -205,7 +207,34 @@ def a_static_member_that_returns_to_a_full_group(client: Client) -> str:
     return " ".join((*codes, beat(client, group, topic, 0, "S2", "i")))
 
 
-def beat(client: Client, group: str, topic: str, epoch: int, member: str = "C1", instance: str | None = None) -> str:
+def a_vote_for_another_assignor(client: Client) -> str:
+    """The epochs of the only member, whose vote is the first."""
+    group, topic = client.name("group"), client.topic()
+    client.coordinator(group, GROUP)
+    return " ".join((beat(client, group, topic, 0), beat(client, group, topic, 2, assignor="range")))
+
+
+def a_classic_group_that_cannot_be_read(client: Client) -> str:
+    """A consumer comes to a group whose only member was given an assignment that is none."""
+    group, topic = client.name("group"), client.topic()
+    client.coordinator(group, GROUP)
+    offered = [JoinGroupRequestProtocol("range", b"\0\0\0\0\0\0\xff\xff\xff\xff")]
+    joining = JoinGroupRequest(group, 10_000, "", "consumer", offered, 10_000)
+    member = client.ask(ApiKey.JOIN_GROUP, joining, at_most=3)
+    given = [SyncGroupRequestAssignment(member.member_id, b"no assignment")]
+    client.ask(ApiKey.SYNC_GROUP, SyncGroupRequest(group, 1, member.member_id, given), at_most=2)
+    return beat(client, group, topic, 0)
+
+
+def beat(
+    client: Client,
+    group: str,
+    topic: str,
+    epoch: int,
+    member: str = "C1",
+    instance: str | None = None,
+    assignor: str | None = None,
+) -> str:
     """Code and member epoch of a heartbeat."""
     request = ConsumerGroupHeartbeatRequest(
         group_id=group,
@@ -215,6 +244,7 @@ def beat(client: Client, group: str, topic: str, epoch: int, member: str = "C1",
         rebalance_timeout_ms=10_000 if epoch == 0 else -1,
         subscribed_topic_names=[topic] if epoch == 0 else None,
         topic_partitions=() if epoch == 0 else None,
+        server_assignor=assignor,
     )
     answer = client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, request)
     return f"{answer.error_code.name} {answer.member_epoch}"
@@ -234,4 +264,6 @@ QUESTIONS = (
     a_batch_that_grows,
     a_consumer_group_that_all_have_left,
     a_static_member_that_returns_to_a_full_group,
+    a_vote_for_another_assignor,
+    a_classic_group_that_cannot_be_read,
 )

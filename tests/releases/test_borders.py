@@ -45,6 +45,8 @@ SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.TOPIC_IDS_OF_PENDING_OFFSETS: questions_of_4_4.stored_offsets_of_a_transaction,
     Behaviour.CONSUMER_EMPTIED_ASSIGNMENT: questions_of_4_4.a_consumer_group_that_all_have_left,
     Behaviour.RETURNING_STATIC_MEMBERS_FIT: questions_of_4_4.a_static_member_that_returns_to_a_full_group,
+    Behaviour.PREFERRED_ASSIGNOR_COUNTS: questions_of_4_4.a_vote_for_another_assignor,
+    Behaviour.MALFORMED_MEMBERS_REFUSED: questions_of_4_4.a_classic_group_that_cannot_be_read,
     Behaviour.SHARE_STATE_NEVER_GOES_BACK: questions_of_share_groups.a_share_state_that_goes_back,
     Behaviour.SHARE_PARTITIONS_FROM_ZERO: questions_of_share_groups.a_partition_that_a_share_group_s_topic_gets_later,
     Behaviour.SHARE_EMPTIED_ASSIGNMENT: questions_of_share_groups.a_share_group_that_all_have_left,

@@ -12,6 +12,7 @@ from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.heartbeat import Heartbeats, Step
 from broker.coordination.group.consumer.member import Member, MemberState, Partitions
 from broker.coordination.group.consumer.member_removal import MemberRemoval
+from broker.coordination.group.consumer.migration import Migration
 from broker.coordination.group.consumer.timers import MemberTimers, join_timer, sync_timer
 from broker.coordination.group.kind import Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
@@ -32,9 +33,15 @@ class ClassicMembers:
     """Decides what members of the classic protocol ask of consumer groups."""
 
     def __init__(
-        self, context: ConsumerContext, timers: MemberTimers, heartbeats: Heartbeats, removal: MemberRemoval
+        self,
+        context: ConsumerContext,
+        timers: MemberTimers,
+        heartbeats: Heartbeats,
+        removal: MemberRemoval,
+        migration: Migration,
     ) -> None:
         self._context, self._timers, self._heartbeats, self._removal = context, timers, heartbeats, removal
+        self._migration = migration
         self._called_back: set[tuple[str, str]] = set()
         """Soft state: members that were asked to rejoin, and whose timeout for that is running."""
 
@@ -76,28 +83,39 @@ class ClassicMembers:
         step.after = replace(
             step.before,
             instance_id=request.group_instance_id or step.before.instance_id,
-            rack_id=subscription.rack_id,
+            rack_id=subscription.rack_id or step.before.rack_id,
             rebalance_timeout_ms=request.rebalance_timeout_ms,
             client_id=joiner.client_id,
             client_host=joiner.client_host,
             subscribed=frozenset(subscription.topics),
             regex="",
-            assignor=None,
             classic=ClassicMember(request.session_timeout_ms, offered),
         )
-        self._heartbeats.advance(builder, step)
         group_id = group.group_id
+        held = None if request.group_instance_id is None else group.static_members.get(request.group_instance_id)
+        if held is not None and self._migration.may_downgrade(group, group.members[held]):
+            self._join_downgraded(builder, step, group.members[held], reply_to)
+            return
+        self._heartbeats.advance(builder, step)
         self._timers.arm_session(builder, group_id, member_id, request.session_timeout_ms)
         self._timers.arm_expiry(builder, sync_timer(group_id, member_id), request.rebalance_timeout_ms)
         self._called_back.discard((group_id, member_id))
         builder.cancel(join_timer(group_id, member_id))
-        answer = JoinGroupResponse(
-            generation_id=step.after.epoch,
-            protocol_type=CONSUMER_PROTOCOL_TYPE,
-            protocol_name=offered[0].name,
-            member_id=member_id,
-        )
-        builder.reply(reply_to, answer)
+        builder.reply(reply_to, _joined(step.after))
+
+    def _join_downgraded(self, builder: OutcomeBuilder, step: Step, held: Member, reply_to: Hashable) -> None:
+        """The member takes the place of the last one of the consumer protocol: the group becomes a classic one.
+
+        Its generation is the epoch of the member that it takes the place of, which is 0 for a new member id: where the
+        group has no target for its epoch yet, the member gets no other one (``classicGroupJoinToConsumerGroup``).
+        """
+        group = step.group
+        stale = self._heartbeats.settle(builder, step)
+        builder.reply(reply_to, _joined(step.after))
+        members = step.members().values()
+        self._timers.cancel_all(builder, group.group_id, held.member_id)
+        heirs = {step.after.member_id: held.member_id}
+        self._migration.convert(builder, group, members, heirs=heirs, rebalance=stale)
 
     def _subscription(self, group: ConsumerGroup, request: JoinGroupRequest) -> Subscription:
         """The subscription of the first protocol in the list; raises INCONSISTENT_GROUP_PROTOCOL."""
@@ -230,6 +248,16 @@ class ClassicMembers:
         if request.generation_id != member.epoch:
             raise Refusal(ErrorCode.ILLEGAL_GENERATION, *rule)
         return member, member.classic
+
+
+def _joined(member: Member) -> JoinGroupResponse:
+    assert member.classic is not None
+    return JoinGroupResponse(
+        generation_id=member.epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=member.classic.supported_protocols[0].name,
+        member_id=member.member_id,
+    )
 
 
 def _leaver(group: ConsumerGroup, identity: MemberIdentity) -> Member:

@@ -6,7 +6,7 @@ from uuid import UUID
 from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.member import Assigned
 from broker.coordination.group.consumer.member import Member as GroupMember
-from broker.coordination.group.modern.target_assignment import effective_assignor
+from broker.coordination.group.modern.target_assignment import shown_assignor
 from broker.coordination.group.modern.topics import Topics
 from protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
@@ -20,7 +20,7 @@ def described(group: ConsumerGroup, topics: Topics, assignors: Sequence[str]) ->
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=effective_assignor((member.assignor for member in group.members.values()), assignors),
+        assignor_name=shown_assignor(group.members.values(), assignors),
         members=[_member(group, member, topics) for member in group.members.values()],
     )
 

@@ -42,8 +42,8 @@ class ConsumerGroup:
     """
 
     __slots__ = (
-        "_names", "_owners", "_patterns", "_topics", "assignment_epoch", "assignment_timestamp_ms", "checked_version",
-        "epoch", "group_id", "members", "metadata_hash", "regexes", "static_members", "targets",
+        "_names", "_owners", "_patterns", "_topics", "assignment_epoch", "assignment_timestamp_ms", "checked", "epoch",
+        "group_id", "homogeneous", "members", "metadata_hash", "regexes", "static_members", "targets",
     )  # fmt: skip
 
     def __init__(self, group_id: str, topics: Topics) -> None:
@@ -54,8 +54,10 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Partitions] = {}
         self.regexes: dict[str, RegularExpression] = {}
-        self.checked_version = -1
-        """Soft: the version of the metadata that the hash was held against last (groups C.6)."""
+        self.checked: tuple[int, int] | None = None
+        """Soft: the version of the metadata that the hash was held against last, and the epoch then (groups C.6)."""
+        self.homogeneous = True
+        """Whether all members subscribed to the same when a member changed last (``ModernGroup.subscriptionType``)."""
         self._owners: dict[tuple[UUID, int], int] = {}
         self._names: Counter[str] = Counter()
         self._patterns: Counter[str] = Counter()
@@ -155,14 +157,20 @@ class ConsumerGroup:
         """From which point in time an offset ages (groups B.3)."""
         return lambda commit: commit.commit_timestamp_ms
 
-    def tombstones(self) -> tuple[ConsumerRecord, ...]:
-        """The records that forget the group, in Kafka's order (transactions F.4)."""
+    def tombstones(self, heirs: Mapping[str, str] | None = None) -> tuple[ConsumerRecord, ...]:
+        """The records that forget the group, in Kafka's order (transactions F.4).
+
+        ``heirs``: member id -> the member that has just taken its place, whose records are forgotten instead.
+        """
+        heirs = heirs or {}
+        members = [heirs.get(member_id, member_id) for member_id in self.members]
         kinds = (
-            *((ConsumerKind.CURRENT_MEMBER, member_id) for member_id in self.members),
-            *((ConsumerKind.TARGET_MEMBER, member_id) for member_id in self.targets),
+            *((ConsumerKind.CURRENT_MEMBER, member_id) for member_id in members),
+            *((ConsumerKind.TARGET_MEMBER, heirs.get(member_id, member_id)) for member_id in self.targets),
             (ConsumerKind.TARGET_METADATA, ""),
-            *((ConsumerKind.MEMBER_METADATA, member_id) for member_id in self.members),
+            *((ConsumerKind.MEMBER_METADATA, member_id) for member_id in members),
             *((ConsumerKind.REGULAR_EXPRESSION, regex) for regex in self.regexes),
+            *((ConsumerKind.PARTITION_METADATA, "") for _ in range(bool(heirs))),  # without looking, as Kafka
             (ConsumerKind.GROUP_METADATA, ""),
         )
         return tuple(ConsumerRecord(kind, self.group_id, name) for kind, name in kinds)
@@ -172,6 +180,34 @@ class ConsumerGroup:
     def owner_epoch(self, topic_id: UUID, partition: int) -> int | None:
         """The epoch of the partition's owner, also while it is giving it up; ``None`` without an owner."""
         return self._owners.get((topic_id, partition))
+
+    def hash_is_due(self, version: int) -> bool:
+        """Whether the metadata of this version was not looked at yet, or what came of it was not stored."""
+        return self.checked is None or self.checked[0] != version or self.epoch < self.checked[1]
+
+    def target_for(self, member_id: str, instance_id: str | None) -> Partitions:
+        """A member's target; a static one has that of its instance id's holder, and none if the id is new."""
+        holder = member_id if instance_id is None else self.static_members.get(instance_id)
+        return {} if holder is None else self.targets.get(holder, {})
+
+    def homogeneous_with(self, before: Member, after: Member, members: int) -> bool:
+        """Whether all subscribe to the same once a member has changed (``ConsumerGroup.subscriptionType``).
+
+        Kafka counts by topic: members that name it, and resolved regular expressions that match it. ``members`` is
+        their number after the change.
+        """
+        names, patterns = Counter(self._names), Counter(self._patterns)
+        _take(names, before.subscribed)
+        names.update(after.subscribed)
+        gone = before.regex if before.regex and before.regex != after.regex and patterns[before.regex] == 1 else None
+        if before.regex:
+            _take(patterns, (before.regex,))
+        if after.regex:
+            patterns[after.regex] += 1
+        resolved = Counter(
+            topic for regex, found in self.regexes.items() if regex != gone for topic in found.topics or ()
+        )
+        return _all_alike(names, patterns, resolved, members)
 
     def subscribers_of(self, regex: str) -> int:
         """How many members subscribe by that regular expression."""
@@ -243,6 +279,7 @@ class ConsumerGroup:
                 member = self.members.pop(record.name)
                 if member is not None:
                     self._leave(member)
+                    self._compare_subscriptions()
             case ConsumerKind.CURRENT_MEMBER:
                 member = self.members.get(record.name)
                 if member is not None:
@@ -264,6 +301,12 @@ class ConsumerGroup:
             self._patterns[member.regex] += 1
         for topic_id, partition in _held(member.assigned, member.revoking):
             self._owners[topic_id, partition] = member.epoch
+        self._compare_subscriptions()
+
+    def _compare_subscriptions(self) -> None:
+        """A regular expression that is resolved later does not change the result, as in Kafka."""
+        resolved = Counter(topic for found in self.regexes.values() for topic in found.topics or ())
+        self.homogeneous = _all_alike(self._names, self._patterns, resolved, len(self.members))
 
     def _leave(self, member: Member) -> None:
         """Take back what :meth:`_put` has noted."""
@@ -274,6 +317,16 @@ class ConsumerGroup:
             _take(self._patterns, (member.regex,))
         for place in _held(member.assigned, member.revoking):
             self._owners.pop(place, None)
+
+
+def _all_alike(
+    names: Mapping[str, int], patterns: Mapping[str, int], resolved: Mapping[str, int], members: int
+) -> bool:
+    if not patterns:
+        return all(names.get(topic, 0) == members for topic in {*names, *resolved})
+    if next(iter(patterns.values())) != members:
+        return False
+    return not names and all(count == 1 for count in resolved.values())
 
 
 def _held(*held: Assigned) -> Iterable[tuple[UUID, int]]:

@@ -24,7 +24,12 @@ from broker.coordination.group.consumer.reconciliation import TargetState, recon
 from broker.coordination.group.consumer.regular_expressions import Patterns, RegexChange, Visible
 from broker.coordination.group.consumer.timers import MemberTimers
 from broker.coordination.group.modern.epochs import JOINING, check_member_epoch, target_is_due
-from broker.coordination.group.modern.target_assignment import ASSIGNORS, compute_target, effective_assignor
+from broker.coordination.group.modern.target_assignment import (
+    ASSIGNORS,
+    compute_target,
+    next_assignor,
+    shown_assignor,
+)
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import CONSUMER_HEARTBEAT, MEMBER_LOOKUP
 from broker.coordination.reasons import Refusal
@@ -69,6 +74,11 @@ class Step:
         """Whether the member subscribes to something else than before."""
         return self.before.subscribed != self.after.subscribed or self.before.regex != self.after.regex
 
+    @property
+    def regex_changed(self) -> bool:
+        """Whether the member subscribes by another regular expression than before."""
+        return self.before.regex != self.after.regex
+
     def members(self) -> HashMap[Member]:
         """All members with this one as it becomes."""
         gone = None if self.replaced is None else self.replaced.member_id
@@ -80,8 +90,7 @@ class Step:
 
     def target(self) -> Partitions:
         """The member's target before this heartbeat; a static member's replacement takes over its target."""
-        source = self.after if self.replaced is None else self.replaced
-        return self.group.targets.get(source.member_id, {})
+        return self.group.target_for(self.after.member_id, self.after.instance_id)
 
     def targets(self) -> Mapping[str, Partitions]:
         """All members' targets before this heartbeat; a member without a target is missing."""
@@ -207,8 +216,8 @@ class Heartbeats:
         if step.after.metadata != step.before.metadata:
             builder.record(step.after.metadata_record(group_id))
         change = self._patterns.changed(builder, group, step.before, step.after)
-        epoch = self._epoch(builder, step, change)
-        target_epoch, target = self._target(builder, step, epoch)
+        epoch, homogeneous = self._epoch(builder, step, change)
+        target_epoch, target = self._target(builder, step, epoch, homogeneous=homogeneous)
         self._patterns.refresh_if_due(builder, group, step.after, step.visible)
         moved = self._reconciled(step, target_epoch, target)
         if moved.at != step.after.at:
@@ -218,20 +227,52 @@ class Heartbeats:
         if builder.records:
             report_change(builder, group, step.members().values(), epoch, target_epoch)
 
-    def _epoch(self, builder: OutcomeBuilder, step: Step, change: RegexChange) -> int:
-        """The group's epoch after this request (groups C.4 H9)."""
+    def settle(self, builder: OutcomeBuilder, step: Step) -> bool:
+        """Record a member of a group that becomes a classic one; return whether its target is not of its epoch.
+
+        Only a target of the group's epoch is given to the member.
+        """
+        group = step.group
+        if step.after.metadata != step.before.metadata:
+            builder.record(step.after.metadata_record(group.group_id))
+        change = self._patterns.changed(builder, group, step.before, step.after)
+        epoch, _ = self._epoch(builder, step, change)
+        if group.assignment_epoch < epoch:
+            return True
+        moved = self._reconciled(step, group.assignment_epoch, step.target())
+        if moved.at != step.after.at:
+            builder.record(moved.current_record(group.group_id))
+        step.after = moved
+        return False
+
+    def _epoch(self, builder: OutcomeBuilder, step: Step, change: RegexChange) -> tuple[int, bool]:
+        """The group's epoch after this request, and whether all subscribe to the same (groups C.4 H9)."""
         group = step.group
         bump = step.before.subscribed != step.after.subscribed or change is RegexChange.RESOLVED
-        if not bump and group.checked_version == self._context.topics.version:
-            return group.epoch
-        metadata_hash = self._context.new_hash(group, step.members().values())
+        if step.after.classic is not None:  # it does not wait until an expression is resolved
+            bump |= change is not RegexChange.NONE
+        else:
+            bump |= self._votes_move(step)
+        version = self._context.topics.version
+        if not bump and not group.hash_is_due(version):
+            return group.epoch, group.homogeneous
+        members, epoch = step.members(), group.epoch
+        metadata_hash = self._context.new_hash(group, members.values())
         if bump or metadata_hash != group.metadata_hash:
-            builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(group.epoch + 1, metadata_hash)))
-            return group.epoch + 1
-        group.checked_version = self._context.topics.version
-        return group.epoch
+            epoch += 1
+            builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(epoch, metadata_hash)))
+        group.checked = version, epoch
+        return epoch, group.homogeneous_with(step.before, step.after, len(members))
 
-    def _target(self, builder: OutcomeBuilder, step: Step, epoch: int) -> tuple[int, Partitions]:
+    def _votes_move(self, step: Step) -> bool:
+        """Whether another assignor is preferred now; Kafka compares two tables that settle ties differently."""
+        if not self._context.behaves(Behaviour.PREFERRED_ASSIGNOR_COUNTS):
+            return False
+        members = step.group.members.values()
+        assignors = self._context.settings.list("group.consumer.assignors")
+        return shown_assignor(members, assignors) != next_assignor(members, step.before, step.after, assignors)
+
+    def _target(self, builder: OutcomeBuilder, step: Step, epoch: int, *, homogeneous: bool) -> tuple[int, Partitions]:
         """The target's epoch after this request, and the member's target assignment (groups C.4 H10)."""
         group = step.group
         interval_ms = self._context.group_setting(group.group_id, "consumer.assignment.interval.ms")
@@ -240,8 +281,9 @@ class Heartbeats:
             return group.assignment_epoch, step.target()
         members, before = step.members(), step.targets()
         assignors = self._context.settings.list("group.consumer.assignors")
-        assignor = ASSIGNORS[effective_assignor((member.assignor for member in members.values()), assignors)]
-        targets = compute_target(members, group.names_of, before, assignor, self._context.topics)
+        assignor = ASSIGNORS[next_assignor(group.members.values(), step.before, step.after, assignors)]
+        topics = self._context.topics
+        targets = compute_target(members, group.names_of, before, assignor, topics, homogeneous=homogeneous)
         for member_id in members:
             if before.get(member_id) != targets[member_id]:
                 builder.record(target_record(group.group_id, member_id, targets[member_id]))

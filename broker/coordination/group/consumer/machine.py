@@ -35,7 +35,7 @@ from broker.coordination.group.consumer.timers import MemberTimers
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.epochs import JOINING
-from broker.coordination.group.modern.target_assignment import effective_assignor
+from broker.coordination.group.modern.target_assignment import shown_assignor
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import DESCRIBE
@@ -71,7 +71,9 @@ class ConsumerGroups:
         migration = Migration(context, timers, rebalances)
         self._removal = MemberRemoval(context, timers, migration)
         self._heartbeats = Heartbeats(context, timers, migration, Patterns(context))
-        self.classic_requests: ClassicRequests = ClassicMembers(context, timers, self._heartbeats, self._removal)
+        self.classic_requests: ClassicRequests = ClassicMembers(
+            context, timers, self._heartbeats, self._removal, migration
+        )
 
     def _expire(self, builder: OutcomeBuilder, group: ConsumerGroup, member: Member) -> None:
         # The one circle among the rules: timers remove members, and removal cancels timers.
@@ -113,11 +115,8 @@ class ConsumerGroups:
         return described(group, self._context.topics, self._context.settings.list("group.consumer.assignors"))
 
     def assignor_of(self, group: ConsumerGroup) -> str:
-        """The assignor that a group's next target comes from."""
-        return effective_assignor(
-            (member.assignor for member in group.members.values()),
-            self._context.settings.list("group.consumer.assignors"),
-        )
+        """The assignor that most of its members prefer."""
+        return shown_assignor(group.members.values(), self._context.settings.list("group.consumer.assignors"))
 
     # --- steering ----------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.group.rules import UPGRADE
 from broker.coordination.reasons import Refusal, StateChange
+from broker.releases import Behaviour
 from protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
 from protocol.java import HashMap, table_order
@@ -46,14 +47,15 @@ class Migration:
         """The group that a classic one with members becomes, its records written (groups C.10.1).
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is.
+            KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is; before 4.4 UNKNOWN_SERVER_ERROR if
+                what its members said cannot be read.
         """
         if not self._allowed("upgrade"):
-            raise _stays("online upgrade is disabled")
+            raise _stays(classic, "online upgrade is disabled")
         if not classic.is_consumer_type or classic.protocol_name is None:
-            raise _stays("its members are no consumers")
+            raise _stays(classic, "the group does not use the consumer embedded protocol")
         if len(classic.members) > self._context.settings.int("group.consumer.max.size"):
-            raise _stays("it has too many members")
+            raise _stays(classic, "the group size exceeds the consumer group maximum size")
         members = [self._member(classic, member_id) for member_id in classic.members]
         group_id, epoch = classic.group_id, classic.generation
         new_hash = self._context.new_hash(ConsumerGroup(group_id, self._context.topics), members)
@@ -83,9 +85,13 @@ class Migration:
         subscription = read_subscription(member.metadata(classic.protocol_name))
         assignment = read_assignment(member.assignment)
         if subscription is None or assignment is None:
-            raise _stays("what its members say cannot be read")
+            raise self._malformed(classic)
         if assignment.custom:
-            raise _stays("its members have an assignor of their own")
+            raise _stays(
+                classic,
+                "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+                "assignor before re-attempting the upgrade",
+            )
         topics = self._context.topics
         assigned: dict[UUID, Mapping[int, int]] = {
             topic.id: dict.fromkeys(partitions, epoch)
@@ -107,6 +113,11 @@ class Migration:
             assigned=assigned,
         )
 
+    def _malformed(self, classic: ClassicGroup) -> Refusal:
+        if not self._context.behaves(Behaviour.MALFORMED_MEMBERS_REFUSED):
+            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *UPGRADE)
+        return _stays(classic, "the embedded consumer protocol is malformed")
+
     def _answer_parked(self, builder: OutcomeBuilder, classic: ClassicGroup) -> None:
         again = ErrorCode.REBALANCE_IN_PROGRESS
         for member_id, reply_to in classic.awaiting_join.items():
@@ -126,6 +137,33 @@ class Migration:
             return False
         if len(left) > self._context.settings.int("group.max.size"):
             return False
+        self.convert(builder, group, left)
+        return True
+
+    def may_downgrade(self, group: ConsumerGroup, replaced: Member) -> bool:
+        """Whether the group becomes classic when a classic member takes the place of that one."""
+        others = [member for member in group.members.values() if member.member_id != replaced.member_id]
+        return (
+            replaced.classic is None
+            and all(member.classic is not None for member in others)
+            and self._allowed("downgrade")
+            and len(group.members) <= self._context.settings.int("group.max.size")
+        )
+
+    def convert(
+        self,
+        builder: OutcomeBuilder,
+        group: ConsumerGroup,
+        left: Sequence[Member],
+        *,
+        heirs: Mapping[str, str] | None = None,
+        rebalance: bool = True,
+    ) -> None:
+        """Write the records of the classic group with these members, all of which speak the classic protocol.
+
+        ``heirs`` are members that take the place of others: new member id -> the one whose target it has.
+        """
+        heirs = heirs or {}
         protocol = _chosen(left)
         topics = self._context.topics
         members = []
@@ -135,7 +173,7 @@ class Migration:
             read = read_subscription(metadata)
             target = {
                 topic.name: partitions
-                for topic_id, partitions in group.targets.get(member.member_id, {}).items()
+                for topic_id, partitions in group.targets.get(heirs.get(member.member_id, member.member_id), {}).items()
                 if (topic := topics.of_id(topic_id)) is not None
             }
             members.append(
@@ -151,7 +189,7 @@ class Migration:
                 )
             )
             self._timers.cancel_all(builder, group.group_id, member.member_id)
-        for record in group.tombstones():
+        for record in group.tombstones({old: new for new, old in heirs.items()}):
             builder.record(record)
         leader = members[0].member_id
         builder.record(
@@ -167,16 +205,16 @@ class Migration:
         )
         after, epoch = ClassicState.STABLE.value, group.epoch
         builder.changed(StateChange(group.group_id, DOWNGRADED, group.state_name, after, epoch, epoch))
-        builder.soon(partial(self._call_back, group.group_id))
-        return True
+        builder.soon(partial(self._call_back, group.group_id, rebalance))
 
-    def _call_back(self, group_id: str, builder: OutcomeBuilder) -> None:
-        """Ask all members to rejoin."""
+    def _call_back(self, group_id: str, rebalance: bool, builder: OutcomeBuilder) -> None:
+        """Begin the members' sessions, and ask all of them to rejoin."""
         group = self._context.groups.get(group_id)
         if isinstance(group, ClassicGroup) and group.can_rebalance and not group.is_empty:
             for member_id in group.members:
                 self._rebalances.rearm(builder, group, member_id)
-            self._rebalances.prepare(builder, group)
+            if rebalance:
+                self._rebalances.prepare(builder, group)
 
 
 def _kept(member: Member) -> Partitions:
@@ -194,5 +232,6 @@ def _chosen(members: Sequence[Member]) -> str:
     return max(table_order(list(votes), hash_of), key=votes.__getitem__)
 
 
-def _stays(why: str) -> Refusal:
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *UPGRADE, f"The classic group stays one: {why}.")
+def _stays(classic: ClassicGroup, why: str) -> Refusal:
+    text = f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}."
+    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *UPGRADE, text)

@@ -107,11 +107,21 @@ def _next(member: Member, goal: TargetState) -> Member:
 
 
 def _shrunk(member: Member, goal: TargetState) -> Member:
-    """What it does not subscribe to any more goes at once, before there is a new target."""
+    """What it does not subscribe to any more goes at once, before there is a new target.
+
+    A member without any topic is written again even where it has no partitions (``updateCurrentAssignment``).
+    """
     gone = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in goal.subscribed}
-    if not gone:
+    if not gone and (goal.subscribed or member.revoking):
         return member
-    keep = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id in goal.subscribed}
-    if not goal.owns_any(gone):
-        return replace(member, assigned=keep)
-    return replace(member, state=MemberState.UNREVOKED_PARTITIONS, assigned=keep, revoking={**member.revoking, **gone})
+    moved = replace(
+        member,
+        previous_epoch=member.epoch,
+        assigned={topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in gone},
+    )
+    revoking = {**member.revoking}
+    for topic_id, epochs in gone.items():
+        revoking[topic_id] = {**revoking.get(topic_id, {}), **epochs}
+    if not goal.owns_any(revoking) or not revoking:
+        return moved
+    return replace(moved, state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)

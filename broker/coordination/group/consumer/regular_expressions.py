@@ -98,4 +98,5 @@ class Patterns:
         new_hash = metadata_hash(names, topics)
         if changed or (used and new_hash != group.metadata_hash):
             builder.record(ConsumerRecord.of(group_id, GroupEpoch(group.epoch + 1, new_hash)))
+            group.checked = topics.version, group.epoch + 1
             report_change(builder, group, group.members.values(), group.epoch + 1, group.assignment_epoch)

@@ -12,7 +12,15 @@ from uuid import UUID
 from broker.coordination.group.modern.assignor.range import Assignment, Assignor, Job, Subscriber, assign_ranges
 from broker.coordination.group.modern.assignor.uniform import assign_uniformly
 from broker.coordination.group.modern.topics import Topics
-from protocol.java import HashMap, copied_capacity, string_hash, table_order
+from protocol.java import (
+    HashMap,
+    HashTable,
+    copied_capacity,
+    reserved_capacity,
+    string_hash,
+    table_order,
+    timeline_order,
+)
 
 Partitions = Mapping[UUID, frozenset[int]]
 """Topic id -> partitions."""
@@ -47,12 +55,47 @@ class AssignedMember(Protocol):
 M = TypeVar("M", bound=AssignedMember)
 
 
-def effective_assignor(preferred: Iterable[str | None], configured: Sequence[str]) -> str:
-    """The assignor that most members prefer; ties as in Java. Without any preference it is the first configured one."""
-    votes = Counter(name for name in preferred if name is not None)
-    if not votes:
-        return configured[0]
-    return max(table_order(list(votes), string_hash), key=votes.__getitem__)
+class Votes(Protocol):
+    """A member as far as it prefers an assignor."""
+
+    @property
+    def assignor(self) -> str | None:
+        """The name of the assignor that it prefers."""
+        ...
+
+
+def shown_assignor(members: Iterable[Votes], configured: Sequence[str]) -> str:
+    """The assignor that most members prefer, as ConsumerGroupDescribe names it (``preferredServerAssignor``).
+
+    Of those with as many votes it is the first in Kafka's ``TimelineHashMap``, without votes the first configured one.
+    """
+    votes = _votes(members)
+    return max(timeline_order(votes), key=votes.__getitem__) if votes else configured[0]
+
+
+def next_assignor(members: Iterable[Votes], before: Votes, after: Votes, configured: Sequence[str]) -> str:
+    """The assignor of the next target, while a member changes (``computePreferredServerAssignor``).
+
+    ``members`` are those before the change. The votes are counted in a copy, a ``HashMap``, so that of those with as
+    many votes it may be another one than ConsumerGroupDescribe names.
+    """
+    votes = _votes(members)
+    capacity = reserved_capacity(len(votes))
+    counts: HashTable[str, int] = HashTable(string_hash, capacity)
+    for name in timeline_order(votes):
+        counts.put(name, votes[name])
+    if before.assignor is not None:
+        left = (counts.get(before.assignor) or 0) - 1
+        counts.put(before.assignor, left) if left > 0 else counts.remove(before.assignor)
+    if after.assignor is not None:
+        counts.get_or_create(after.assignor, lambda: 0)
+        counts.put(after.assignor, (counts.get(after.assignor) or 0) + 1)
+    found = dict(counts.items())
+    return max(found, key=found.__getitem__) if found else configured[0]
+
+
+def _votes(members: Iterable[Votes]) -> Counter[str]:
+    return Counter(member.assignor for member in members if member.assignor is not None)
 
 
 def compute_target(
@@ -61,10 +104,13 @@ def compute_target(
     targets: Mapping[str, Partitions],
     assignor: Assignor,
     topics: Topics,
+    *,
+    homogeneous: bool | None = None,
 ) -> dict[str, Assignment]:
     """The assignor's result for these members, whose targets so far are ``targets``.
 
-    ``names_of`` gives the topics that a member subscribes to, those included that its regular expression matches.
+    ``names_of`` gives the topics that a member subscribes to, those included that its regular expression matches;
+    ``homogeneous`` whether the group holds that all subscribe to the same, which may be no longer true.
     """
     ids: dict[str, UUID] = {}
     counts: dict[UUID, int] = {}
@@ -79,7 +125,8 @@ def compute_target(
         existing = tuple(ids[name] for name in ordered if name in ids)
         target = targets.get(member.member_id, {})
         subscribers.append(Subscriber(member.member_id, member.instance_id, existing, len(names), target))
-    return assignor(Job(subscribers, counts, _is_homogeneous(members.values())))
+    alike = _is_homogeneous(members.values()) if homogeneous is None else homogeneous
+    return assignor(Job(subscribers, counts, alike))
 
 
 def _is_homogeneous(members: Iterable[AssignedMember]) -> bool:

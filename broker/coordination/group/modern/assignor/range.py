@@ -42,7 +42,10 @@ Assignor = Callable[[Job], dict[str, Assignment]]
 
 
 def assign_ranges(job: Job) -> dict[str, Assignment]:
-    """``range``: of each topic, each subscriber has a run of partitions; the first have one more where need be."""
+    """``range``: of each topic, each subscriber has a run of partitions; the first have one more where need be.
+
+    In a group that is held for homogeneous all are taken for subscribers of what the first one subscribes to.
+    """
     ordered = sorted(
         job.subscribers,
         key=lambda each: (
@@ -53,7 +56,7 @@ def assign_ranges(job: Job) -> dict[str, Assignment]:
     found: dict[str, Assignment] = {each.member_id: {} for each in ordered}
     readers: dict[UUID, list[Subscriber]] = {}
     for each in ordered:
-        for topic_id in each.topics:
+        for topic_id in (ordered[0] if job.homogeneous else each).topics:
             readers.setdefault(topic_id, []).append(each)
     for topic_id, members in readers.items():
         share, more = divmod(job.partitions[topic_id], len(members))
