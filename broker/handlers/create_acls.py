@@ -6,6 +6,7 @@ Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not do
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import Acl
+from broker.releases import Behaviour
 from broker.requests.acls import check_codes, require_authorizer
 from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
@@ -20,8 +21,9 @@ async def handle(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsR
     check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)
     wanted = [_acl(each) for each in request.creations]
+    check_hosts = ctx.release.has(Behaviour.ACL_HOSTS_CHECKED)
     answers: list[KafkaError | None] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.create_acls(wanted, token)
+        lambda machine, _now_ms, token: machine.create_acls(wanted, token, check_hosts=check_hosts)
     )
     return CreateAclsResponse(results=[_result(error) for error in answers])
 

@@ -155,6 +155,13 @@ class Behaviour(Enum):
             "the epoch of the last target."
         ),
     )
+    ACL_HOSTS_CHECKED = (
+        "4.4",
+        (
+            "An ACL's host is no empty text and, with a slash in it, a subnet, from metadata.version 32 on; before, it "
+            "is any text, which is compared as such."
+        ),
+    )
     PREFERRED_ASSIGNOR_COUNTS = (
         "4.4",
         (

@@ -13,6 +13,7 @@ from broker.coordination.metadata.acls import Acl
 from broker.coordination.metadata.image import ClusterImage
 from broker.settings import BrokerSettings
 from protocol.acls import ANY_PRINCIPAL, WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
+from protocol.subnets import holds
 
 _MOST_KEPT = 10_000  # decisions; beyond, all are forgotten
 _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
@@ -141,7 +142,10 @@ def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]]) -> bool:
 
 
 def _is_about(acl: Acl, who: Requester) -> bool:
-    return acl.principal in (who.principal, ANY_PRINCIPAL) and acl.host in (WILDCARD, java_host(who.client_host))
+    if acl.principal not in (who.principal, ANY_PRINCIPAL):
+        return False
+    host = java_host(who.client_host)
+    return acl.host in (WILDCARD, host) or holds(acl.host, host)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
+from broker.coordination.metadata.features import CIDR_LEVEL, METADATA_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from protocol.acls import (
     CLUSTER_NAME,
@@ -20,6 +21,7 @@ from protocol.acls import (
 )
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.subnets import subnet
 from protocol.types import ZERO_UUID
 
 MOST_AT_ONCE = 10_000
@@ -76,9 +78,11 @@ def find(image: ClusterImage, wanted: AclFilter) -> list[Acl]:
 
 
 def create(
-    image: ClusterImage, new_uuid: Callable[[], UUID], wanted: Iterable[Acl]
+    image: ClusterImage, new_uuid: Callable[[], UUID], wanted: Iterable[Acl], *, check_hosts: bool = True
 ) -> tuple[list[KafkaError | None], list[Any]]:
     """Each one's error or ``None``, and the records; what is there already is no error and makes no record.
+
+    ``check_hosts``: whether a host has to be a pattern, as it does since 4.4; before, it is any text.
 
     Raises:
         KafkaError: UNKNOWN_SERVER_ERROR for all of them, where one holds what only a filter may (Quirk: Kafka's
@@ -93,6 +97,8 @@ def create(
     for acl in wanted:
         try:
             _check(acl)
+            if check_hosts:
+                _check_host(image, acl.host)
         except KafkaError as error:
             answers.append(error)
             continue
@@ -138,6 +144,21 @@ def _is_filter(acl: Acl) -> bool:
         or acl.operation == AclOperation.ANY
         or acl.permission_type == PermissionType.ANY
     )
+
+
+def _check_host(image: ClusterImage, host: str) -> None:
+    """Raise INVALID_REQUEST or UNSUPPORTED_VERSION for a host that is no pattern (validateHostPattern, 4.4)."""
+    if not host:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Host pattern cannot be null or empty")
+    if "/" not in host:
+        return
+    if image.features.get(METADATA_VERSION, 0) < CIDR_LEVEL:
+        problem = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, problem)
+    try:
+        subnet(host)
+    except ValueError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid CIDR notation '{host}': {error}") from error
 
 
 def _check(acl: Acl) -> None:

@@ -347,9 +347,11 @@ class MetadataMachine:
 
     # --- ACLs ----------------------------------------------------------------------------------------------------
 
-    def create_acls(self, wanted: Iterable[acls.Acl], token: Hashable = None) -> MetadataOutcome:
+    def create_acls(
+        self, wanted: Iterable[acls.Acl], token: Hashable = None, *, check_hosts: bool = True
+    ) -> MetadataOutcome:
         """The reply is a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR."""
-        answers, records = acls.create(self.image, self._controller.new_uuid, wanted)
+        answers, records = acls.create(self.image, self._controller.new_uuid, wanted, check_hosts=check_hosts)
         return self._done(records, token, answers)
 
     def delete_acls(self, filters: Sequence[acls.AclFilter], token: Hashable = None) -> MetadataOutcome:

@@ -51,6 +51,39 @@ def test_ACL_01_without_an_authorizer_there_are_no_acls(broker: Server) -> None:
         assert [(each.error_code, each.error_message) for each in results] == [(54, "No Authorizer is configured.")] * 2
 
 
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [("127.0.0.0/8", 0), ("127.255.0.3/8", 0), ("0.0.0.0/0", 0), ("10.0.0.0/8", 29), ("::/0", 29), (SOMEBODY, 0)],
+)
+def test_a_subnet_holds_the_hosts_of_an_acl(guarded: Guarded, host: str, code: int) -> None:
+    """CidrUtils, of 4.4; bits beyond the prefix are ignored, and families do not mix."""
+    (result,) = created(guarded.admin, acl(Op.READ, Kind.TOPIC, "foo", host=host))
+    assert result.error_code == 0
+    assert may_read(guarded, "foo") == code
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("", "Host pattern cannot be null or empty"),
+        ("10.0.0.0/33", "Invalid CIDR notation '10.0.0.0/33': Value [33] not in range [0,32]"),
+        ("10.0.0.256/8", "Invalid CIDR notation '10.0.0.256/8': Value [256] not in range [0,255]"),
+        ("10.0.0/8", "Invalid CIDR notation '10.0.0/8': Could not parse [10.0.0/8]"),
+        ("::/x", "Invalid CIDR notation '::/x': Could not parse [::/x] - invalid prefix length"),
+        (
+            "::/129",
+            "Invalid CIDR notation '::/129': Could not parse [::/129] - prefix length must be between 0 and 128",
+        ),
+    ],
+)
+def test_a_host_that_is_no_pattern_is_refused(guarded: Guarded, host: str, message: str) -> None:
+    """AclControlManager.validateHostPattern, of 4.4; a name is none either, but is taken."""
+    (refused,) = created(guarded.admin, acl(Op.READ, Kind.TOPIC, "foo", host=host))
+    assert (refused.error_code, refused.error_message) == (42, message)
+    (taken,) = created(guarded.admin, acl(Op.READ, Kind.TOPIC, "foo", host="a.name"))
+    assert taken.error_code == 0
+
+
 def test_ACL_02_what_may_be_written_may_be_described(guarded: Guarded) -> None:
     """And is not read."""
     assert produce(guarded.somebody, "foo", batch(b"a")).error_code == 29
