@@ -61,7 +61,7 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
 	$(BIN)/python -m pytest -m interop $(STUCK) tests/clients tests $(PYTEST)
 
-packages: $(SERVER) ## the archives of the packages for Node and Go, into dist/packages
+packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
 
 nightly: $(DEV) ## what takes longer than a developer waits

@@ -54,7 +54,20 @@ def go(target: Path) -> Path:
     return target / "go"
 
 
-BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "node": node}
+def java(target: Path) -> Path:
+    """A Maven repository with the jar and its pom."""
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Path(folder) / "java"
+        shutil.copytree(PACKAGES / "java", stage, ignore=shutil.ignore_patterns("target"))
+        (stage / "src" / "main" / "resources" / "META-INF").mkdir()
+        shutil.copy(ROOT / "LICENSE", stage / "src" / "main" / "resources" / "META-INF")
+        repository = f"-DaltDeploymentRepository=built::default::file:{target / 'maven'}"
+        command = ["mvn", "--batch-mode", "--quiet", "-Dmaven.test.skip", repository, "deploy"]
+        subprocess.run(command, cwd=stage, check=True, stdout=subprocess.DEVNULL)
+    return target / "maven"
+
+
+BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "java": java, "node": node}
 
 
 def main(argv: list[str]) -> int:

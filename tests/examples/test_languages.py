@@ -31,6 +31,14 @@ def copied(name: str) -> Path:
         described = folder / "package.json"
         text = described.read_text(encoding="utf-8")
         described.write_text(text.replace("../../packages/node", str(build_packages.node(archives))), encoding="utf-8")
+    if name == "junit":
+        build_packages.java(archives)
+        # Maven keeps what it has once seen of a version.
+        shutil.rmtree(Path.home() / ".m2" / "repository" / "understudy-kafka" / "understudy-junit", ignore_errors=True)
+        described = folder / "pom.xml"
+        text = described.read_text(encoding="utf-8")
+        place = f"file://{archives / 'maven'}"
+        described.write_text(re.sub(r"file://.*(?=</url>)", place, text), encoding="utf-8")
     if name == "go":
         command([SETUP, "go"])
         build_packages.go(archives)
@@ -85,10 +93,10 @@ def test_node() -> None:
 
 WAITING = {
     "junit": (
-        "src/test/java/Outlive.java",
+        "src/main/java/Outlive.java",
         """public final class Outlive {
     public static void main(String[] words) throws Exception {
-        System.out.println("pid=" + new Understudy().pid());
+        System.out.println("pid=" + understudy.junit.Cluster.start().pid());
         Thread.currentThread().join();
     }
 }
@@ -126,18 +134,23 @@ setTimeout(() => {}, 60_000);
 @pytest.mark.parametrize("name", list(WAITING))
 def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
     """SIGKILL to the test process, and the server that its helper started ends as well."""
-    needs(*{"junit": ("javac",), "go": ("go",), "node": ("node",)}[name])
+    needs(*{"junit": ("javac", "mvn"), "go": ("go",), "node": ("node",)}[name])
     folder = copied(name)
     file, text = WAITING[name]
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_text(text, encoding="utf-8")
+    path = ""
     if name == "junit":
-        ran(["javac", "-d", "classes", "src/test/java/Understudy.java", file], folder)
+        listed = ["dependency:build-classpath", "-Dmdep.outputFile=classpath", "-Dmdep.includeScope=test"]
+        ran(["mvn", "--batch-mode", "--quiet", *listed], folder)
+        path = (folder / "classpath").read_text(encoding="utf-8")
+        ran(["javac", "-cp", path, "-d", "classes", file], folder)
     if name == "node":
         ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     if name == "go":
         ran([CACHE / "go" / "go", "test", "-c", "-o", "outlive", "."], folder, **go_environment())
     words = {
-        "junit": ["java", "-cp", "classes", "Outlive"],
+        "junit": ["java", "-cp", f"classes:{path}", "Outlive"],
         "go": ["./outlive", "-test.run", "TestOutlive"],
         "node": ["node", "outlive.js"],
     }[name]

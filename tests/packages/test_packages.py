@@ -27,6 +27,7 @@ PACKAGES = ROOT / "packages"
 SOURCES = {
     "node": PACKAGES / "node" / "lib" / "index.js",
     "go": PACKAGES / "go" / "understudytest" / "client.go",
+    "java": PACKAGES / "java" / "src" / "main" / "java" / "understudy" / "junit" / "Cluster.java",
 }
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 ANY = r"(?:\$\{(?:[^{}]|\{[^{}]*\})*\}|%[sd])"
@@ -37,7 +38,14 @@ def test_each_package_has_the_version_of_the_server() -> None:
     """Where its language looks for it."""
     assert json.loads((PACKAGES / "node" / "package.json").read_text(encoding="utf-8"))["version"] == __version__
     assert f'const Version = "{__version__}"' in (PACKAGES / "go/understudytest/version.go").read_text(encoding="utf-8")
-    for example, text in {"node/package.json": "file:../../packages/node", "go/go.mod": f"v{__version__}"}.items():
+    java = f"<artifactId>understudy-junit</artifactId>\n  <version>{__version__}</version>"
+    assert java in (PACKAGES / "java" / "pom.xml").read_text(encoding="utf-8")
+    examples = {
+        "node/package.json": "file:../../packages/node",
+        "go/go.mod": f"v{__version__}",
+        "junit/pom.xml": f"<artifactId>understudy-junit</artifactId>\n      <version>{__version__}</version>",
+    }
+    for example, text in examples.items():
         assert text in (ROOT / "examples" / example).read_text(encoding="utf-8")
 
 
@@ -205,6 +213,17 @@ def test_the_tests_of_the_package_for_go() -> None:
     ran([go, "vet", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
     printed = ran([go, "test", "-count=1", "-v", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
     assert printed.count("\n--- PASS: Test") == 6
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(500)
+def test_the_tests_of_the_package_for_java(tmp_path: Path) -> None:
+    """The extension, methods, refusals, time limits, how a server is found, the variables of the container."""
+    needs("javac", "mvn")
+    source = tmp_path / "java"
+    shutil.copytree(PACKAGES / "java", source, ignore=shutil.ignore_patterns("target"))
+    printed = ran(["mvn", "--batch-mode", "-Dstyle.color=never", "test"], source, PATH=PATH)
+    assert re.search(r"Tests run: 6, Failures: 0, Errors: 0, Skipped: 0\n", printed), printed
 
 
 RUNNERS = {

@@ -1,5 +1,4 @@
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,23 +10,16 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import understudy.junit.Cluster;
+import understudy.junit.KafkaTest;
 
-/** JUnit 5 through the command: one cluster for the class, as just started for each test. */
+/** JUnit 5: a cluster as just started for each test. */
+@KafkaTest(brokers = 3, topics = "orders:1")
 class OrdersTest {
-    private static Understudy kafka;
+    private final Cluster kafka;
 
-    @BeforeAll
-    static void start() throws Exception { kafka = new Understudy("--brokers", "3", "--topic", "orders:1"); }
-
-    @AfterAll
-    static void stop() { kafka.close(); }
-
-    @BeforeEach
-    void reset() throws Exception { kafka.ask("POST", "/v1/reset", ""); }
+    OrdersTest(Cluster kafka) { this.kafka = kafka; }
 
     @Test
     void whatIsSentIsRead() throws Exception {
@@ -37,21 +29,19 @@ class OrdersTest {
 
     @Test
     void anAnswerThatIsLostMakesNoSecondOrder() throws Exception {
-        kafka.ask("POST", "/v1/faults", """
-            {"match": {"api": "Produce", "topic": "orders"}, "do": {"apply_then": {"disconnect": "reset"}}}""");
+        kafka.addFault(Map.of("api", "Produce", "topic", "orders"), Map.of("apply_then", Map.of("disconnect", "reset")));
         send("one order");    // the producer is idempotent: it sends again, and the broker knows it
-        assertTrue(kafka.ask("GET", "/v1/faults?unmet=true", "").contains("\"faults\":[]"), "no request met the fault");
         assertEquals(List.of("one order"), read());
     }
 
-    private static void send(String order) throws Exception {
+    private void send(String order) throws Exception {
         try (var producer = new KafkaProducer<>(Map.of("bootstrap.servers", kafka.bootstrapServers()),
                 new StringSerializer(), new StringSerializer())) {
             producer.send(new ProducerRecord<>("orders", order)).get();
         }
     }
 
-    private static List<String> read() {
+    private List<String> read() {
         try (var consumer = new KafkaConsumer<>(Map.of("bootstrap.servers", kafka.bootstrapServers()),
                 new StringDeserializer(), new StringDeserializer())) {
             var partition = new TopicPartition("orders", 0);

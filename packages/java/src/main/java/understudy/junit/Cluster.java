@@ -1,0 +1,217 @@
+package understudy.junit;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonSyntaxException;
+import java.io.IOException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A running cluster, and its control plane. */
+public final class Cluster implements AutoCloseable {
+    private static final long START_LIMIT_MS = 30_000;
+    private static final int MULTIPLE_CHOICES = 300;
+    private static final Gson GSON = new GsonBuilder().serializeNulls().create();
+    private final HttpClient http = HttpClient.newHttpClient();
+    private final ServerProcess process;
+    private final String control;
+    private final String token;
+    private List<String> brokers;
+
+    /** A fault as the server has it. */
+    public record Fault(String id, int hits, Map<String, Object> match, Map<String, Object> effect) {}
+
+    /** What a failed test should print; {@code text} has all of it. {@code nowMs} is the cluster's time. */
+    public record Report(String text, long nowMs, List<String> requests, List<String> hints) {}
+
+    private Cluster(ServerProcess process, String control, String token, List<String> brokers) {
+        this.process = process;
+        this.control = control;
+        this.token = token;
+        this.brokers = brokers;
+    }
+
+    /** Starts a cluster in a process of its own, with these options of {@code understudy serve}. */
+    public static Cluster start(String... options) { return start(Duration.ofMillis(START_LIMIT_MS), options); }
+
+    /** The same, with a limit on how long the start may take. */
+    public static Cluster start(Duration limit, String... options) {
+        var process = new ServerProcess(Arrays.asList(options), limit.toMillis());
+        return new Cluster(process, process.control(), process.token(), process.brokers());
+    }
+
+    /** The control plane of a cluster that runs elsewhere, such as in a container; {@code token} may be null. */
+    public static Cluster connect(String control, String token) {
+        var cluster = new Cluster(null, control, token, List.of());
+        var found = new ArrayList<String>();
+        for (var each : cluster.ask("GET", "/v1/cluster", null).getAsJsonArray("brokers")) {
+            var broker = each.getAsJsonObject();
+            found.add(broker.get("host").getAsString() + ":" + broker.get("port").getAsInt());
+        }
+        cluster.brokers = found;
+        return cluster;
+    }
+
+    /** For {@code bootstrap.servers} of clients; a reset changes it. */
+    public String bootstrapServers() { return String.join(",", brokers); }
+
+    /** The URL of the control plane. */
+    public String control() { return control; }
+
+    /** The process id of the server, or of the container's client; 0 if it was started elsewhere. */
+    public long pid() { return process == null ? 0 : process.pid(); }
+
+    /** The last lines of the server's log. */
+    public String log() { return process == null ? "" : process.log(); }
+
+    /** Any verb of the control plane, such as {@code ask("POST", "/v1/clock/advance", Map.of("ms", 900_000))}. */
+    public JsonObject ask(String method, String path, Object body) {
+        var publisher = body == null ? HttpRequest.BodyPublishers.noBody()
+            : HttpRequest.BodyPublishers.ofString(GSON.toJson(body));
+        var request = HttpRequest.newBuilder(URI.create(control + path)).method(method, publisher);
+        if (token != null) request.header("Authorization", "Bearer " + token);
+        try {
+            var answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+            var content = GSON.fromJson(answer.body(), JsonObject.class);
+            if (answer.statusCode() < MULTIPLE_CHOICES) return content;
+            String field = content.has("field") ? " (field " + content.get("field").getAsString() + ")" : "";
+            String sentence = method + " " + path + ": " + content.get("detail").getAsString() + field;
+            throw new KafkaControlException(answer.statusCode(), sentence, null);
+        } catch (IOException | JsonSyntaxException error) {
+            throw new KafkaControlException(0, "the control plane at " + control + " does not answer: " + error.getMessage(), error);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+            throw new KafkaControlException(0, method + " " + path + " was interrupted", error);
+        }
+    }
+
+    /** As just started: disconnects all clients, and moves to other ports. */
+    public void reset() {
+        var done = ask("POST", "/v1/reset", Map.of("disconnect", true));
+        if (token != null || !done.has("bootstrap_servers")) return;
+        var moved = new ArrayList<String>();
+        done.getAsJsonArray("bootstrap_servers").forEach(each -> moved.add(each.getAsString()));
+        brokers = moved;
+    }
+
+    /** What a failed test should print. */
+    public Report report() {
+        var answer = ask("GET", "/v1/report", null);
+        var requests = new ArrayList<String>();
+        answer.getAsJsonArray("requests").forEach(each -> requests.add(each.getAsJsonObject().get("text").getAsString()));
+        var hints = new ArrayList<String>();
+        answer.getAsJsonArray("hints").forEach(each -> hints.add(each.getAsString()));
+        return new Report(answer.get("text").getAsString(), answer.get("now_ms").getAsLong(), requests, hints);
+    }
+
+    /** The report's text with the server's log, which is there even when the cluster does not answer. */
+    String story() {
+        String text;
+        try {
+            text = report().text();
+        } catch (KafkaControlException error) {
+            text = error.getMessage();
+        }
+        String lines = log();
+        return "understudy, " + text + (lines.isEmpty() ? "" : "\nthe server's log:\n" + lines.indent(2).stripTrailing());
+    }
+
+    /** Moves the clock; returns after all timers that became due have run. */
+    public void advance(Duration by) { ask("POST", "/v1/clock/advance", Map.of("ms", by.toMillis())); }
+
+    /** Stops the clock. */
+    public void freeze() { ask("POST", "/v1/clock/freeze", null); }
+
+    /** Lets the clock run again. */
+    public void thaw() { ask("POST", "/v1/clock/thaw", null); }
+
+    /**
+     * Injects a fault into the next request that matches, such as {@code addFault(Map.of("api", "EndTxn"), Map.of("drop", true))}.
+     */
+    public Fault addFault(Map<String, ?> match, Map<String, ?> effect) { return addFault(match, effect, 1); }
+
+    /** The same for so many requests; 0: for all. */
+    public Fault addFault(Map<String, ?> match, Map<String, ?> effect, int times) {
+        var body = new LinkedHashMap<String, Object>(Map.of("match", match, "do", effect));
+        body.put("times", times == 0 ? null : times);
+        return fault(ask("POST", "/v1/faults", body));
+    }
+
+    /** A fault, after so many requests have met it, or after the time limit. */
+    public Fault waitHits(Fault fault, int hits, Duration limit) {
+        return fault(ask("GET", "/v1/faults/" + part(fault.id()) + "?wait_hits=" + hits + "&timeout_ms=" + limit.toMillis(), null));
+    }
+
+    /** The faults that no request has met. */
+    public List<Fault> unmetFaults() {
+        var found = new ArrayList<Fault>();
+        ask("GET", "/v1/faults?unmet=true", null).getAsJsonArray("faults").forEach(each -> found.add(fault(each.getAsJsonObject())));
+        return found;
+    }
+
+    /** Removes all faults. */
+    public void clearFaults() { ask("DELETE", "/v1/faults", null); }
+
+    @SuppressWarnings("unchecked")
+    private static Fault fault(JsonObject state) {
+        return new Fault(state.get("id").getAsString(), state.get("hits").getAsInt(),
+            GSON.fromJson(state.get("match"), Map.class), GSON.fromJson(state.get("do"), Map.class));
+    }
+
+    /** Creates a topic. */
+    public void createTopic(String name, int partitions) {
+        ask("POST", "/v1/topics", Map.of("name", name, "partitions", partitions));
+    }
+
+    /** Appends values to a topic without a Kafka client. */
+    public void write(String topic, String... values) {
+        var rows = Arrays.stream(values).map(value -> Map.of("value", value)).toList();
+        ask("POST", "/v1/topics/" + part(topic) + "/records", Map.of("records", rows));
+    }
+
+    /** The values of a partition, without a Kafka client; a value that is no text is its JSON. */
+    public List<String> values(String topic, int partition) {
+        var found = new ArrayList<String>();
+        for (var each : ask("GET", "/v1/topics/" + part(topic) + "/partitions/" + partition + "/records", null).getAsJsonArray("records")) {
+            var value = each.getAsJsonObject().get("value");
+            found.add(value.isJsonPrimitive() ? value.getAsString() : value.toString());
+        }
+        return found;
+    }
+
+    /** Kills a broker: its connections are reset, its memory is lost. */
+    public void killBroker(int id) { ask("POST", "/v1/brokers/" + id + "/kill", null); }
+
+    /** Shuts a broker down in an orderly way. */
+    public void stopBroker(int id) { ask("POST", "/v1/brokers/" + id + "/stop", null); }
+
+    /** Starts a broker again. */
+    public void startBroker(int id) { ask("POST", "/v1/brokers/" + id + "/start", null); }
+
+    /** Explains the last refusal of a group's member. */
+    public String whyGroup(String id) { return ask("GET", "/v1/groups/" + part(id) + "/why", null).get("why").getAsString(); }
+
+    /** Explains the last refusal of a transactional id. */
+    public String whyTransaction(String id) {
+        return ask("GET", "/v1/transactions/" + part(id) + "/why", null).get("why").getAsString();
+    }
+
+    private static String part(String name) { return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20"); }
+
+    /** Ends the server, if it was started here. */
+    @Override
+    public void close() {
+        if (process != null) process.stop();
+    }
+}

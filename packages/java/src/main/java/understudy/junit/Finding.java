@@ -1,0 +1,138 @@
+package understudy.junit;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Where the server is, in this order: the system property {@code understudy.command}, the environment variable
+ * {@code UNDERSTUDY_COMMAND}, the PATH, the folder of the self-contained binary, a container.
+ *
+ * @param command the program and its arguments, without the options of the test
+ * @param brokers the addresses, where they are known before the start: of a container
+ */
+record Finding(List<String> command, List<String> brokers, String control, String token) {
+    private static final List<String> SERVE = List.of("serve", "--lifeline");
+    private static final List<String> FREE_PORTS = List.of("--port", "0", "--control-port", "0");
+    static final String VERSION = version();
+
+    static Finding find(List<String> options, Map<String, String> environment) {
+        String explicit = System.getProperty("understudy.command"), name = "the property understudy.command";
+        if (explicit == null || explicit.isBlank()) {
+            explicit = environment.getOrDefault("UNDERSTUDY_COMMAND", "");
+            name = "UNDERSTUDY_COMMAND";
+        }
+        if (!explicit.isBlank()) {
+            var words = new File(explicit).exists() ? List.of(explicit) : List.of(explicit.trim().split("\\s+"));
+            var program = words.get(0).contains(File.separator)
+                ? Optional.of(words.get(0)).filter(Finding::isProgram) : onPath(words.get(0), environment);
+            String problem = name + " is \"" + explicit + "\", but there is no such program";
+            return local(program.orElseThrow(() -> new KafkaControlException(0, problem, null)), words.subList(1, words.size()));
+        }
+        var binary = serverFolder(environment).resolve("understudy").toString();
+        var installed = onPath("understudy", environment).or(() -> Optional.of(binary).filter(Finding::isProgram));
+        if (installed.isPresent()) return local(installed.get(), List.of());
+        var docker = onPath("docker", environment).orElseThrow(() -> new KafkaControlException(0,
+            "there is no understudy server: install the command (pip install understudy-kafka), set UNDERSTUDY_COMMAND to its "
+                + "path, unpack the binary to " + serverFolder(environment) + ", or install Docker", null));
+        return container(docker, environment.getOrDefault("UNDERSTUDY_IMAGE", "understudy:" + VERSION), options);
+    }
+
+    private static Finding local(String program, List<String> words) {
+        var command = new ArrayList<>(List.of(program));
+        command.addAll(words);
+        command.addAll(SERVE);
+        command.addAll(FREE_PORTS);
+        return new Finding(command, null, null, null);
+    }
+
+    /** Clients connect to the advertised ports, so they are chosen here and are the same inside and outside. */
+    private static Finding container(String docker, String image, List<String> options) {
+        int brokers = brokerCount(options), port = freePorts(brokers + 1);
+        var bytes = new byte[16];
+        new SecureRandom().nextBytes(bytes);
+        String token = HexFormat.of().formatHex(bytes);
+        var command = new ArrayList<>(List.of(docker, "run", "--rm", "-i", "-e", "UNDERSTUDY_CONTROL_TOKEN=" + token));
+        var addresses = new ArrayList<String>();
+        for (int at = port; at <= port + brokers; at++) {
+            command.addAll(List.of("-p", "127.0.0.1:" + at + ":" + at));
+            if (at < port + brokers) addresses.add("127.0.0.1:" + at);
+        }
+        command.add(image);
+        command.addAll(SERVE);
+        command.addAll(List.of("--host", "0.0.0.0", "--port", String.valueOf(port), "--advertise", addresses.get(0),
+            "--control-host", "0.0.0.0", "--control-port", String.valueOf(port + brokers)));
+        return new Finding(command, addresses, "http://127.0.0.1:" + (port + brokers), token);
+    }
+
+    private static int brokerCount(List<String> options) {
+        int at = options.lastIndexOf("--brokers");
+        String value = at < 0 ? "1" : options.get(at + 1);
+        return value.contains(",") ? value.split(",").length : Integer.parseInt(value);
+    }
+
+    /** The first of so many free ports in a row. */
+    static int freePorts(int count) {
+        while (true) {
+            var held = new ArrayList<ServerSocket>();
+            try {
+                int first = hold(0, held);
+                for (int next = first + 1; next < first + count; next++) hold(next, held);
+                return first;
+            } catch (IOException | IllegalArgumentException taken) { // or beyond the last port: another row
+                continue;
+            } finally {
+                for (var each : held) close(each);
+            }
+        }
+    }
+
+    private static int hold(int port, List<ServerSocket> held) throws IOException {
+        var socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress());
+        held.add(socket);
+        return socket.getLocalPort();
+    }
+
+    private static void close(ServerSocket socket) {
+        try {
+            socket.close();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    private static boolean isProgram(String path) { return Files.isRegularFile(Path.of(path)) && Files.isExecutable(Path.of(path)); }
+
+    private static Optional<String> onPath(String name, Map<String, String> environment) {
+        for (String folder : environment.getOrDefault("PATH", "").split(File.pathSeparator)) {
+            String path = folder + File.separator + name;
+            if (!folder.isEmpty() && isProgram(path)) return Optional.of(path);
+        }
+        return Optional.empty();
+    }
+
+    private static Path serverFolder(Map<String, String> environment) {
+        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
+        var folder = cache.isEmpty() ? Path.of(System.getProperty("user.home"), ".cache") : Path.of(cache);
+        return folder.resolve("understudy").resolve(VERSION);
+    }
+
+    private static String version() {
+        try (var text = Finding.class.getResourceAsStream("version")) {
+            return new String(text.readAllBytes(), StandardCharsets.UTF_8).trim();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+package understudy.junit;
+
+/** The control plane refused, does not answer, or the server cannot be started. */
+public final class KafkaControlException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+    private final int status;
+
+    KafkaControlException(int status, String message, Throwable cause) {
+        super(message, cause);
+        this.status = status;
+    }
+
+    /** The status of HTTP; 0 if there was no answer. */
+    public int status() { return status; }
+}

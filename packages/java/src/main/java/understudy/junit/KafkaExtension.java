@@ -1,0 +1,120 @@
+package understudy.junit;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.platform.commons.support.AnnotationSupport;
+
+/** What {@link KafkaTest} does. */
+public final class KafkaExtension
+    implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback, ParameterResolver {
+    private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
+    private static final String JOIN_DELAY = "group.initial.rebalance.delay.ms";
+
+    /** The servers that no class uses, by their options; JUnit closes it at the end of the run. */
+    private static final class Pool implements ExtensionContext.Store.CloseableResource {
+        private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
+
+        synchronized Cluster take(List<String> options) {
+            var found = idle.getOrDefault(options, new ArrayDeque<>()).poll();
+            return found != null ? found : Cluster.start(options.toArray(String[]::new));
+        }
+
+        synchronized void giveBack(List<String> options, Cluster cluster) {
+            idle.computeIfAbsent(options, each -> new ArrayDeque<>()).push(cluster);
+        }
+
+        @Override
+        public synchronized void close() {
+            idle.values().forEach(each -> each.forEach(Cluster::close));
+        }
+    }
+
+    /** The cluster of a class. */
+    private static final class Used {
+        final List<String> options;
+        final Cluster cluster;
+        boolean isFresh;
+
+        Used(List<String> options, Cluster cluster) {
+            this.options = options;
+            this.cluster = cluster;
+        }
+    }
+
+    @Override
+    public void beforeAll(ExtensionContext context) {
+        if (used(context) != null) return; // a nested class shares its outer class's
+        var options = optionsOf(context.getRequiredTestClass());
+        var made = new Used(options, pool(context).take(options));
+        made.cluster.reset();
+        made.isFresh = true;
+        context.getStore(OURS).put("used", made);
+        context.getStore(OURS).put("owner", context.getUniqueId());
+    }
+
+    @Override
+    public void beforeEach(ExtensionContext context) {
+        var used = used(context);
+        if (!used.isFresh) used.cluster.reset();
+        used.isFresh = false;
+    }
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        var cluster = used(context).cluster;
+        if (context.getExecutionException().isPresent()) {
+            System.err.println(cluster.story());
+            return;
+        }
+        var unmet = cluster.unmetFaults();
+        if (!unmet.isEmpty()) throw new AssertionError("no request met these faults: " + unmet);
+    }
+
+    @Override
+    public void afterAll(ExtensionContext context) {
+        if (!context.getUniqueId().equals(context.getStore(OURS).get("owner"))) return;
+        var used = used(context);
+        pool(context).giveBack(used.options, used.cluster);
+    }
+
+    @Override
+    public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+        return parameter.getParameter().getType() == Cluster.class;
+    }
+
+    @Override
+    public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+        return used(context).cluster;
+    }
+
+    private static Used used(ExtensionContext context) { return context.getStore(OURS).get("used", Used.class); }
+
+    private static Pool pool(ExtensionContext context) {
+        return context.getRoot().getStore(OURS).getOrComputeIfAbsent("pool", key -> new Pool(), Pool.class);
+    }
+
+    /** The options of the annotation, as those of {@code understudy serve}. */
+    static List<String> optionsOf(Class<?> type) {
+        var wanted = AnnotationSupport.findAnnotation(type, KafkaTest.class)
+            .or(() -> AnnotationSupport.findAnnotation(type.getEnclosingClass(), KafkaTest.class))
+            .orElseThrow(() -> new IllegalStateException(type + " has no @KafkaTest"));
+        var options = new ArrayList<>(List.of("--brokers", String.valueOf(wanted.brokers())));
+        for (String topic : wanted.topics()) options.addAll(List.of("--topic", topic));
+        // Kafka lets the first member of a new group wait 3 s for others; a test has no use for that.
+        options.addAll(List.of("--set", JOIN_DELAY + "=0"));
+        for (String setting : wanted.settings()) options.addAll(List.of("--set", setting));
+        options.addAll(List.of(wanted.options()));
+        return options;
+    }
+}

@@ -1,0 +1,38 @@
+package understudy.junit;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Inherited;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/**
+ * A test class with a mock Kafka cluster, as just started for each test. Tests, their lifecycle methods and the constructor
+ * take it as a parameter of type {@link Cluster}.
+ *
+ * <p>Classes with the same options share the server process one after the other. A test that fails prints the cluster's
+ * report to the console and into the test's report; one that passes although no request met one of its faults fails.
+ */
+@Target(ElementType.TYPE)
+@Retention(RetentionPolicy.RUNTIME)
+@Documented
+@Inherited
+@Execution(ExecutionMode.SAME_THREAD) // the tests of a class share a cluster
+@ExtendWith(KafkaExtension.class)
+public @interface KafkaTest {
+    /** Number of brokers. */
+    int brokers() default 1;
+
+    /** Topics to begin with: NAME[:PARTITIONS[:KEY=VALUE,...]]. */
+    String[] topics() default {};
+
+    /** Settings of the brokers, by Kafka's names: KEY=VALUE. */
+    String[] settings() default {};
+
+    /** Further options of {@code understudy serve}, one element for each argument. */
+    String[] options() default {};
+}

@@ -1,0 +1,116 @@
+package understudy.junit;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** The server's process. With {@code --lifeline} it ends when its standard input closes, so it never outlives this JVM. */
+final class ServerProcess {
+    private static final int STOP_SECONDS = 5, LOG_LINES = 30;
+    private final Process process;
+    private final Deque<String> log = new ArrayDeque<>();
+    private final CompletableFuture<Void> ready = new CompletableFuture<>();
+    private List<String> brokers;
+    private String control;
+    private final Finding found;
+
+    ServerProcess(List<String> options, long limitMs) {
+        found = Finding.find(options, System.getenv());
+        var command = new ArrayList<>(found.command());
+        command.addAll(options);
+        var builder = new ProcessBuilder(command);
+        // A test's cluster is the same on every machine.
+        builder.environment().keySet().removeIf(name -> name.startsWith("UNDERSTUDY_"));
+        try {
+            process = builder.start();
+        } catch (IOException error) {
+            throw new KafkaControlException(0, "understudy cannot be started: " + error.getMessage(), error);
+        }
+        var logged = read(process.getErrorStream(), this::keep);
+        read(process.getInputStream(), this::readAddress).thenRunAsync(() -> ready.completeExceptionally(
+            new IllegalStateException("it ended with code " + process.onExit().join().exitValue())));
+        try {
+            ready.get(limitMs, TimeUnit.MILLISECONDS);
+        } catch (TimeoutException error) {
+            throw notReady("it took longer than " + limitMs + " ms");
+        } catch (ExecutionException error) {
+            logged.join();
+            throw notReady(error.getCause().getMessage());
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+            throw notReady("its start was interrupted");
+        }
+    }
+
+    private KafkaControlException notReady(String why) {
+        stop();
+        return new KafkaControlException(0, "understudy is not ready: " + why + "\n" + log(), null);
+    }
+
+    /** Reads lines on a thread that does not keep the JVM alive. */
+    private static CompletableFuture<Void> read(InputStream stream, java.util.function.Consumer<String> take) {
+        var done = new CompletableFuture<Void>();
+        var thread = new Thread(() -> {
+            try (var lines = new BufferedReader(new InputStreamReader(stream))) {
+                for (String line = lines.readLine(); line != null; line = lines.readLine()) take.accept(line);
+            } catch (IOException closed) { // with the process
+                Thread.yield();
+            }
+            done.complete(null);
+        }, "understudy");
+        thread.setDaemon(true);
+        thread.start();
+        return done;
+    }
+
+    private void readAddress(String line) {
+        String servers = "bootstrap.servers=", plane = "control=";
+        if (line.startsWith(servers)) brokers = List.of(line.substring(servers.length()).split(","));
+        if (!line.startsWith(plane)) return;
+        control = found.control() != null ? found.control() : line.substring(plane.length());
+        if (found.brokers() != null) brokers = found.brokers();
+        ready.complete(null);
+    }
+
+    private void keep(String line) {
+        synchronized (log) {
+            log.add(line);
+            if (log.size() > LOG_LINES) log.remove();
+        }
+    }
+
+    List<String> brokers() { return brokers; }
+
+    String control() { return control; }
+
+    String token() { return found.token(); }
+
+    long pid() { return process.pid(); }
+
+    /** The last lines that it wrote to stderr. */
+    String log() {
+        synchronized (log) {
+            return String.join("\n", log);
+        }
+    }
+
+    /** SIGTERM, and SIGKILL if it does not end. */
+    void stop() {
+        process.destroy();
+        try {
+            if (process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) return;
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
+        process.destroyForcibly();
+    }
+}

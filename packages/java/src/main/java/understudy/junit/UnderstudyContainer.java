@@ -1,0 +1,59 @@
+package understudy.junit;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.UUID;
+import org.testcontainers.containers.GenericContainer;
+import org.testcontainers.containers.wait.strategy.Wait;
+import org.testcontainers.utility.DockerImageName;
+
+/**
+ * Understudy in a container, for those who use Testcontainers: {@code new UnderstudyContainer().withTopics("orders:1")}.
+ *
+ * <p>Kafka clients connect to the address that a broker advertises, so the ports on the host are chosen before the
+ * container starts, and are the same inside and outside.
+ */
+public final class UnderstudyContainer extends GenericContainer<UnderstudyContainer> {
+    private static final int START_SECONDS = 60;
+    private final int brokers;
+    private final int port;
+    private final String token = UUID.randomUUID().toString();
+
+    /** One broker, of the image {@code understudy:VERSION}. */
+    public UnderstudyContainer() { this(DockerImageName.parse("understudy:" + Finding.VERSION), 1); }
+
+    /** So many brokers, of this image. */
+    public UnderstudyContainer(DockerImageName image, int brokers) {
+        super(image);
+        this.brokers = brokers;
+        port = Finding.freePorts(brokers + 1);
+        var bindings = new ArrayList<String>();
+        for (int at = port; at <= port + brokers; at++) bindings.add(at + ":" + at);
+        addExposedPorts(port + brokers);
+        setPortBindings(bindings);
+        withEnv("UNDERSTUDY_BROKERS", String.valueOf(brokers));
+        withEnv("UNDERSTUDY_HOST", "0.0.0.0");
+        withEnv("UNDERSTUDY_PORT", String.valueOf(port));
+        withEnv("UNDERSTUDY_ADVERTISE", "localhost:" + port);
+        withEnv("UNDERSTUDY_CONTROL_HOST", "0.0.0.0");
+        withEnv("UNDERSTUDY_CONTROL_PORT", String.valueOf(port + brokers));
+        withEnv("UNDERSTUDY_CONTROL_TOKEN", token);
+        withEnv("UNDERSTUDY_SET_GROUP_INITIAL_REBALANCE_DELAY_MS", "0");
+        waitingFor(Wait.forHttp("/v1/health").forPort(port + brokers).withStartupTimeout(Duration.ofSeconds(START_SECONDS)));
+    }
+
+    /** Topics to begin with: NAME[:PARTITIONS[:KEY=VALUE,...]]. */
+    public UnderstudyContainer withTopics(String... topics) {
+        return withEnv("UNDERSTUDY_TOPIC", String.join("\n", topics));
+    }
+
+    /** For {@code bootstrap.servers} of clients on this machine. */
+    public String getBootstrapServers() {
+        var addresses = new ArrayList<String>();
+        for (int at = port; at < port + brokers; at++) addresses.add("localhost:" + at);
+        return String.join(",", addresses);
+    }
+
+    /** The running container's control plane. */
+    public Cluster cluster() { return Cluster.connect("http://localhost:" + (port + brokers), token); }
+}

@@ -1,0 +1,154 @@
+package understudy.junit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.platform.testkit.engine.EngineTestKit;
+
+/** The extension and the cluster's methods, with a server. */
+@KafkaTest(brokers = 2, topics = "orders:1")
+class KafkaTestTest {
+    private static final Set<String> SEEN = new HashSet<>();
+    private final Cluster kafka;
+
+    KafkaTestTest(Cluster kafka) { this.kafka = kafka; }
+
+    @BeforeEach
+    void isAsJustStarted(Cluster parameter) {
+        assertEquals(kafka.bootstrapServers(), parameter.bootstrapServers());
+        assertTrue(SEEN.add(kafka.bootstrapServers()), "clients of the test before must not come back");
+        assertEquals(List.of(), kafka.values("orders", 0));
+        kafka.write("orders", "one order");
+        assertEquals(List.of("one order"), kafka.values("orders", 0));
+    }
+
+    @Test
+    void isSteeredByMethods() {
+        long before = kafka.report().nowMs();
+        kafka.freeze();
+        kafka.advance(Duration.ofMinutes(15));
+        kafka.thaw();
+        assertTrue(kafka.report().nowMs() - before >= 900_000);
+        kafka.createTopic("payments", 2);
+        assertEquals(List.of(), kafka.values("payments", 1));
+        kafka.killBroker(2);
+        kafka.startBroker(2);
+        kafka.stopBroker(2);
+        kafka.startBroker(2);
+        var fault = kafka.addFault(Map.of("api", "EndTxn"), Map.of("apply_then", Map.of("disconnect", "reset")), 0);
+        assertEquals(0, kafka.waitHits(fault, 0, Duration.ofSeconds(1)).hits());
+        assertEquals(List.of(fault), kafka.unmetFaults());
+        kafka.clearFaults();
+        assertTrue(kafka.report().text().startsWith("last requests:"));
+        assertEquals(kafka.bootstrapServers(), Cluster.connect(kafka.control(), null).bootstrapServers());
+    }
+
+    @Test
+    void aRefusalIsOneSentence() {
+        var refused = assertThrows(KafkaControlException.class, () -> kafka.addFault(Map.of("api", "EndTx"), Map.of("drop", true)));
+        assertEquals(422, refused.status());
+        assertTrue(refused.getMessage().contains("EndTxn"), refused.getMessage());
+        assertEquals(404, assertThrows(KafkaControlException.class, () -> kafka.whyGroup("a b")).status());
+        assertEquals(404, assertThrows(KafkaControlException.class, () -> kafka.whyTransaction("a b")).status());
+    }
+
+    @Nested
+    class InNestedClasses {
+        @Test
+        void itIsTheSameOne(Cluster inner) { assertEquals(kafka.bootstrapServers(), inner.bootstrapServers()); }
+    }
+
+    /** Run by the tests below only: their names do not end as surefire wants it. */
+    @KafkaTest
+    static class Red {
+        @Test
+        void green() {}
+
+        @Test
+        void red() { throw new AssertionError("on purpose"); }
+
+        @Test
+        void missed(Cluster kafka) { kafka.addFault(Map.of("api", "EndTxn"), Map.of("drop", true)); }
+    }
+
+    @Test
+    void onlyATestThatFailedPrintsTheReport() {
+        var printed = new ByteArrayOutputStream();
+        var usual = System.err;
+        var problems = new ArrayList<String>();
+        System.setErr(new PrintStream(printed, true));
+        try {
+            var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Red.class)).execute().testEvents();
+            events.assertStatistics(each -> each.succeeded(1).failed(2));
+            events.failed().stream().forEach(each -> problems.add(each.getPayload().orElseThrow().toString()));
+        } finally {
+            System.setErr(usual);
+        }
+        assertEquals(1, printed.toString().split("understudy, last requests:", -1).length - 1, printed.toString());
+        assertTrue(problems.toString().contains("no request met these faults"), problems.toString());
+    }
+
+    @Test
+    void aServerThatCannotBeStartedIsExplained(@TempDir Path folder) throws Exception {
+        var ended = assertThrows(KafkaControlException.class, () -> Cluster.start("--brokers", "many"));
+        assertTrue(ended.getMessage().contains("it ended with code 2\n"), ended.getMessage());
+        assertTrue(ended.getMessage().contains("brokers"), ended.getMessage());
+        var slow = folder.resolve("slow");
+        Files.writeString(slow, "#!/bin/sh\nexec cat\n");
+        Files.setPosixFilePermissions(slow, PosixFilePermissions.fromString("rwxr-xr-x"));
+        System.setProperty("understudy.command", slow.toString());
+        try {
+            var late = assertThrows(KafkaControlException.class, () -> Cluster.start(Duration.ofMillis(100)));
+            assertTrue(late.getMessage().contains("it took longer than 100 ms"), late.getMessage());
+            System.setProperty("understudy.command", "/nowhere/understudy");
+            var wrong = assertThrows(KafkaControlException.class, Cluster::start);
+            assertEquals("the property understudy.command is \"/nowhere/understudy\", but there is no such program", wrong.getMessage());
+        } finally {
+            System.clearProperty("understudy.command");
+        }
+    }
+
+    @Test
+    void theServerIsFoundInOrder(@TempDir Path folder) throws Exception {
+        var environment = new HashMap<String, String>(Map.of("PATH", folder.toString(), "XDG_CACHE_HOME", folder.toString()));
+        assertTrue(assertThrows(KafkaControlException.class, () -> Finding.find(List.of(), environment)).getMessage()
+            .startsWith("there is no understudy server"));
+        program(folder.resolve("docker"));
+        var container = Finding.find(List.of("--brokers", "2"), environment);
+        assertEquals(folder.resolve("docker").toString(), container.command().get(0));
+        assertEquals(2, container.brokers().size());
+        assertTrue(container.command().contains("understudy:" + Finding.VERSION), container.command().toString());
+        var binary = folder.resolve("understudy").resolve(Finding.VERSION).resolve("understudy");
+        program(binary);
+        assertEquals(binary.toString(), Finding.find(List.of(), environment).command().get(0));
+        environment.put("UNDERSTUDY_COMMAND", folder.resolve("docker") + " -m understudy");
+        assertEquals(List.of(folder.resolve("docker").toString(), "-m", "understudy", "serve", "--lifeline"),
+            Finding.find(List.of(), environment).command().subList(0, 5));
+        assertFalse(Finding.VERSION.contains("$"));
+    }
+
+    private static void program(Path path) throws Exception {
+        Files.createDirectories(path.getParent());
+        Files.writeString(path, "#!/bin/sh\n");
+        Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+}
