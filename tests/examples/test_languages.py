@@ -6,6 +6,7 @@ import select
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,37 +27,44 @@ def copied(name: str) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns("node_modules"))
     archives = CACHE / "build" / "archives"
-    archives.mkdir(parents=True, exist_ok=True)
+    archive = built(name)
     if name == "node":
         described = folder / "package.json"
         text = described.read_text(encoding="utf-8")
-        described.write_text(text.replace("../../packages/node", str(build_packages.node(archives))), encoding="utf-8")
+        described.write_text(text.replace("../../packages/node", str(archive)), encoding="utf-8")
     if name == "junit":
-        build_packages.java(archives)
-        # Maven keeps what it has once seen of a version.
-        shutil.rmtree(Path.home() / ".m2" / "repository" / "understudy-kafka" / "understudy-junit", ignore_errors=True)
         described = folder / "pom.xml"
         text = described.read_text(encoding="utf-8")
         place = f"file://{archives / 'maven'}"
         described.write_text(re.sub(r"file://.*(?=</url>)", place, text), encoding="utf-8")
     if name == "go":
         command([SETUP, "go"])
-        build_packages.go(archives)
-        shutil.rmtree(CACHE / "build" / "modules", ignore_errors=True)
         ran(
             [CACHE / "go" / "go", "mod", "edit", f"-dropreplace={build_packages.GO_MODULE}"], folder, **go_environment()
         )
     return folder
 
 
+@cache
+def built(name: str) -> Path:
+    """The archive of the example's package, once in a session, where an older one of the same version is forgotten."""
+    archives = CACHE / "build" / "archives"
+    archives.mkdir(parents=True, exist_ok=True)
+    if name == "go":
+        shutil.rmtree(CACHE / "build" / "modules", ignore_errors=True)
+    if name == "junit":
+        shutil.rmtree(Path.home() / ".m2" / "repository" / "understudy-kafka" / "understudy-junit", ignore_errors=True)
+    return build_packages.BUILDERS["java" if name == "junit" else name](archives)
+
+
 def go_environment() -> dict[str, str]:
     """The archive before the usual source of modules, and a module cache of its own: an archive's version stays."""
     asked = ["go", "env", "GOPROXY", "GOMODCACHE"]
-    usual, cache = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    usual, modules = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
     return {
         "PATH": PATH,
         "GOTOOLCHAIN": "auto",
-        "GOPROXY": f"file://{CACHE / 'build' / 'archives' / 'go'},file://{cache}/cache/download,{usual}",
+        "GOPROXY": f"file://{CACHE / 'build' / 'archives' / 'go'},file://{modules}/cache/download,{usual}",
         "GONOSUMDB": build_packages.GO_MODULE,
         "GOMODCACHE": str(CACHE / "build" / "modules"),
         "GOFLAGS": "-mod=mod -modcacherw",

@@ -166,9 +166,10 @@ func TestContainer(t *testing.T) {
 """
 
 
-@pytest.mark.interop
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("language", ["node", "go"])
+@pytest.mark.parametrize(
+    "language", [pytest.param("node", marks=pytest.mark.interop), pytest.param("go", marks=pytest.mark.nightly)]
+)
 def test_a_container_is_the_last_resort(language: str, tmp_path: Path) -> None:
     """No command anywhere, but Docker: ports that are chosen here, advertised, and kept by a reset; a token."""
     needs(language)
