@@ -15,7 +15,7 @@ REBALANCE_MS = 120_000
 
 
 def _owned(target: Target, consumer: Consumer, owned: str | None) -> Sequence[TopicPartitions] | None:
-    """What the member says it owns: what it was given last, nothing, more than that, or not a word."""
+    """What the member claims to own: its last assignment, nothing, more than that, or null."""
     if owned is None:
         return None
     parts = {topic: list(each) for topic, each in consumer.assigned.items()} if owned != "none" else {}

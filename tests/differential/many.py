@@ -106,6 +106,6 @@ def clusters(folder: Path) -> Iterator[Histories]:
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    restarts_of_each = int(words[3]) if len(words) > 3 else 0
-    main(int(words[0]), int(words[1]), Path(words[2]), restarts_of_each, *words[4:5])
+    arguments = sys.argv[1:]
+    restarts_of_each = int(arguments[3]) if len(arguments) > 3 else 0
+    main(int(arguments[0]), int(arguments[1]), Path(arguments[2]), restarts_of_each, *arguments[4:5])

@@ -32,7 +32,7 @@ CLASSIC = MemberMetadata(
     ],
 )
 def test_records_are_kafkas_bytes(value: MemberMetadata | GroupEpoch, value_hex: str) -> None:
-    """A member of the consumer protocol says so by a null; without it Kafka takes it for a classic one."""
+    """A member of the consumer protocol has a null there; without it Kafka takes it for a classic one."""
     record = ConsumerRecord.of("g", value, "C2" if isinstance(value, MemberMetadata) else "")
     key, data = encode(record)
     assert data is not None

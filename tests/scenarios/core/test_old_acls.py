@@ -11,7 +11,7 @@ from tests.scenarios.guarded import SETTINGS, Guarded, acl, created
 
 @pytest.mark.parametrize("host", ["", "10.0.0.0/33", "127.0.0.0/8"])
 def test_any_text_is_a_host_before_4_4(broker_with: BrokerWith, host: str) -> None:
-    """Nobody has such an address (ACL_HOSTS_CHECKED)."""
+    """No machine has such an address (ACL_HOSTS_CHECKED)."""
     assert Behaviour.ACL_HOSTS_CHECKED.since == "4.4"
     stage = Guarded(broker_with(settings=SETTINGS, as_version="4.3"))
     stage.begin()
