@@ -120,9 +120,12 @@ Given = Mapping[str, Sequence[str]]
 
 def parse(given: Given) -> ServeOptions:
     """Parse the options; raises OptionError with the first thing that is wrong."""
-    found, ignored = from_properties(given.get("properties", ()))
+    if {"strict-settings", "no-strict-settings"} <= given.keys():
+        raise OptionError("--strict-settings and --no-strict-settings exclude each other")
+    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given)
     check_secrets(given.get("typed", ()))
-    settings = {**found, **from_sets(given.get("set", ()))}
+    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given)
+    settings = {**found, **sets}
     try:
         ids, ids_given = given_ids(count_of(given), last(given, "broker-id"), settings)
     except BrokerIdError as error:
@@ -166,7 +169,10 @@ def parse(given: Given) -> ServeOptions:
         log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
         log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),
         lifeline="lifeline" in given,
-        notes=(f"of server.properties, these have no meaning here: {', '.join(ignored)}",) if ignored else (),
+        notes=(
+            *([f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else ()),
+            *([f"of --set, these are unknown and ignored: {', '.join(unknown)}"] if unknown else ()),
+        ),
     )
 
 
@@ -324,14 +330,16 @@ def main_endpoint(
     return Endpoint(main.name, main.protocol, main.host, port, host, port_for_clients)
 
 
-def from_sets(given: Iterable[str]) -> dict[str, str]:
-    """The settings of `--set`: each is one of Kafka's (or `understudy.*`) with a value that Kafka accepts."""
+def from_sets(given: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
+    """The settings of `--set`, with values that Kafka accepts; and names that nobody knows, unless that is an error."""
     found = dict(pair(text, "--set", "KEY=VALUE") for text in given)
-    for name, value in found.items():
+    unknown = [] if strict else [name for name in found if not is_setting(name)]
+    known = {name: value for name, value in found.items() if name not in unknown}
+    for name, value in known.items():
         problem = static_problem(name, value)
         if problem is not None:
             raise OptionError(f"--set {name}={shown_value(name, value)}: {problem}")
-    return found
+    return known, unknown
 
 
 def check_secrets(typed: Iterable[str]) -> None:
@@ -373,15 +381,15 @@ def check_security(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> N
             raise OptionError(str(error)) from error
 
 
-def from_properties(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
-    """The settings of a server.properties, and the names of those that have no meaning here."""
+def from_properties(lines: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
+    """The settings of a server.properties, and those without a meaning here; ``strict`` makes unknown ones errors."""
     found: dict[str, str] = {}
     ignored: list[str] = []
     for line in lines:
         name, value = pair(line, "server.properties", "KEY=VALUE")
         if name == "controller.listener.names":
             found[name] = value
-        elif PLACES.fullmatch(name) or not is_setting(name):
+        elif PLACES.fullmatch(name) or not (strict or is_setting(name)):
             ignored.append(name)
         else:
             problem = static_problem(name, value)

@@ -30,6 +30,8 @@ class StartOptions(TypedDict, total=False):
     read_only: bool
     allow_reset: bool
     lazy_coordinators: bool
+    strict_settings: bool
+    no_strict_settings: bool
     control_port: int | Literal["off"]
     control_host: str
     control_token: str

@@ -70,6 +70,10 @@ OPTIONS = (
         None,
         "answer the first FindCoordinator after a reset with COORDINATOR_NOT_AVAILABLE, as after the start",
     ),
+    Option(
+        "strict-settings", None, "refuse unknown settings of a server.properties too; by default the log lists them"
+    ),
+    Option("no-strict-settings", None, "ignore unknown settings of --set, as Kafka does, and list them in the log"),
     Option("control-port", "PORT", "port of the HTTP control plane; 0: a free port; off: no control plane", "9099"),
     Option("control-host", "ADDRESS", "address of the HTTP control plane", "127.0.0.1"),
     Option(

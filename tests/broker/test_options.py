@@ -201,3 +201,26 @@ def test_a_secret_on_the_command_line_is_refused() -> None:
     assert "hush" not in str(refused.value)
     assert parse(gather([], {"UNDERSTUDY_SET": f"{name}=x"})).settings == {name: "x"}
     assert options("--set", "log.retention.ms=1").settings == {"log.retention.ms": "1"}
+
+
+def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
+    """By default those of the command line are errors, and those of a real broker's file are noted."""
+    file = tmp_path / "server.properties"
+    file.write_text("bogus.of.file=1\nlog.dirs=/somewhere\nlog.retention.ms=7\n", encoding="utf-8")
+    made = options(
+        "--config", str(file), "--no-strict-settings", "--set", "bogus.of.line=1", "--set", "num.partitions=2"
+    )
+    assert made.settings == {"log.retention.ms": "7", "num.partitions": "2"}
+    assert made.notes == (
+        "of server.properties, these have no meaning here: bogus.of.file, log.dirs",
+        "of --set, these are unknown and ignored: bogus.of.line",
+    )
+    with pytest.raises(OptionError, match=r"server\.properties bogus\.of\.file=1: Kafka has no such broker setting"):
+        options("--config", str(file), "--strict-settings")
+    with pytest.raises(OptionError, match=r"--set bogus\.of\.line=1: Kafka has no such broker setting"):
+        options("--config", str(file), "--set", "bogus.of.line=1")
+    with pytest.raises(OptionError, match="exclude each other"):
+        options("--strict-settings", "--no-strict-settings")
+    known = tmp_path / "known.properties"
+    known.write_text("log.dirs=/somewhere\nlog.retention.ms=7\n", encoding="utf-8")
+    assert options("--config", str(known), "--strict-settings").settings == {"log.retention.ms": "7"}

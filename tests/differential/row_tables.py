@@ -42,6 +42,7 @@ def histories_table() -> str:
     state = kept("histories.json")
     if not state:
         return "None yet."
+    newer = kept("histories-4.4.json")
     steady = sum(found["steady"] for found in state["found"])
     seeds = ", ".join(f"{low} to {high - 1}" for low, high in state["seeds"])
     once = len(state["found"]) - steady
@@ -60,4 +61,13 @@ def histories_table() -> str:
         versions = sorted({version for version, _, _ in mine})
         told = ", ".join(f"{code} {times}" for code, times in codes.most_common())
         lines.append(f"| {api} | {', '.join(map(str, versions))} | {told} |")
+    seeds = f"{newer['seeds'][0][0]} to {newer['seeds'][-1][1] - 1}"
+    steady = sum(found["steady"] for found in newer["found"])
+    told = (
+        f"On Kafka 4.4.0: {newer['histories']} histories (seeds {seeds}): {newer['steps']} requests asked of both, "
+        f"{len(newer['seen'])} combinations of API, version and error code; {steady} differences came each time. "
+        f"{len(newer['found'])} histories differed once, after an overloaded machine had made Kafka fence its only "
+        "broker, which raises the epochs of its coordinators; on a fresh broker they show none."
+    )
+    lines += ["", told]
     return "\n".join(lines)
