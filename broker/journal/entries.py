@@ -1,5 +1,6 @@
 """Entries of the journal, decoded for people and programs."""
 
+import struct
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -9,13 +10,15 @@ from broker.journal.ring import Entry, expand
 from broker.settings.secrets import FIELDS
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, decode_response, known_versions
+from protocol.errors import ErrorCode
 from protocol.paths import errors, to_json
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2, RecordBatch, begins_with_batch
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _MOST_BATCHES = 1000
 _NAMES_OF_TOPICS = frozenset({"name", "topic", "topic_name"})
-_UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError)
+_UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError, struct.error)
+_UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 TopicName = Callable[[str], str | None]
 """A topic's id as Kafka prints it -> its name; ``None`` where no topic has or had it."""
 
@@ -55,10 +58,13 @@ def _head(entry: Entry) -> bytes | bytearray:
 
 
 def _response(key: int, version: int, frame: bytes) -> Any | None:
-    if not _is_known(key, version):
-        version = 0  # only ApiVersions is answered then, in version 0 (KIP-511)
-    with suppress(*_UNREADABLE):
-        return decode_response(key, version, frame)[1]
+    # ApiVersions in a version that the broker does not serve is answered in version 0 (KIP-511), by a fault in its own.
+    refused = key == ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED
+    forms = (0, version) if refused or not _is_known(key, version) else (version,)
+    for form in forms:
+        if _is_known(key, form):
+            with suppress(*_UNREADABLE):
+                return decode_response(key, form, frame)[1]
     return None
 
 

@@ -176,6 +176,18 @@ def test_requests_are_found_by_the_error_anywhere_in_the_answer(plane: ControlPl
     assert entries(plane, "error=NOT_COORDINATOR") == []
 
 
+def test_a_refusal_in_version_0_is_shown_for_each_version_of_the_request(plane: ControlPlane) -> None:
+    """ApiVersions beyond what a client is offered, though a known version of it (KIP-511)."""
+    plane.http("PUT", "/v1/versions", {"ApiVersions": {"min": 0, "max": 0}})
+    for version in (1, 2, 3):
+        wire = plane.server.wire()
+        wire.send(ApiKey.API_VERSIONS, version, ApiVersionsRequest("walker", "1.2"), answered=False)
+        wire.receive_frame()
+    found = [(each["version"], each["error"], each["response"]["api_keys"]) for each in entries(plane)]
+    listed = [{"api_key": int(ApiKey.API_VERSIONS), "min_version": 0, "max_version": 0}]
+    assert found == [(version, "UNSUPPORTED_VERSION", listed) for version in (1, 2, 3)]
+
+
 def test_every_way_to_end_is_told(plane: ControlPlane) -> None:
     """Answered or not, closed, silent, or still being served."""
     wire = plane.server.wire()

@@ -106,8 +106,11 @@ class Driver:
             )
         except OSError as error:
             raise DriverProblem(f"{command[0]} cannot be started: {error.strerror}") from error
-        for target in (self._read_answers, self._read_log):
-            threading.Thread(target=target, daemon=True).start()
+        self._readers = [
+            threading.Thread(target=target, daemon=True) for target in (self._read_answers, self._read_log)
+        ]
+        for reader in self._readers:
+            reader.start()
         self.library, self.version, self.capabilities = "", "", frozenset[str]()
 
     def hello(self) -> None:
@@ -176,7 +179,7 @@ class Driver:
             del self.log[:-LAST_LINES]
 
     def _end_of_log(self) -> str:
-        self.process.poll()
+        self._readers[1].join(1)  # stdout may end before the last lines on stderr are read
         return "".join(f"\n    {line}" for line in ["", *self.log][-6:])
 
     def __enter__(self) -> Self:

@@ -147,7 +147,7 @@ def leader_not_available(exercise: Exercise) -> None:
 def wrong_correlation_id(exercise: Exercise) -> None:
     """Of Produce: a client that believes it reports a success that it does not know of. It may report a time-out."""
     exercise.fault(api="Produce", bytes={"correlation_id": 2**31 - 7})
-    producer = exercise.producer()
+    producer = exercise.producer(delivery_timeout_ms=exercise.timeout_ms // 2)
     producer.send(numbered(5))
     producer.flush()
     exercise.require_exercised()

@@ -5,7 +5,7 @@ const readline = require('node:readline');
 
 class Unsupported extends Error {}
 
-const FATAL = new Set(['PRODUCER_FENCED', 'INVALID_PRODUCER_EPOCH', 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED']);
+const FATAL = new Set(['ERR__FENCED', 'ERR__FATAL', 'PRODUCER_FENCED', 'INVALID_PRODUCER_EPOCH', 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED']);
 
 // An error of KafkaJS, or of a library with its interface.
 function refused(error) {

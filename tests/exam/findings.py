@@ -1,0 +1,62 @@
+"""What is known of findings of the exam: library and scenario -> a sentence or two for the library's authors."""
+
+_SARAMA = (
+    "`ConsumerGroupSession.Commit()` returns nothing; for this code `offsetManager.handleResponse` "
+    "neither repeats the commit nor reports it to `ConsumerGroup.Errors()`, so an application that "
+    "commits by hand cannot see that nothing was committed until a later `Commit()` sends the offset "
+    "again."
+)
+_NO_DELIVERY_TIMEOUT = "The library has no delivery timeout; the driver gives it as many retries as fit into one."
+_AFTER_METADATA = (
+    "`Writer.WriteMessages` repeats Produce, not the Metadata request before it: the error goes to the application."
+)
+
+_RESOLVED = (
+    "The promise of `commitOffsets` resolves although the answer refused the commit, and no error is reported "
+    "elsewhere."
+)
+
+NOTES: dict[tuple[str, str], str] = {
+    **{
+        ("confluent-kafka-javascript", f"groups/{each}"): _RESOLVED
+        for each in (
+            "commit-coordinator-load-in-progress",
+            "commit-not-coordinator",
+            "commit-request-timed-out",
+            "evicted-member-commits",
+        )
+    },
+    ("aiokafka", "transactions/record-refused"): (
+        "The same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: "
+        "`send` reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a "
+        "read_committed consumer sees the other records. The Java client's `commitTransaction` throws if a "
+        "send of the transaction failed. Until then, an application has to await each future of the "
+        "transaction before it commits."
+    ),
+    ("sarama", "groups/commit-coordinator-load-in-progress"): _SARAMA,
+    ("sarama", "groups/commit-not-coordinator"): _SARAMA,
+    ("sarama", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
+    ("kafka-go", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
+    ("kafka-go", "connection/first-connection-closed"): _AFTER_METADATA,
+    ("kafka-go", "connection/metadata-cut"): _AFTER_METADATA,
+    ("kafka-go", "connection/leader-not-available"): _AFTER_METADATA,
+    ("kafka-go", "connection/answer-lost-with-connection"): _AFTER_METADATA,
+    ("kafka-go", "consumers/damaged-batch"): (
+        "`message_reader.go` reads the checksum of a batch and never compares it; there is no option for it."
+    ),
+    ("librdkafka", "consumers/damaged-batch"): "By its default `check.crcs=false`; with `true` it notices.",
+    ("librdkafka", "groups/offsetfetch-not-coordinator"): (
+        "It looks up the coordinator and does not send OffsetFetch again within the scenario's 15 s: the "
+        "member keeps its partition and reads nothing."
+    ),
+    ("confluent-kafka-javascript", "consumers/damaged-batch"): "As librdkafka, by its default `check.crcs=false`.",
+    ("confluent-kafka-javascript", "groups/offsetfetch-not-coordinator"): "As librdkafka, on which it is built.",
+    ("kafka-python", "consumers/damaged-batch"): "`poll(timeout_ms=200)` had not returned after 20 s.",
+    ("java-4.4.0", "connection/wrong-correlation-id"): (
+        "The sender's thread logs the mismatch and goes on; the batch has no request any more and expires by "
+        "`delivery.timeout.ms`."
+    ),
+    ("java-2.8.2", "connection/wrong-correlation-id"): (
+        "As in 4.4.0: the batch has no request any more and expires by `delivery.timeout.ms`."
+    ),
+}
