@@ -5,6 +5,7 @@ collector nothing to walk over; readers of the journal decode them (``broker.jou
 kept where they are large: of each set the size and the first batch's header.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
@@ -129,6 +130,9 @@ class Journal:
             raise
         except NeverAnswer:
             exchange.outcome = "never answered"
+            raise
+        except asyncio.CancelledError:  # the tasks of connections are cancelled when their broker stops or is killed
+            exchange.outcome = "closed: the broker stopped"
             raise
         except BaseException:
             exchange.outcome = "failed"

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from protocol.apis import ApiKey
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.heartbeat import HeartbeatRequest
 from tests.control.conftest import QUICK
 from tests.control.harness import ControlPlane
@@ -201,3 +202,16 @@ def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path
     (tmp_path / "file").touch()
     with pytest.raises(StartError, match=r"ended with code 1: understudy serve: --journal \S+ cannot be written: \w+"):
         start(journal=tmp_path / "file")
+
+
+def test_a_request_that_waits_when_the_server_ends_has_not_failed(tmp_path: Path) -> None:
+    """A consumer's long poll, as at most ends."""
+    written = Written(tmp_path / "journal")
+    wire = written.server.wire()
+    topics = [FetchTopic("t", [FetchPartition(0, 0, 1 << 20)])]
+    wire.send(ApiKey.FETCH, 11, FetchRequest(-1, 600_000, 1, 1 << 20, 0, topics, 0, -1))
+    until(lambda: written.plane.http("GET", "/v1/journal?api=Fetch")["entries"] or None, "the fetch waits")
+    written.process.stop()
+    wire.close()
+    (line,) = [line for line in written.lines() if line["api"] == "Fetch"]
+    assert line["outcome"] == "closed: the broker stopped"
