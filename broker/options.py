@@ -331,7 +331,7 @@ def main_endpoint(
 
 
 def from_sets(given: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
-    """The settings of `--set`, with values that Kafka accepts; and names that nobody knows, unless that is an error."""
+    """The settings of `--set`, with values that Kafka accepts; and unknown names, unless they are errors."""
     found = dict(pair(text, "--set", "KEY=VALUE") for text in given)
     unknown = [] if strict else [name for name in found if not is_setting(name)]
     known = {name: value for name, value in found.items() if name not in unknown}

@@ -59,15 +59,15 @@ def histories_table() -> str:
         for _, code, times in mine:
             codes[code] += times
         versions = sorted({version for version, _, _ in mine})
-        told = ", ".join(f"{code} {times}" for code, times in codes.most_common())
-        lines.append(f"| {api} | {', '.join(map(str, versions))} | {told} |")
+        summary = ", ".join(f"{code} {times}" for code, times in codes.most_common())
+        lines.append(f"| {api} | {', '.join(map(str, versions))} | {summary} |")
     seeds = f"{newer['seeds'][0][0]} to {newer['seeds'][-1][1] - 1}"
     steady = sum(found["steady"] for found in newer["found"])
-    told = (
+    summary = (
         f"On Kafka 4.4.0: {newer['histories']} histories (seeds {seeds}): {newer['steps']} requests asked of both, "
         f"{len(newer['seen'])} combinations of API, version and error code; {steady} differences came each time. "
         f"{len(newer['found'])} histories differed once, after an overloaded machine had made Kafka fence its only "
         "broker, which raises the epochs of its coordinators; on a fresh broker they show none."
     )
-    lines += ["", told]
+    lines += ["", summary]
     return "\n".join(lines)

@@ -48,7 +48,7 @@ class Migration:
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is; before 4.4 UNKNOWN_SERVER_ERROR if
-                what its members said cannot be read.
+                the subscriptions of its members cannot be read.
         """
         if not self._allowed("upgrade"):
             raise _stays(classic, "online upgrade is disabled")
