@@ -53,7 +53,7 @@ class ProxyOptions:
 def parse(given: Given) -> ProxyOptions:
     """Parse the options; raises OptionError with the first thing that is wrong."""
     check_secrets(given.get("typed", ()))
-    settings = from_sets(given.get("set", ()))
+    settings, _ = from_sets(given.get("set", ()), strict=True)
     protocol = one_of(last(given, "protocol") or "plaintext", "--protocol", _PROTOCOLS).upper()
     try:
         upstream = _addresses(given.get("upstream", ()))
