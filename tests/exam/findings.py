@@ -12,8 +12,8 @@ _AFTER_METADATA = (
 )
 
 _RESOLVED = (
-    "The promise of `commitOffsets` resolves although the answer refused the commit, and no error is reported "
-    "elsewhere."
+    "The promise of `commitOffsets` resolves without the broker's answer: it ends in librdkafka's `commitAsync` "
+    "(`KafkaConsumer::Commit` in src/kafka-consumer.cc). An application that awaits it is not informed of a refusal."
 )
 
 NOTES: dict[tuple[str, str], str] = {
