@@ -17,7 +17,7 @@ STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test quick check interop packages nightly bench clean
+.PHONY: help environment oracle serve test quick check interop packages binary nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -63,6 +63,12 @@ interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kaf
 
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
+
+# In an environment of its own: what is installed beside the server would go into the binary.
+binary: ## a server in a folder that needs no Python, and its archive, into dist/binary
+	$(PYTHON) -m venv build/binary
+	build/binary/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[security]' pyinstaller
+	build/binary/bin/python tools/build_binary.py
 
 nightly: $(DEV) ## what takes longer than a developer waits
 	$(BIN)/python -m pytest -m nightly $(PYTEST)

@@ -56,6 +56,11 @@ def run(arguments: Sequence[str]) -> int:
     if first not in COMMANDS:
         kind = "option" if first.startswith("-") else "command"
         refuse("understudy", f"no such {kind}: {first}{hint(first, [*COMMANDS, '--version', '--help'])}")
-    command = importlib.import_module(COMMANDS[first][0])
+    try:
+        command = importlib.import_module(COMMANDS[first][0])
+    except ModuleNotFoundError:
+        if not getattr(sys, "frozen", False):
+            raise
+        refuse("understudy", f"{first} is not part of the self-contained binary; install Python and understudy-kafka")
     code: int = command.main(arguments[1:])
     return code

@@ -264,7 +264,7 @@ def test_other_runners_of_node(runner: str, tmp_path: Path) -> None:
     (project / "orders.test.js").write_text(imports + RUNNER_TESTS, encoding="utf-8")
     ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", str(archive), package], project)
     ran(runner_command, project, PATH=PATH, CI="true")
-    env = os.environ | {"PATH": PATH, "RED": "yes", "CI": "true"}
+    env = os.environ | {"PATH": PATH, "RED": "yes", "CI": "true", "NO_COLOR": "1"}
     done = subprocess.run(
         runner_command, cwd=project, env=env, capture_output=True, text=True, timeout=100, check=False
     )
