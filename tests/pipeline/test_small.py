@@ -12,7 +12,10 @@ from pipeline.commands.engines import is_small
 from pipeline.commands.progress import LINE_EVERY_S, Progress
 from pipeline.duck.tables import DuckTables
 from pipeline.duck.translation import NoTranslationError, structure, translate, translated
+from storage.checkpoints import CLEAN_SHUTDOWN
+from storage.leader_epochs import EpochEntry
 from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
 from tools import translate_queries
@@ -32,6 +35,26 @@ def test_every_fault_in_a_log_is_found_and_nothing_else(tmp_path: Path) -> None:
     }
     tables.forget()
     assert found == wanted
+
+
+def epochs_ahead(where: Planting) -> None:
+    """DeleteRecords up to the end, and a new leader epoch; the checkpoint of log start offsets is behind."""
+    where.shelf("pruned").data(4)
+    where.shelf("pruned").epochs = [EpochEntry(0, 2)]
+    where.shelf("emptied").data(4)
+    where.shelf("emptied").data(1, leader_epoch=1)
+    where.shelf("emptied").epochs = [EpochEntry(1, 4)]
+    where.close()
+
+
+def test_a_broker_that_runs_writes_epochs_before_the_start_of_the_log(tmp_path: Path) -> None:
+    """As a real broker does when it prunes `__share_group_state`. After a clean stop it would be a fault."""
+    names = ["leader-epoch-checkpoint", "leader-epoch-entries"]
+    epochs_ahead(Planting(tmp_path / "stopped"))
+    assert between(tmp_path / "stopped", names) == {(names[0], "pruned"), (names[1], "an epoch without an entry")}
+    epochs_ahead(Planting(tmp_path / "running"))
+    (tmp_path / "running" / CLEAN_SHUTDOWN).unlink()
+    assert between(tmp_path / "running", names) == set()
 
 
 def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> None:

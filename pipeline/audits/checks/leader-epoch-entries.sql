@@ -1,7 +1,8 @@
 -- title: leader epochs that are missing or out of order
 -- severity: error
 -- `leader-epoch-checkpoint` has an entry for each leader epoch of the log, growing in epoch and offset. An epoch is missing, an
--- entry is out of order, begins behind the first batch of its log, or lies beyond the log's end.
+-- entry is out of order, begins behind the first batch of its log, or lies beyond the log's end. A broker that runs, or was killed,
+-- has written the epochs before the log's new start, so there a log counts from its first entry on.
 WITH entries AS (
   SELECT *, lag(epoch) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_epoch,
          lag(start_offset) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_offset
@@ -12,11 +13,15 @@ FROM entries JOIN partitions USING (directory, topic, partition)
 WHERE epoch < 0 OR start_offset < 0 OR epoch <= previous_epoch OR start_offset <= previous_offset
   OR (start_offset > log_end AND NOT is_damaged)
 UNION ALL
-SELECT ordered.directory, topic, partition, min(base_offset), leader_epoch, 'an epoch without an entry'
+SELECT ordered.directory, ordered.topic, ordered.partition, min(base_offset), leader_epoch, 'an epoch without an entry'
 FROM ordered JOIN partitions USING (directory, topic, partition)
-WHERE damage IS NULL AND leader_epoch >= 0 AND last_offset >= log_start AND magic = 2
+LEFT JOIN (SELECT epochs.directory, epochs.topic, epochs.partition, min(epochs.start_offset) AS first_entry
+           FROM epochs JOIN brokers ON brokers.directory = epochs.directory AND NOT brokers.is_clean
+           GROUP BY epochs.directory, epochs.topic, epochs.partition) begun
+  ON begun.directory = ordered.directory AND begun.topic = ordered.topic AND begun.partition = ordered.partition
+WHERE damage IS NULL AND leader_epoch >= 0 AND last_offset >= greatest(log_start, coalesce(first_entry, log_start)) AND magic = 2
   AND NOT EXISTS (SELECT 1 FROM epochs WHERE epochs.directory = ordered.directory AND epochs.topic = ordered.topic
                   AND epochs.partition = ordered.partition AND epochs.epoch = ordered.leader_epoch)
   AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = ordered.directory AND unreadable.topic = ordered.topic
                   AND unreadable.partition = ordered.partition AND file LIKE '%leader-epoch-checkpoint')
-GROUP BY ordered.directory, topic, partition, leader_epoch
+GROUP BY ordered.directory, ordered.topic, ordered.partition, leader_epoch
