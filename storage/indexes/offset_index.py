@@ -19,7 +19,8 @@ class OffsetIndex(SegmentIndex):
     """The offset index of one segment: relative offset -> position."""
 
     __slots__ = ()
-    ENTRY_SIZE, KEY_TYPE = ENTRY_SIZE, "I"
+    ENTRY_SIZE = ENTRY_SIZE
+    KEY_TYPE = "I"
 
     def _split(self, numbers: "array[int]") -> "tuple[array[int], array[int]]":
         return numbers[0::2], numbers[1::2]

@@ -26,7 +26,8 @@ class TimeIndex(SegmentIndex):
     """The time index of one segment: timestamp -> relative offset."""
 
     __slots__ = ()
-    ENTRY_SIZE, KEY_TYPE = ENTRY_SIZE, "q"
+    ENTRY_SIZE = ENTRY_SIZE
+    KEY_TYPE = "q"
 
     def _split(self, numbers: "array[int]") -> "tuple[array[int], array[int]]":
         pairs = zip(numbers[0::3], numbers[1::3], strict=True)

@@ -205,7 +205,7 @@ class ProducerStates:
     def _check_marker(self, batch: RecordBatch, transaction_version: int) -> Accept:
         marker = parse_marker(batch)
         if marker is None:
-            return Accept(batch, marker, transaction_version)
+            return Accept(batch, None, transaction_version)
         # An unknown producer has no epoch yet; a marker's epoch may be below even that.
         entry = self._producers.get(batch.producer_id) or ProducerEntry(batch.producer_id)
         epoch = batch.producer_epoch
