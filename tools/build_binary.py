@@ -67,7 +67,7 @@ def packed(target: Path) -> Path:
     printed = subprocess.run(
         [target / "understudy" / "understudy", "--version"], capture_output=True, text=True, check=True
     ).stdout
-    version = printed.split()[-1]
+    version = printed.split()[1]
     system = f"{platform.system().lower()}-{platform.machine().lower()}"
     archive = target / f"understudy-{version}-{system}.tar.gz"
     with tarfile.open(archive, "w:gz") as made:

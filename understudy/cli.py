@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from understudy.argparser import refuse
 from understudy.control_api.spelling import hint
+from understudy.server_path import is_compiled
 from understudy.version import __version__
 
 # Command -> (module with a `main(argv) -> int`, help). A module is imported only when its command is run.
@@ -51,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
         print(USAGE, "", *lines, "", "understudy COMMAND --help shows its options.", sep="\n")
         return 0
     if first in {"--version", "-V"}:
-        print(f"understudy {__version__}")
+        print(f"understudy {__version__} ({'compiled' if is_compiled() else 'pure Python'})")
         return 0
     if first not in COMMANDS:
         kind = "option" if first.startswith("-") else "command"

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,9 @@ from typing import Any
 SERVER_PACKAGES = ("broker", "comparison", "pipeline", "protocol", "proxy", "storage")
 """The packages beside `understudy`: at the top of a checkout, in `understudy/_server` of a wheel. The only list of them
 that is not held against this one by a test."""
+
+COMPILED = "understudy_compiled"
+"""Name of the group of compiled modules: beside the server's packages lies the library that holds all of them."""
 
 SHIPPED = "_shipped"
 """Folder on a cluster's executors with packages that the server's packages need (`understudy.spark.shipping`)."""
@@ -30,6 +34,11 @@ def folder() -> Path:
     here = Path(__file__).resolve().parent
     packed = here / "_server"
     return packed if (packed / "protocol").is_dir() else here.parent
+
+
+def is_compiled() -> bool:
+    """Whether this Python finds compiled modules of the server: in a wheel that was built for it (`hatch_build.py`)."""
+    return any((folder() / f"{COMPILED}__mypyc{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
 
 
 def enter() -> None:

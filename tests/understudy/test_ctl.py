@@ -265,4 +265,4 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(argv) == 0
         assert re.search(r"^  serve +serve a Kafka cluster", capsys.readouterr().out, re.MULTILINE)
     assert main(["--version"]) == 0
-    assert re.fullmatch(r"understudy \d+\.\d+\.\d+\n", capsys.readouterr().out)
+    assert re.fullmatch(r"understudy \d+\.\d+\.\d+ \((compiled|pure Python)\)\n", capsys.readouterr().out)

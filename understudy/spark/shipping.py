@@ -8,6 +8,7 @@ import re
 import tempfile
 import zipfile
 from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,8 @@ def build(folder: Path) -> Path:
 
 
 def _is_code(file: Path) -> bool:
-    return file.is_file() and "__pycache__" not in file.parts
+    """Whether a file is shipped: sources, not what was compiled of them for the Python of this machine."""
+    return file.is_file() and "__pycache__" not in file.parts and not file.name.endswith(tuple(EXTENSION_SUFFIXES))
 
 
 def _with_needs(names: tuple[str, ...]) -> list[str]:

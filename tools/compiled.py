@@ -1,0 +1,86 @@
+"""Builds the compiled wheel, installs it into an environment of its own, and runs tests on what it compiled.
+
+    python -m tools.compiled [--build FOLDER] [--no-tests] [pytest arguments]
+
+FOLDER (build/compiled) gets `dist`, the wheel; `environment`, where it is installed as a user installs it; and `tree`,
+a copy of the checkout with the compiled modules beside their sources, in which the tests run. Without arguments for
+pytest these are the quick tests.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_QUICK = ["-n", "auto", "-m", "not interop and not nightly and not processes"]
+_FOLDERS = ("protocol", "storage", "broker", "coordination", "handlers", "share", "releases")
+"""Folders of tests that run the server's own code in the process of the tests."""
+_ONLY_UNCOMPILED = (
+    "tests/storage/test_cost.py::test_a_read_looks_at_one_index_interval",
+    "tests/broker/test_counts.py",
+)
+"""Tests that count Python's calls or replace functions: compiled modules call each other without Python's knowledge."""
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel with the compiler and the backend of this environment."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    code = "import hatchling.build, sys; hatchling.build.build_wheel(sys.argv[1])"  # pip would run the hook twice
+    environment = os.environ | {"UNDERSTUDY_COMPILE": "1"}
+    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, env=environment, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def install(wheel: Path, home: Path) -> Path:
+    """Install the wheel with what it depends on, and return the folder of its server packages."""
+    venv.create(home, symlinks=True, with_pip=True, clear=True)
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", wheel], check=True)
+    (server,) = home.glob("lib/python*/site-packages/understudy/_server")
+    return server
+
+
+def copy_tree(server: Path, tree: Path) -> None:
+    """Copy the files that git knows, and put the compiled modules beside their sources."""
+    shutil.rmtree(tree, ignore_errors=True)
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    for file in server.rglob("*"):
+        if file.name.endswith(tuple(EXTENSION_SUFFIXES)):
+            shutil.copy2(file, tree / file.relative_to(server))
+
+
+def run_tests(tree: Path, arguments: list[str]) -> int:
+    """Run pytest in the tree; its exit code."""
+    environment = os.environ | {"PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", "pytest", "-q", *arguments]
+    return subprocess.run(command, cwd=tree, env=environment, check=False).returncode
+
+
+def main() -> int:
+    """Build, install, test."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    asked.add_argument("--build", type=Path, default=ROOT / "build" / "compiled", help="where to build")
+    asked.add_argument("--no-tests", action="store_true", help="build and install only")
+    options, tests = asked.parse_known_args()
+    folder = options.build.resolve()
+    server = install(build_wheel(folder / "dist"), folder / "environment")
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([folder / "environment" / "bin" / "understudy", "--version"], env=bare, check=True)
+    copy_tree(server, folder / "tree")
+    quick = [*_QUICK, *(f"--deselect={test}" for test in _ONLY_UNCOMPILED), *(f"tests/{name}" for name in _FOLDERS)]
+    return 0 if options.no_tests else run_tests(folder / "tree", tests or quick)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
