@@ -28,7 +28,7 @@ CLASSIC = MemberMetadata(
             CLASSIC,
             "00000263032f68020274010001d4c000" + "01001101" + "0000ea60" + "02" + "0672616e6765" + "030001" + "0000",
         ),
-        (GroupEpoch(2, 0), "000000020000000000000000" + "00"),
+        (GroupEpoch(2, 0), "0000000200"),
     ],
 )
 def test_records_are_kafkas_bytes(value: MemberMetadata | GroupEpoch, value_hex: str) -> None:
