@@ -17,6 +17,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+FOLDER = "understudy"
+"""The folder that is built, and the program in it."""
 ENTRY = "import sys\nfrom understudy.cli import main\nsys.exit(main())\n"
 WHOLE = ("broker", "storage", "protocol", "understudy.control_api", "uvicorn", "kio.schema")
 """Packages of which modules are imported by name at run time."""
@@ -57,21 +59,19 @@ def build(target: Path) -> Path:
             [*command, "--log-level=WARN", *places, *options, str(entry)], cwd=folder, env=environment, check=True
         )
     # What the server's packages ship beside modules is under their own names already.
-    shutil.rmtree(target / "understudy" / "_internal" / "understudy" / "_server", ignore_errors=True)
-    shutil.copy(ROOT / "LICENSE", target / "understudy")
+    shutil.rmtree(target / FOLDER / "_internal" / "understudy" / "_server", ignore_errors=True)
+    shutil.copy(ROOT / "LICENSE", target / FOLDER)
     return packed(target)
 
 
 def packed(target: Path) -> Path:
     """The archive of the folder."""
-    printed = subprocess.run(
-        [target / "understudy" / "understudy", "--version"], capture_output=True, text=True, check=True
-    ).stdout
+    printed = subprocess.run([target / FOLDER / FOLDER, "--version"], capture_output=True, text=True, check=True).stdout
     version = printed.split()[1]
     system = f"{platform.system().lower()}-{platform.machine().lower()}"
     archive = target / f"understudy-{version}-{system}.tar.gz"
     with tarfile.open(archive, "w:gz") as made:
-        made.add(target / "understudy", arcname="understudy")
+        made.add(target / FOLDER, arcname=FOLDER)
     return archive
 
 
@@ -79,7 +79,7 @@ def main(argv: list[str]) -> int:
     """Build, and print where the archive is and how large folder and archive are."""
     target = (Path(argv[0]) if argv else ROOT / "dist" / "binary").resolve()
     archive = build(target)
-    files = [path for path in (target / "understudy").rglob("*") if path.is_file() and not path.is_symlink()]
+    files = [path for path in (target / FOLDER).rglob("*") if path.is_file() and not path.is_symlink()]
     size = sum(path.stat().st_size for path in files)
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, unpacked {size / 1e6:.1f} MB")
     return 0

@@ -1,4 +1,4 @@
-// Node's own test runner, with KafkaJS. Run it with npm install && node --test, with the command understudy on the PATH.
+// Node's own test runner, with KafkaJS. With the command understudy on the PATH: npm install && node --test.
 'use strict';
 
 const assert = require('node:assert/strict');

@@ -44,8 +44,7 @@ class Pipe(asyncio.Transport):
 
 def feed_of(max_waiting_bytes: int) -> tuple[Feed, Pipe]:
     """A feed, and what it writes into."""
-    log = SimpleNamespace(log_end_offset=1)
-    cluster: Any = SimpleNamespace(cluster_id="C", metadata_log=log, image=SimpleNamespace(topics={}))
+    cluster: Any = SimpleNamespace(cluster_id="C", topics_state=1, topic_names=list)
     feed, pipe = Feed(Path(), cluster, max_waiting_bytes, cast("subprocess.Popen[bytes]", None)), Pipe()
     feed.connection_made(pipe)
     return feed, pipe
