@@ -42,6 +42,9 @@ TIMERS = {
     f"{_GROUPS}/outcome_builder.py OutcomeBuilder.timer": (
         "control/test_groups.py::test_a_session_ends_when_the_clock_is_pushed_past_it"
     ),
+    f"{_GROUPS}/outcome_builder.py OutcomeBuilder.round": (
+        "scenarios/groups/test_offsets.py::test_OFF_21_offsets_grow_old"
+    ),
     f"{_GROUPS}/offsets/expiry.py Expiry.arm": "scenarios/groups/test_offsets.py::test_OFF_21_offsets_grow_old",
     f"{_GROUPS}/classic/rebalance.py Rebalances._arm": (
         "scenarios/groups/test_classic.py::test_CLS_25_a_silent_member_is_out"
@@ -123,7 +126,7 @@ TIMERS = {
         "broker/cluster/test_maintenance.py::test_the_cleaner_lets_others_run_in_between"
     ),
     "cluster/maintenance.py Maintenance._every": "control/test_clock.py::test_a_week_of_retention_passes_now",
-    "cluster/maintenance.py Maintenance._every.fire": "control/test_timers.py::test_every_round_comes_again",
+    "cluster/maintenance.py Maintenance._every.play": "control/test_timers.py::test_every_round_comes_again",
     "cluster/maintenance.py Maintenance.flush_at": (
         "broker/cluster/test_maintenance.py::test_what_waits_for_flush_ms_is_synced_in_time"
     ),
@@ -152,7 +155,7 @@ def arms(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     owner = getattr(getattr(call.func, "value", None), "id", "")
     waits = name == "wait" and len(call.args) == 2
-    return waits or name in {"call_at", "SetTimer"} or (owner, name) == ("builder", "timer")
+    return waits or name in {"call_at", "SetTimer"} or (owner, name) in {("builder", "timer"), ("builder", "round")}
 
 
 def test_every_timer_has_a_test_that_pushes_the_clock_to_it() -> None:
@@ -242,7 +245,7 @@ async def test_every_round_comes_again(tmp_path: Path) -> None:
             await stage.pass_time(CHECKPOINT_MS)
             assert f"t 0 {count}" in file.read_text(encoding="ascii").splitlines()
         timers = dict(stage.cluster.maintenance._timers)
-        assert {"retention", "cleaner", "producers", "checkpoints"} <= set(timers)
+        assert {"_retention_round", "_begin_cleaning", "expire_producers", "_checkpoint_round"} <= set(timers)
         await stage.pass_time(3_600_000)
         assert all(timer.at_ms > stage.clock.now_ms() for timer in stage.cluster.maintenance._timers.values())
         assert all(timer.call is None for timer in timers.values())
