@@ -126,6 +126,7 @@ class Connection:
     def lose(self) -> None:
         """The peer is gone."""
         self.lost = True
+        self.hang_up = None  # the journal keeps this object; what the connection has read must not stay with it
         for call in tuple(self._watchers or ()):
             call()
 

@@ -269,7 +269,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.hang_up()
         finally:
             if self.info.at_end is not None:
-                self.info.at_end()
+                at_end, self.info.at_end = self.info.at_end, None
+                at_end()
 
     def _next_frame(self) -> bytearray:
         frame = self._frames.popleft()
