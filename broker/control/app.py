@@ -3,13 +3,16 @@
 import hmac
 import re
 from collections.abc import Awaitable, Callable
+from urllib.parse import unquote
 
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.clock import in_slices
 from broker.control import console, document, origin_check
@@ -39,8 +42,21 @@ def build_app(source: Watched, token: str | None) -> Starlette:
 
     return Starlette(
         routes=[*routes, Route("/openapi.json", openapi), *console.routes()],
+        middleware=[Middleware(_EncodedPaths)],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
+
+
+class _EncodedPaths:
+    """Routes by the path as it was sent: a group may be called a/b, which a path has as a%2Fb."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and "raw_path" in scope:
+            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+        await self._app(scope, receive, send)
 
 
 def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
@@ -73,7 +89,8 @@ async def _run(source: Watched, verb: Verb, request: Request) -> Response:
     if verb.query:
         arguments.append(query)
     function = source.function_of(verb.name) or function_of(verb)
-    answer = await function(Asked(source, request.path_params, sent, request.is_disconnected), *arguments)
+    names = {name: unquote(value) for name, value in request.path_params.items()}
+    answer = await function(Asked(source, names, sent, request.is_disconnected), *arguments)
     if isinstance(answer, Response):
         return answer
     return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")
@@ -102,7 +119,7 @@ def _answer(problem: Problem) -> Response:
 async def _http_problem(request: Request, error: Exception) -> Response:
     """No route, or the wrong method."""
     assert isinstance(error, HTTPException)
-    path = request.url.path
+    path = unquote(request.url.path)
     if error.status_code == 404:
         meant = closest(path, _shaped(path))
         hint = f"did you mean {meant}? " if meant else ""

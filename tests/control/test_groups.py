@@ -190,3 +190,12 @@ def test_coordinators_are_moved_sensibly(plane: ControlPlane) -> None:
     for name, value in (("type", "share"), ("key", ""), ("broker", "one"), ("loading_ms", -1)):
         assert plane.refused("POST", "/v1/coordinators/move", {**wish, name: value})[1]["field"] == name
     assert plane.refused("POST", "/v1/coordinators/move", {**wish, "broker": 4})[0] == 404
+
+
+@pytest.mark.parametrize("group", ["a/b", "50%", "a%2Fb", "ünïcode group"])
+def test_a_group_of_any_name_is_found(plane: ControlPlane, group: str) -> None:
+    """Kafka restricts no names of groups: a slash or a percent sign is part of one."""
+    with member(plane, group):
+        assert shown(plane, group).group_id == group
+        assert plane.ctl("groups", "show", group)["group_id"] == group
+        assert plane.kafka.groups[group].why().why
