@@ -37,9 +37,9 @@ def ports() -> Iterator[dict[str, str]]:
 
 def test_each_listener_tells_its_own_address(ports: dict[str, str]) -> None:
     """The host's programs are told localhost, the network's containers the service's name."""
-    for port, told in (("9092", f"localhost:{ports['9092']}"), ("29092", f"127.0.0.1:{ports['29092']}")):
+    for port, answer in (("9092", f"localhost:{ports['9092']}"), ("29092", f"127.0.0.1:{ports['29092']}")):
         found = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=10)
-        assert [f"{broker.host}:{broker.port}" for broker in found.brokers.values()] == [told]
+        assert [f"{broker.host}:{broker.port}" for broker in found.brokers.values()] == [answer]
         assert {"orders", "payments"} <= set(found.topics)
 
 

@@ -23,8 +23,8 @@ def said_by_the_image() -> tuple[list[str], dict[str, str]]:
     """Its command and its variables."""
     steps = read(ROOT / "Dockerfile")
     words = {step.keyword: step.argv or [] for step in steps if step.keyword in ("ENTRYPOINT", "CMD")}
-    told = {name: value for step in steps if step.keyword == "ENV" for name, value in variables(step.rest).items()}
-    return [*words["ENTRYPOINT"], *words["CMD"]], told
+    answer = {name: value for step in steps if step.keyword == "ENV" for name, value in variables(step.rest).items()}
+    return [*words["ENTRYPOINT"], *words["CMD"]], answer
 
 
 def said_by_the_example(port: str) -> dict[str, str]:
@@ -78,11 +78,11 @@ def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
         text = EXAMPLE.read_text(encoding="utf-8")
         path = re.findall(r'Wait\.forHttp\("(.*?)"\)', text)[0]
         until(lambda: ask(control, "GET", path) == 200, "health")
-        told: list[Message] = []
+        answer: list[Message] = []
         producer = Producer({"bootstrap.servers": example["UNDERSTUDY_ADVERTISE"]})
-        producer.produce("orders", b"one order", on_delivery=lambda _, message: told.append(message))
+        producer.produce("orders", b"one order", on_delivery=lambda _, message: answer.append(message))
         assert producer.flush(20) == 0
-        assert (told[0].error(), told[0].offset()) == (None, 0)
+        assert (answer[0].error(), answer[0].offset()) == (None, 0)
         (token,) = re.findall(r'"Authorization", "Bearer (\w+)"', text)
         assert ask(control, "POST", "/v1/reset") == 401
         assert ask(control, "POST", "/v1/reset", token) == 200

@@ -114,8 +114,8 @@ def test_what_the_comparison_says_of_us_is_so() -> None:
     )
     lacks += re.findall(r"\*\*([^*]+\(KIP-\d+\))\*\*", page)
     assert lacks
-    told = [each for each in lacks if f"* **{each}" not in gaps]
-    assert told == [], "GAPS.md lacks them no more, or under another name: say so in docs/comparison.md"
+    answer = [each for each in lacks if f"* **{each}" not in gaps]
+    assert answer == [], "GAPS.md lacks them no more, or under another name: say so in docs/comparison.md"
 
 
 def test_every_verb_has_its_task_in_steering() -> None:

@@ -156,8 +156,8 @@ def test_every_api_says_which_versions_it_serves_and_what_it_lacks() -> None:
     for api in APIS:
         text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
         low, high = api.versions
-        told = rf"Version {low}\b(?!-)" if low == high else rf"Versions {low}-{high}\b"
-        if not re.search(told, text) or not re.search(r"(?:Not done|Differs from Kafka): ", text):
+        answer = rf"Version {low}\b(?!-)" if low == high else rf"Versions {low}-{high}\b"
+        if not re.search(answer, text) or not re.search(r"(?:Not done|Differs from Kafka): ", text):
             wrong.append(api.key.title)
     assert wrong == []
 

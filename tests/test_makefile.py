@@ -11,5 +11,5 @@ def test_servers_started_by_make_keep_their_bytecode() -> None:
     """A container image often forbids bytecode; a server that compiles its sources at each start is twice as slow."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OTHER": "kept"}
     make = ["make", "--no-print-directory", "--eval", "probe: ; @echo [$$PYTHONDONTWRITEBYTECODE] $$OTHER", "probe"]
-    told = subprocess.run(make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=30)
-    assert told.stdout.split() == ["[]", "kept"]
+    answer = subprocess.run(make, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=30)
+    assert answer.stdout.split() == ["[]", "kept"]

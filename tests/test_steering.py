@@ -160,14 +160,14 @@ def test_each_task_is_done_by_the_same_request_at_each_door(
 ) -> None:
     """On a cluster that is as the page says, and with the answer that the OpenAPI document promises."""
     monkeypatch.chdir(tmp_path)
-    told = []
+    reported = []
     for door, line in zip((by_http, by_python, by_shell), lines, strict=True):
         with staged(server, line) as task:
             url = proxy.url
             proxy.passed.clear()
             door(task, url)
-            told.append([plain(each) for each in proxy.passed])
-    (http,), python, (shell,) = told
+            reported.append([plain(each) for each in proxy.passed])
+    (http,), python, (shell,) = reported
     assert http[-1] == 200
     assert shell == http
     assert http in python

@@ -85,7 +85,7 @@ def page(browser: "Page") -> "Iterator[Page]":
     """The browser at a desk's width; whatever its console complains of fails the test."""
     browser.look(1280, 900)
     yield browser
-    told = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page tells them itself
-    said = [line for line in browser.complaints() if not any(each in line for each in told)]
+    answer = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page tells them itself
+    said = [line for line in browser.complaints() if not any(each in line for each in answer)]
     browser.driver.get("about:blank")
     assert said == []

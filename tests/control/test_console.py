@@ -105,9 +105,9 @@ def test_an_offer_to_speak_http_2_is_not_taken_and_not_logged(plane: ControlPlan
 
 def test_the_cluster_tells_what_each_broker_is_doing(plane: ControlPlane) -> None:
     """Running, paused or down, as its own verbs call it."""
-    told = [plane.http("GET", "/v1/cluster")["brokers"][0]["state"]]
+    answer = [plane.http("GET", "/v1/cluster")["brokers"][0]["state"]]
     for way in ("pause", "resume", "kill", "start"):
         said = plane.http("POST", f"/v1/brokers/1/{way}")["state"]
-        told.append(plane.http("GET", "/v1/cluster")["brokers"][0]["state"])
-        assert said == told[-1]
-    assert told == ["running", "paused", "running", "down", "running"]
+        answer.append(plane.http("GET", "/v1/cluster")["brokers"][0]["state"])
+        assert said == answer[-1]
+    assert answer == ["running", "paused", "running", "down", "running"]

@@ -103,8 +103,8 @@ def test_who_fenced_whom(plane: ControlPlane, raw: RawProducer) -> None:
     other.wire.close()
     until(lambda: RawProducer(plane).epoch, "the abort")
     assert raw.end() is E.PRODUCER_FENCED
-    told = plane.kafka.transactions["x"].why()
-    assert (told.error, told.rule) == ("PRODUCER_FENCED", "transactions C.3.1 T5")
+    reported = plane.kafka.transactions["x"].why()
+    assert (reported.error, reported.rule) == ("PRODUCER_FENCED", "transactions C.3.1 T5")
     assert re.fullmatch(
         r"fenced: at \S+ client `raw` \(connection \d+\) called InitProducerId v4 without an epoch "
         r"while this producer was at \(\d+, 0\); the epoch became 1; "
@@ -112,11 +112,11 @@ def test_who_fenced_whom(plane: ControlPlane, raw: RawProducer) -> None:
         r"EndTxn v3 \(commit\) from client `raw` \(connection \d+\) as \(\d+, 0\) was refused "
         r"at \S+, with PRODUCER_FENCED: "
         r"KIP-98 \(docs/specification/transactions/c-requests\.md#c-3-1-t5\)\.",
-        told.why,
+        reported.why,
     )
-    assert told.at_ms is not None
-    assert f"was refused at {local_time(told.at_ms)}, with" in told.why
-    assert plane.ctl("transactions", "why", "x")["why"] == told.why
+    assert reported.at_ms is not None
+    assert f"was refused at {local_time(reported.at_ms)}, with" in reported.why
+    assert plane.ctl("transactions", "why", "x")["why"] == reported.why
 
 
 @pytest.mark.verb("transactions why")
@@ -132,10 +132,10 @@ def test_a_real_zombie_can_be_explained(plane: ControlPlane) -> None:
     new.init_transactions(20)
     with pytest.raises(KafkaException):
         old.commit_transaction(10)
-    told = why(plane)
-    assert told.startswith("fenced: at ")
-    assert "client `new`" in told
-    assert "client `old`" in told
+    reported = why(plane)
+    assert reported.startswith("fenced: at ")
+    assert "client `new`" in reported
+    assert "client `old`" in reported
 
 
 def test_nothing_was_refused_yet(plane: ControlPlane, raw: RawProducer) -> None:
@@ -315,11 +315,11 @@ def test_every_refusal_has_a_why(
     plane = plane_of(topics=["t:2", "u:1"], settings={"transaction.state.log.num.partitions": 1})
     raw = RawProducer(plane)
     assert act(plane, raw) is code
-    told = plane.kafka.transactions[name].why()
-    assert told.error == code.name
-    assert re.match(words, told.why), told.why
-    assert f"with {code.name}" in told.why
-    assert not re.search(r"\b(transactions|groups|core) [A-I0]", told.why), "no id without its link"
+    reported = plane.kafka.transactions[name].why()
+    assert reported.error == code.name
+    assert re.match(words, reported.why), reported.why
+    assert f"with {code.name}" in reported.why
+    assert not re.search(r"\b(transactions|groups|core) [A-I0]", reported.why), "no id without its link"
 
 
 def test_the_walk_has_every_fencing_and_state_error() -> None:

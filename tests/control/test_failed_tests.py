@@ -22,12 +22,12 @@ def test_requests_that_are_being_served_and_polls_do_not_hide_the_others(plane: 
     until(lambda: plane.kafka.journal.find(api="InitProducerId"), "the request")
     until(lambda: len(plane.kafka.journal.find(api="Fetch")) > 20, "polls", 20)
 
-    told = dict(story(plane.kafka))
+    answer = dict(story(plane.kafka))
 
-    lines = told["last requests"].splitlines()
+    lines = answer["last requests"].splitlines()
     assert [line for line in lines if "JoinGroup" in line and r"evil\x1b[2J:" in line and "-> ok (" in line]
     late = [line for line in lines if "InitProducerId" in line]
     assert [line for line in late if line.endswith(f"-> is being served [fault {fault.id}]")] == late != []
     assert [line for line in lines if " Fetch v" in line] == []
-    assert "the cluster does not answer" not in told
+    assert "the cluster does not answer" not in answer
     consumer.close()

@@ -65,8 +65,8 @@ class Walk:
     def __init__(self, kafka: Server, api: AnyApi) -> None:
         self.kafka, self.api = kafka, api
         self.version = api.versions[1]
-        told = kafka.wire().call(ApiKey.METADATA, 12, sample(MetadataRequest))
-        self.topic_id = told.topics[0].topic_id
+        reported = kafka.wire().call(ApiKey.METADATA, 12, sample(MetadataRequest))
+        self.topic_id = reported.topics[0].topic_id
 
     def add(self, do: Any, **match: Any) -> str:
         """A fault on this API."""

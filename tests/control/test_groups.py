@@ -25,13 +25,13 @@ def member(
     plane: ControlPlane, group: str = "g", *, client_id: str = "c", seen: list[str] | None = None
 ) -> Iterator[Consumer]:
     """A consumer of t that has its assignment; what it is assigned, and what is taken from it, goes into ``seen``."""
-    told = [] if seen is None else seen
+    reported = [] if seen is None else seen
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": group, "client.id": client_id,
                          "session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": 200,
                          "auto.offset.reset": "earliest"})  # fmt: skip
-    consumer.subscribe(["t"], on_assign=lambda _c, p: told.append(f"+{len(p)}"),
-                       on_revoke=lambda _c, p: told.append(f"-{len(p)}"))  # fmt: skip
-    until(lambda: consumer.poll(0.05) or told, "the assignment", 20)
+    consumer.subscribe(["t"], on_assign=lambda _c, p: reported.append(f"+{len(p)}"),
+                       on_revoke=lambda _c, p: reported.append(f"-{len(p)}"))  # fmt: skip
+    until(lambda: consumer.poll(0.05) or reported, "the assignment", 20)
     yield consumer
     consumer.close()
 
@@ -47,12 +47,17 @@ def test_a_group_is_told_with_members_offsets_and_lag(plane: ControlPlane) -> No
     with member(plane, client_id="app") as consumer:
         until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
         consumer.commit(asynchronous=False)
-        told = shown(plane)
-        assert (told.state, told.type, told.protocol, told.coordinator) == ("Stable", "classic", "range", 1)
-        (one,) = told.members
+        reported = shown(plane)
+        assert (reported.state, reported.type, reported.protocol, reported.coordinator) == (
+            "Stable",
+            "classic",
+            "range",
+            1,
+        )
+        (one,) = reported.members
         assert (one.client_id, one.client_host, sorted(one.assignment)) == ("app", "127.0.0.1", ["t-0", "t-1"])
-        assert one.epoch == told.epoch > 0
-        offsets = {offset.partition: offset for offset in told.offsets}
+        assert one.epoch == reported.epoch > 0
+        offsets = {offset.partition: offset for offset in reported.offsets}
         assert offsets[0].offset + offsets[0].lag == 2
         assert [row["group_id"] for row in plane.ctl("groups", "list")["groups"]] == ["g"]
         assert one.member_id in plane.ctl_text("groups", "show", "g")
@@ -168,8 +173,8 @@ def test_a_coordinator_takes_its_time_to_load(three: ControlPlane, same: bool) -
     before = until(lambda: max(found(three), 0), "a coordinator")
     target = before if same else before % 3 + 1
     three.server.freeze()
-    told = three.ctl("coordinators", "move", "group", "g", str(target), "--loading-ms", "5s")
-    assert (told["broker"], told["loading_ms"]) == (target, 5000)
+    reported = three.ctl("coordinators", "move", "group", "g", str(target), "--loading-ms", "5s")
+    assert (reported["broker"], reported["loading_ms"]) == (target, 5000)
     assert offsets(three, target) is E.COORDINATOR_LOAD_IN_PROGRESS
     three.kafka.coordinators.move(type="group", key="g", broker=target, loading_ms=7000)
     three.server.advance(5000)

@@ -107,11 +107,11 @@ def test_a_client_s_story_is_written_as_the_journal_tells_it(written: Written) -
     consumer.close()
     written.plane.kafka.journal.rotate()
     lines = {line["id"]: line for line in written.lines()}
-    told = {entry["id"]: entry for entry in written.plane.http("GET", "/v1/journal")["entries"]}
+    answer = {entry["id"]: entry for entry in written.plane.http("GET", "/v1/journal")["entries"]}
     assert {"Produce", "Fetch", "JoinGroup", "OffsetCommit"} <= {line["api"] for line in lines.values()}
     alike = ("at_ms", "api", "version", "broker", "connection", "client", "client_id", "outcome", "request_bytes")
     for line in lines.values():
-        assert {name: line[name] for name in alike} == {name: told[line["id"]][name] for name in alike}
+        assert {name: line[name] for name in alike} == {name: answer[line["id"]][name] for name in alike}
     (produce,) = [line for line in lines.values() if line["api"] == "Produce"]
     assert (produce["client_id"], produce["software"].partition("-")[0]) == ("app", "confluent")
     fetches = [topic for line in lines.values() if line["api"] == "Fetch" for topic in line["response"]["responses"]]

@@ -82,9 +82,9 @@ def test_a_timeline_tells_what_became_of_each_sequence(plane: ControlPlane, raw:
 def test_all_three_answer_the_same(plane: ControlPlane, raw: Idempotent) -> None:
     """In a list of all, and of one."""
     raw.send(0, 4)
-    (told,) = plane.kafka.producers.list()
-    place = results.ProducerPlace("t-0", raw.id, 0, 3, told.partitions[0].last_timestamp_ms)
-    assert told == results.ProducerLife(raw.id, 0, None, "raw", (place,))
+    (reported,) = plane.kafka.producers.list()
+    place = results.ProducerPlace("t-0", raw.id, 0, 3, reported.partitions[0].last_timestamp_ms)
+    assert reported == results.ProducerLife(raw.id, 0, None, "raw", (place,))
     assert plane.http("GET", "/v1/producers")["producers"] == plane.ctl("producers", "list")["producers"]
     assert plane.http("GET", f"/v1/producers/{raw.id}") == plane.ctl("producers", "show", str(raw.id))
     table = plane.ctl_text("producers", "show", str(raw.id))
@@ -98,8 +98,8 @@ def test_a_real_client_has_a_timeline_too(plane: ControlPlane) -> None:
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
     assert producer.flush(20) == 0
-    (told,) = plane.kafka.producers.list()
-    lost, known = plane.kafka.producers[told.producer_id].show().timeline[1:]
+    (reported,) = plane.kafka.producers.list()
+    lost, known = plane.kafka.producers[reported.producer_id].show().timeline[1:]
     assert (lost.event, lost.fault, known.event, known.fault) == ("accepted", fault.id, "duplicate", None)
     assert (lost.client_id, lost.first_sequence, known.first_sequence) == ("app", 0, 0)
     assert known.connection != lost.connection
@@ -118,8 +118,8 @@ def test_a_transactional_producer_has_one_with_what_moved_its_id(plane: ControlP
     life = plane.kafka.producers[producer_id].show()
     assert life.transactional_id == "x"
     names = [event.event for event in life.timeline]
-    told = ["initialised", "begun", "accepted", "commit decided"]
-    assert [name for name in names if name in told] == told
+    reported = ["initialised", "begun", "accepted", "commit decided"]
+    assert [name for name in names if name in reported] == reported
     (decided,) = [event for event in life.timeline if event.event == "commit decided"]
     assert "Ongoing -> PrepareCommit" in decided.detail
     stranger = RawProducer(plane)
@@ -290,11 +290,11 @@ def test_every_refusal_has_a_why(
         plane.kafka.topics["t"].partitions[0].move_leader(1)
     raw = Idempotent(plane)
     assert act(plane, raw) is code
-    told = plane.kafka.producers[raw.id].why()
-    assert re.match(words, told.why), told.why
-    assert told.error == code.name
-    assert not re.search(r"\b(transactions|groups|core) [A-I0]", told.why), "no id without its link"
-    assert plane.ctl("producers", "why", str(raw.id))["why"] == told.why
+    reported = plane.kafka.producers[raw.id].why()
+    assert re.match(words, reported.why), reported.why
+    assert reported.error == code.name
+    assert not re.search(r"\b(transactions|groups|core) [A-I0]", reported.why), "no id without its link"
+    assert plane.ctl("producers", "why", str(raw.id))["why"] == reported.why
 
 
 @pytest.mark.parametrize("lost", ["never there", "forgotten"])
@@ -306,11 +306,11 @@ def test_an_older_release_refuses_who_it_does_not_know(plane_of: ControlPlaneOf,
         raw.send(0, 4)
         plane.kafka.topics["t"].partitions[0].forget_producer(raw.id)
     assert raw.send(4) is E.UNKNOWN_PRODUCER_ID
-    told = plane.kafka.producers[raw.id].why()
-    assert (told.rule, told.citation[:14]) == ("transactions D.4 S9", "before KIP-360")
-    assert told.why.startswith("unknown: t-0 has no state of this producer, and the batch does not begin with 0. ")
+    reported = plane.kafka.producers[raw.id].why()
+    assert (reported.rule, reported.citation[:14]) == ("transactions D.4 S9", "before KIP-360")
+    assert reported.why.startswith("unknown: t-0 has no state of this producer, and the batch does not begin with 0. ")
     forgotten = r"It was forgotten there at \S+ by the control plane\."
-    assert re.search(forgotten if lost == "forgotten" else "or it never wrote there", told.why)
+    assert re.search(forgotten if lost == "forgotten" else "or it never wrote there", reported.why)
 
 
 def test_nothing_was_refused_yet(plane: ControlPlane, raw: Idempotent) -> None:
@@ -325,9 +325,9 @@ def test_who_fenced_a_transactional_producer_is_told_by_its_id(plane: ControlPla
     raw = RawProducer(plane)
     RawProducer(plane)
     assert raw.add(0) is E.PRODUCER_FENCED
-    told = plane.kafka.producers[raw.id].why()
-    assert told == plane.kafka.transactions["x"].why()
-    assert told.why.startswith("fenced: at ")
+    reported = plane.kafka.producers[raw.id].why()
+    assert reported == plane.kafka.transactions["x"].why()
+    assert reported.why.startswith("fenced: at ")
 
 
 def test_the_walk_has_every_code_that_a_partition_decides_for_a_producer() -> None:

@@ -158,9 +158,9 @@ def test_a_member_that_was_lost_long_ago_is_remembered(plane: ControlPlane) -> N
     plane.kafka.clock.advance(seconds=11)
     rebalances(joined(plane), 100)
     assert heartbeat(zombie) is E.UNKNOWN_MEMBER_ID
-    told = plane.kafka.groups["g"].why()
+    reported = plane.kafka.groups["g"].why()
     assert re.match(
-        rf"not a member any more: '{zombie.member_id}' was last heard of at .* \(Heartbeat\); its ", told.why
+        rf"not a member any more: '{zombie.member_id}' was last heard of at .* \(Heartbeat\); its ", reported.why
     )
     assert heartbeat(Member(zombie.wire, member_id="stranger", generation=1)) is E.UNKNOWN_MEMBER_ID
     assert "no request of 'stranger' is in the log" in plane.kafka.groups["g"].why().why

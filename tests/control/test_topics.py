@@ -42,14 +42,14 @@ def outcome(answer: Any) -> tuple[ErrorCode, int]:
 def test_topics_are_told_with_their_partitions(plane: ControlPlane) -> None:
     """By name, with offsets; alike at all of them."""
     produce(plane.server.wire())
-    told = plane.http("GET", "/v1/topics")["topics"]
-    assert [(topic["name"], topic["internal"], len(topic["partitions"])) for topic in told] == [
+    reported = plane.http("GET", "/v1/topics")["topics"]
+    assert [(topic["name"], topic["internal"], len(topic["partitions"])) for topic in reported] == [
         ("t", False, 2), ("u", False, 1)]  # fmt: skip
-    assert told[0] == plane.http("GET", "/v1/topics/t")
+    assert reported[0] == plane.http("GET", "/v1/topics/t")
     (first, second) = plane.kafka.topics.list()[0].partitions
     assert (first.leader, first.replicas, first.isr, first.high_watermark) == (1, (1,), (1,), 1)
     assert (second.high_watermark, second.log_end_offset) == (0, 0)
-    assert plane.kafka.topics["t"].show().id == told[0]["id"]
+    assert plane.kafka.topics["t"].show().id == reported[0]["id"]
     assert [row["name"] for row in plane.ctl("topics", "list")["topics"]] == ["t", "u"]
     assert "HIGH_WATERMARK" in plane.ctl_text("topics", "show", "t")
 
@@ -261,12 +261,12 @@ def test_too_few_in_sync_replicas_refuse_acks_all(replicated: ControlPlane) -> N
     """NOT_ENOUGH_REPLICAS before the append; acks=1 does not ask; back in sync, everything is there."""
     leader = leader_of(replicated)
     wire = replicated.server.wire(leader)
-    told = replicated.http("POST", f"{T0}/isr", {"replicas": [leader]})
-    assert (told["isr"], len(told["held"])) == ([leader], 2)
+    reported = replicated.http("POST", f"{T0}/isr", {"replicas": [leader]})
+    assert (reported["isr"], len(reported["held"])) == ([leader], 2)
     assert produce(wire)[0] is E.NOT_ENOUGH_REPLICAS
     assert produce(wire, acks=1) == (E.NONE, 0)
-    told = replicated.http("POST", f"{T0}/isr", {"replicas": [1, 2, 3]})
-    assert (sorted(told["isr"]), told["held"], told["high_watermark"]) == ([1, 2, 3], [], 1)
+    reported = replicated.http("POST", f"{T0}/isr", {"replicas": [1, 2, 3]})
+    assert (sorted(reported["isr"]), reported["held"], reported["high_watermark"]) == ([1, 2, 3], [], 1)
     assert produce(wire) == (E.NONE, 1)
 
 
@@ -291,8 +291,8 @@ def test_an_unclean_leader_cuts_off_what_it_never_had(replicated: ControlPlane) 
     assert produce(replicated.server.wire(leader)) == (E.NONE, 0)
     replicated.http("POST", f"{T0}/isr", {"replicas": [leader]})
     assert produce(replicated.server.wire(leader), acks=1) == (E.NONE, 1)
-    told = replicated.http("POST", f"{T0}/leader", {"broker": follower})
-    assert (told["leader"], told["log_end_offset"]) == (follower, 1)
+    reported = replicated.http("POST", f"{T0}/leader", {"broker": follower})
+    assert (reported["leader"], reported["log_end_offset"]) == (follower, 1)
     replicated.http("POST", f"{T0}/isr", {"replicas": [1, 2, 3]})
     assert produce(replicated.server.wire(follower)) == (E.NONE, 1)
 
@@ -314,9 +314,9 @@ def test_a_consumer_notices_what_an_unclean_leader_cut_off(replicated: ControlPl
     read = [consumer.poll(10), consumer.poll(10)]
     assert [record and record.value() for record in read] == [b"on all", b"on two"]
     partition.move_leader(left_out)
-    told = consumer.poll(20)
+    reported = consumer.poll(20)
     consumer.close()
-    error = told and told.error()
+    error = reported and reported.error()
     assert error is not None
     assert "truncation detected at offset 2" in str(error)
 

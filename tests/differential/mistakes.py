@@ -113,8 +113,8 @@ def row_of(mutant: Mutant) -> list[str]:
     test, record = mutant.noticed_by.__name__, rows.recorded()
     if test.startswith("test_"):
         asked = {name.partition("[")[0].rpartition("::")[2]: out for name, (out, _) in record["kafka"].items()}
-        told = [name.split(" ")[1] for name in rows.ids(rows.TRANSACTIONS, test)] or [test.removeprefix("test_")]
-        return told if asked.get(test) == "passed" else []
+        answer = [name.split(" ")[1] for name in rows.ids(rows.TRANSACTIONS, test)] or [test.removeprefix("test_")]
+        return answer if asked.get(test) == "passed" else []
     if mutant.mistake in NEEDS_STEERING:
         return []
     said = (mutant.noticed_by.__doc__ or "").strip(" .\n").replace("-", "_")
@@ -127,8 +127,8 @@ def caught(asked: Sequence[Question], folder: Path) -> dict[str, dict[str, Any]]
     """Each mistake: the history and the rows that show it."""
     found = {}
     with mistaken(None, folder) as address:
-        told = noticed(address, asked)
-        assert told is None, f"without any mistake: {told}"
+        answer = noticed(address, asked)
+        assert answer is None, f"without any mistake: {answer}"
     for number, mutant in enumerate(MUTANTS):
         with mistaken(number, folder) as address:
             found[mutant.mistake] = {

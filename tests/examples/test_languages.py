@@ -76,9 +76,9 @@ def test_junit() -> None:
     needs("javac", "mvn")
     said = ran(["mvn", "--batch-mode", "-Dstyle.color=never", "test"], copied("junit"), PATH=PATH)
     by_class = dict(re.findall(r"Tests run: (\d+, Failures: 0, Errors: 0, Skipped: \d+), .* in (\w+)", said))
-    told = {name: counts for counts, name in by_class.items()}
-    assert told["OrdersTest"] == "2, Failures: 0, Errors: 0, Skipped: 0"
-    assert told["OrdersInContainerTest"].startswith("1, ")
+    answer = {name: counts for counts, name in by_class.items()}
+    assert answer["OrdersTest"] == "2, Failures: 0, Errors: 0, Skipped: 0"
+    assert answer["OrdersInContainerTest"].startswith("1, ")
 
 
 def test_go() -> None:

@@ -62,8 +62,8 @@ async def test_versions_before_3_name_no_software(version: int) -> None:
 
 async def test_CON_06_features_with_a_zero_minimum_are_told_from_v4_on() -> None:
     """Older readers refuse them."""
-    told = [f.name for f in (await answered(3)).supported_features]
-    assert told == ["metadata.version"]
+    reported = [f.name for f in (await answered(3)).supported_features]
+    assert reported == ["metadata.version"]
     ranges = {f.name: (f.min_version, f.max_version) for f in (await answered(4)).supported_features}
     assert ranges == {
         "eligible.leader.replicas.version": (0, 1),

@@ -44,9 +44,9 @@ async def test_TOP_01_success_in_every_version(version: int) -> None:
     assert (result.num_partitions, result.replication_factor, result.topic_config_error_code) == (2, 1, 0)
     names = [config.name for config in result.configs]
     assert names == sorted(names)
-    told = {c.name: (c.value, c.config_source, c.read_only, c.is_sensitive) for c in result.configs}
-    assert told["cleanup.policy"] == ("delete", 5, False, False)
-    assert told["retention.ms"] == ("5", 1, False, False)
+    reported = {c.name: (c.value, c.config_source, c.read_only, c.is_sensitive) for c in result.configs}
+    assert reported["cleanup.policy"] == ("delete", 5, False, False)
+    assert reported["retention.ms"] == ("5", 1, False, False)
 
 
 async def test_TOP_02_error_results_are_empty_but_for_the_error() -> None:

@@ -78,8 +78,8 @@ async def test_CFG_01_named_keys_with_synonyms() -> None:
     )
     (config,) = result.configs
     assert (config.value, config.config_source, config.config_type, config.documentation) == ("5000", 1, 3, None)
-    told = [(each.name, each.value, each.source) for each in config.synonyms]
-    assert told == [("max.message.bytes", "5000", 1), ("message.max.bytes", "1048588", 5)]
+    answer = [(each.name, each.value, each.source) for each in config.synonyms]
+    assert answer == [("max.message.bytes", "5000", 1), ("message.max.bytes", "1048588", 5)]
 
 
 async def test_an_empty_list_of_keys_means_all_and_synonyms_come_only_on_request() -> None:

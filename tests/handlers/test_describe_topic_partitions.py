@@ -102,9 +102,9 @@ async def test_a_partition_is_told_with_its_eligible_replicas() -> None:
     made = AdminStage(2)
     topic = made.topic("t", [2])
     made.stop(2)
-    (told,) = (await made.ask(API, asked("t"))).topics
-    assert (told.topic_id, told.is_internal, told.topic_authorized_operations) == (topic.id, False, 3576)
-    (partition,) = told.partitions
+    (reported,) = (await made.ask(API, asked("t"))).topics
+    assert (reported.topic_id, reported.is_internal, reported.topic_authorized_operations) == (topic.id, False, 3576)
+    (partition,) = reported.partitions
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (
         ErrorCode.LEADER_NOT_AVAILABLE,
         -1,

@@ -143,10 +143,10 @@ async def test_DESC_01_ids_are_described_one_by_one() -> None:
     stage.topic("bar")
     await opened(stage, "foo", "bar")
     start_ms = stage.clock.now_ms()
-    told = (0, "tx", "Ongoing", 60_000, start_ms, 1000, 0, {"bar": [0], "foo": [0]})
-    assert await described(stage, "tx", "none", "") == [told, unknown(105, "none"), unknown(42, "")]
+    reported = (0, "tx", "Ongoing", 60_000, start_ms, 1000, 0, {"bar": [0], "foo": [0]})
+    assert await described(stage, "tx", "none", "") == [reported, unknown(105, "none"), unknown(42, "")]
     hidden = await described(stage, "tx", denied=[(AclOperation.DESCRIBE, "bar")])
-    assert hidden == [(*told[:-1], {"foo": [0]})]
+    assert hidden == [(*reported[:-1], {"foo": [0]})]
     assert await described(stage, "tx", denied=[(AclOperation.DESCRIBE, "tx")]) == [unknown(53, "tx")]
     assert await described(stage, "tx", broker_id=2) == [unknown(16, "tx")]
     for index in range(4):

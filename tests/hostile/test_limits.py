@@ -180,8 +180,8 @@ def test_B56_names_that_are_paths(victim: Victim) -> None:
     wire = victim.broker.wire()
     results = create(wire, *(topic(name) for name in BAD_NAMES))
     assert [each.error_code for each in results] == [ErrorCode.INVALID_TOPIC_EXCEPTION] * len(BAD_NAMES)
-    told = metadata(wire, *BAD_NAMES, version=9, auto_create=True)
-    assert [each.error_code for each in told] == [ErrorCode.INVALID_TOPIC_EXCEPTION] * len(BAD_NAMES)
+    reported = metadata(wire, *BAD_NAMES, version=9, auto_create=True)
+    assert [each.error_code for each in reported] == [ErrorCode.INVALID_TOPIC_EXCEPTION] * len(BAD_NAMES)
     assert produce(wire, "..", batch(b"x")).error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -258,6 +258,6 @@ def test_B59_more_settings_than_a_request_may_change(victim: Victim) -> None:
 def test_B59_more_topics_than_a_request_may_bring_about(victim: Victim) -> None:
     """Metadata creates what is missing, and no more of it at once than CreateTopics would."""
     wire = victim.broker.wire(patience_s=30)
-    told = metadata(wire, *(f"t{number}" for number in range(10_001)), auto_create=True)
-    assert {each.error_code for each in told} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    reported = metadata(wire, *(f"t{number}" for number in range(10_001)), auto_create=True)
+    assert {each.error_code for each in reported} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics == ()

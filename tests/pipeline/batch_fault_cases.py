@@ -64,7 +64,7 @@ def _of_field(checks: str, fields: dict[str, int]) -> Callable[[Planting, str], 
     return make
 
 
-PLANTS.update({name: _of_field(*told) for name, told in FIELDS.items()})
+PLANTS.update({name: _of_field(*answer) for name, answer in FIELDS.items()})
 
 
 def _body(change: Callable[[bytearray], None]) -> Callable[[Planting, str], Places]:

@@ -242,11 +242,11 @@ class Planting:
         self._states[name], self._touched[name] = state, list(partitions)
         partitions = self._touched[name]
         at_ms = self.tick() if at_ms is None else at_ms
-        told = TransactionRecord(
+        answer = TransactionRecord(
             name, producer, epoch, TIMEOUT_MS, state, frozenset(partitions), at_ms, at_ms,
             client_transaction_version=version,
         )  # fmt: skip
-        key, value = transaction.encode(told)
+        key, value = transaction.encode(answer)
         self.shelf("__transaction_state", cleanup_policy="compact").records([(key, value)])
 
     def committed_offset(
@@ -332,8 +332,8 @@ def restamped(batch: bytes | bytearray, **fields: int) -> bytearray:
         "base_timestamp_ms", "max_timestamp_ms", "producer_id", "producer_epoch", "base_sequence", "record_count",
     )  # fmt: skip
     changed = bytearray(batch)
-    told = dict(zip(order, HEADER.unpack_from(changed), strict=True)) | fields
-    HEADER.pack_into(changed, 0, *(told[name] for name in order))
+    answer = dict(zip(order, HEADER.unpack_from(changed), strict=True)) | fields
+    HEADER.pack_into(changed, 0, *(answer[name] for name in order))
     if "crc" not in fields:
         changed[17:21] = RecordBatch(changed).compute_crc().to_bytes(4, "big")
     return changed

@@ -112,11 +112,11 @@ def _aging(where: Planting) -> None:
 
 def _values(where: Planting) -> None:
     """JSON of several shapes, and what is none."""
-    told = [
+    answer = [
         {"id": number, "name": None if number % 4 == 0 else f"n{number}", "lines": [{"sku": "x", "n": 1.5}]}
         for number in range(8)
     ]
-    values = [json.dumps(each).encode() for each in told] + [b'{"id": "nine", "a b": true}', b"[1]", b"3", b"plain"]
+    values = [json.dumps(each).encode() for each in answer] + [b'{"id": "nine", "a b": true}', b"[1]", b"3", b"plain"]
     values += [b"", b"\0\0\0\0\x07\x02x", b"\xfe\xff"]
     where.shelf("told").data(len(values) + 1, values=[*values, None], keys=[b"k"] * (len(values) + 1))
 

@@ -118,6 +118,6 @@ def test_an_audit_finds_nothing_after_chaos(spark: SparkSession, tmp_path: Path)
     found = totals(SparkEngine(spark))
     tables.forget()
     sys.stdout.write(f"{story}; audited: {found}\n")
-    told = [f"{finding.check.name}, {finding.count} times: {finding.rows[:3]}" for finding in findings]
-    assert not told, "\n".join(told)
+    answer = [f"{finding.check.name}, {finding.count} times: {finding.rows[:3]}" for finding in findings]
+    assert not answer, "\n".join(answer)
     assert found["records"] >= 3 * RECORDS

@@ -76,9 +76,9 @@ def test_an_export_is_registered_by_the_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     first, *places = done.stdout.splitlines()
     count = int(first.split()[0])
-    told = dict(line.split(": ", 1) for line in places)
-    assert (list(told), told["delta"]) == (["delta", "iceberg"], "out")
-    tables = (delta(tmp_path / told["delta"]), iceberg(told["iceberg"]))
+    answer = dict(line.split(": ", 1) for line in places)
+    assert (list(answer), answer["delta"]) == (["delta", "iceberg"], "out")
+    tables = (delta(tmp_path / answer["delta"]), iceberg(answer["iceberg"]))
     assert [len(rows(table)) for table in tables] == [count, count]
     exported = [str(path) for path in (tmp_path / "out").rglob("*.parquet")]
     assert count == ds.dataset(exported, format="parquet").count_rows() > 0

@@ -170,8 +170,8 @@ def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]
     table = render.as_table(report)
     assert "ERROR sequence-gap: sequence numbers are missing (1)" in table
     assert table.splitlines()[-1].endswith(f"{len(report.findings)} kinds")
-    told = json.loads(render.as_json(report))
-    assert {each["check"]: each["count"] for each in told["findings"]} == {
+    answer = json.loads(render.as_json(report))
+    assert {each["check"]: each["count"] for each in answer["findings"]} == {
         finding.check.name: finding.count for finding in report.findings
     }
     suite = ET.fromstring(render.as_junit(report))  # noqa: S314 - our own

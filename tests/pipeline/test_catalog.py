@@ -69,14 +69,14 @@ def test_both_libraries_read_what_was_exported(tmp_path: Path, producers: bool) 
     """Record by record, of the same files: nothing was copied. The folder is still an export."""
     store, manifest = exported(tmp_path / "out", producers=producers)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
-    told = catalog.register(store, manifest, ["delta", "iceberg"])
+    answer = catalog.register(store, manifest, ["delta", "iceberg"])
     paths = [f"{store.path}/{each.path}" for each in manifest.files]
     expected = rows(ds.dataset(paths, format="parquet").to_table())
     assert len(expected) == 15
     assert rows(delta(tmp_path / "out")) == expected
     # pyiceberg's reader makes an empty list of a list that is null.
     without = [row | {"headers": row["headers"] or []} for row in expected]
-    assert rows(iceberg(told["iceberg"])) == without
+    assert rows(iceberg(answer["iceberg"])) == without
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")} == before
     export.verify(store, store.read_manifest())
 

@@ -85,8 +85,8 @@ def test_the_files_beside_the_log_are_read(tmp_path: Path) -> None:
     assert found["orders", 0].last_segment_base > found["orders", 0].first_segment_base == 0
     beside = BrokerFiles()
     beside.look(Tree(str(tmp_path / "data")))
-    told = [(each["epoch"], each["start_offset"]) for each in beside.epochs if each["topic"] == "epochs"]
-    assert (told, beside.unreadable) == ([(0, 0), (3, 2)], [])
+    answer = [(each["epoch"], each["start_offset"]) for each in beside.epochs if each["topic"] == "epochs"]
+    assert (answer, beside.unreadable) == ([(0, 0), (3, 2)], [])
     assert found["started", 0].high_watermark == 104
 
 

@@ -68,11 +68,11 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         places = (each["base_offset"], made["stated_offset"], behind, made["segment_base"])
         made["place"] = next(place for place in places if place is not None)
         last = each
-        told: dict[str, Any] = dict.fromkeys(HISTORY.names[len(FOUND) + 7 :])
+        answer: dict[str, Any] = dict.fromkeys(HISTORY.names[len(FOUND) + 7 :])
         if damage is None and each["producer_id"] >= 0:
-            told = producers.setdefault(each["producer_id"], {**told, "turn": 0})
-            highest = each["producer_epoch"] if told["highest_epoch"] is None else told["highest_epoch"]
-            after = {**told, "highest_epoch": max(each["producer_epoch"], highest)}
+            answer = producers.setdefault(each["producer_id"], {**answer, "turn": 0})
+            highest = each["producer_epoch"] if answer["highest_epoch"] is None else answer["highest_epoch"]
+            after = {**answer, "highest_epoch": max(each["producer_epoch"], highest)}
             if each["is_control"]:
                 after["turn"] += 1
                 if each["coordinator_epoch"] is not None:
@@ -84,7 +84,7 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                     "data_offset": each["base_offset"],
                 }
             producers[each["producer_id"]] = after
-        yield {**made, **told}
+        yield {**made, **answer}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -89,9 +89,9 @@ def test_a_brokers_directory_holds_what_a_consumer_saw(node: Node) -> None:
     batches = rows(read_batches(node.data, topics=["t"]))
     (log,) = (node.data / "t-0").glob("*.log")
     text = dump_log("--deep-iteration", "--files", str(log))
-    told = re.findall(r"baseOffset: (\d+) lastOffset: (\d+) count: (\d+) .*?position: (\d+) .*? size: (\d+)", text)
+    answer = re.findall(r"baseOffset: (\d+) lastOffset: (\d+) count: (\d+) .*?position: (\d+) .*? size: (\d+)", text)
     names = ("base_offset", "last_offset", "record_count", "position", "size")
-    assert [tuple(map(int, each)) for each in told] == [tuple(row[name] for name in names) for row in batches]
-    assert len(told) >= 9
+    assert [tuple(map(int, each)) for each in answer] == [tuple(row[name] for name in names) for row in batches]
+    assert len(answer) >= 9
     assert [row["control_type"] for row in batches][-3:] == ["COMMIT", None, "ABORT"]
     assert {row["damage"] for row in batches} == {None}

@@ -139,7 +139,7 @@ def test_acls_before_prefixes() -> None:
     assert request_body(ApiKey.DESCRIBE_ACLS, 0, asked) == body[4:]
     gone = delete_acls.DeleteAclsRequest([delete_acls.DeleteAclsFilter(2, "t", 3, "User:a", "*", 3, 3)])
     assert request_body(ApiKey.DELETE_ACLS, 0, gone) == body
-    told = describe_acls.DescribeAclsResource(2, "t", 3, [describe_acls.AclDescription("User:a", "*", 3, 3)])
-    answer = describe_acls.DescribeAclsResponse(0, ErrorCode.NONE, None, [told])
+    reported = describe_acls.DescribeAclsResource(2, "t", 3, [describe_acls.AclDescription("User:a", "*", 3, 3)])
+    answer = describe_acls.DescribeAclsResponse(0, ErrorCode.NONE, None, [reported])
     expected = struct.pack(">ihhib", 0, 0, -1, 1, 2) + text("t") + struct.pack(">i", 1) + text("User:a") + text("*")
     assert response_body(ApiKey.DESCRIBE_ACLS, 0, answer) == expected + b"\3\3"

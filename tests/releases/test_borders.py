@@ -88,8 +88,8 @@ def test_the_other_behaviours_have_tests_of_their_own(file: str) -> None:
 def test_real_brokers_changed_their_answer_with_the_default(setting: str, last: str) -> None:
     """Up to `last` it was another one."""
     question = DEFAULTS_SHOWN_BY.get(setting, questions_of_records.the_settings_of_a_broker)
-    told = [RECORDED[name][question.__name__] for name in sides(NAMES[NAMES.index(last) + 1])]
+    reported = [RECORDED[name][question.__name__] for name in sides(NAMES[NAMES.index(last) + 1])]
     if question is questions_of_records.the_settings_of_a_broker:
-        told = [next(each for each in answer.split() if each.startswith(f"{setting}=")) for answer in told]
-        assert told[0] == f"{setting}={DEFAULTS[setting][last]}"
-    assert told[0] != told[1]
+        reported = [next(each for each in answer.split() if each.startswith(f"{setting}=")) for answer in reported]
+        assert reported[0] == f"{setting}={DEFAULTS[setting][last]}"
+    assert reported[0] != reported[1]

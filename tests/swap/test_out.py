@@ -23,16 +23,16 @@ def test_kafka_goes_on_with_what_we_wrote(node: Node, clean: bool) -> None:
     assert compacted[0] > 4
     assert compacted[1] == 0
     ours.advance(CHECKPOINT_MS)  # where a log starts is written down by then, as far as DeleteRecords moved it
-    told = look(node.bootstrap, GROUPS)
-    assert len(told.records["compacted", 0, UNCOMMITTED]) < told.bounds["compacted", 0, UNCOMMITTED][1] / 2
+    answer = look(node.bootstrap, GROUPS)
+    assert len(answer.records["compacted", 0, UNCOMMITTED]) < answer.bounds["compacted", 0, UNCOMMITTED][1] / 2
     node.stop(clean=clean)
     assert len(list(node.data.glob("codecs-0/*.log"))) > 2
     assert node.metadata_begins_with_a_snapshot()
     node.start_kafka()
-    assert look(node.bootstrap, GROUPS) == told
+    assert look(node.bootstrap, GROUPS) == answer
     go_on(clients)
     after = look(node.bootstrap, GROUPS)
-    check_gone_on(told, after)
+    check_gone_on(answer, after)
     assert node.kafka_complaints() == []
     node.stop()
     node.start_ours()
@@ -47,12 +47,12 @@ def test_three_brokers_go_on_as_three_nodes(tmp_path: Path) -> None:
     try:
         nodes.start_ours()
         clients = fill(nodes.bootstrap, replicas=3)
-        told = look(nodes.bootstrap, GROUPS)
+        answer = look(nodes.bootstrap, GROUPS)
         nodes.stop()
         nodes.start_kafka()
-        assert look(nodes.bootstrap, GROUPS) == told
+        assert look(nodes.bootstrap, GROUPS) == answer
         go_on(clients)
-        check_gone_on(told, look(nodes.bootstrap, GROUPS))
+        check_gone_on(answer, look(nodes.bootstrap, GROUPS))
         clients.close()
     finally:
         nodes.stop()

@@ -23,9 +23,9 @@ def test_a_cluster_is_like_itself(broker_with: BrokerWith, tmp_path: Path, capsy
     there = broker_with(settings={**SETTINGS, "offsets.topic.replication.factor": 1}).addresses[0]
     files = [f"--json={tmp_path / 'j'}", f"--junit={tmp_path / 'x'}"]
     code = compare.main(["--kafka", there, "--histories", "3", "--seed", "5", *files])
-    told = capsys.readouterr().out
-    assert code == 0, told
-    assert re.search(r"^3 histories, 1\d\d steps asked of both, .*; 0 differences, 0 seen once$", told, re.MULTILINE)
+    answer = capsys.readouterr().out
+    assert code == 0, answer
+    assert re.search(r"^3 histories, 1\d\d steps asked of both, .*; 0 differences, 0 seen once$", answer, re.MULTILINE)
     found = json.loads((tmp_path / "j").read_text())
     assert found["histories"] == 3
     assert found["found"] == []
@@ -44,13 +44,13 @@ def test_a_difference_is_told_with_the_requests_that_show_it() -> None:
     differs = [Difference("Produce", "responses[0].error_code", "NONE", "NOT_LEADER_OR_FOLLOWER")]
     steady, once = (Found(seed, [{"do": "produce", "v": 9}], differs, steady=seed == 7) for seed in (7, 8))
     report = Report(pair, histories=2, steps=80, found=[steady, once])
-    told = table(report)
-    assert told[1].split() == ["Produce", "1", "1", "NONE"]
-    assert told[3] == (
+    answer = table(report)
+    assert answer[1].split() == ["Produce", "1", "1", "NONE"]
+    assert answer[3] == (
         'seed 7 shows a difference:\n  {"do": "produce", "v": 9}\n'
         "  ! Produce responses[0].error_code: Kafka 'NONE', Understudy 'NOT_LEADER_OR_FOLLOWER'"
     )
-    assert "did not come again" in told[4]
+    assert "did not come again" in answer[4]
     (case,) = as_junit(report)
     assert case[0].get("message") == "1 histories differ"
 

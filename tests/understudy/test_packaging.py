@@ -93,8 +93,8 @@ def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path) -> None:
     command = [str(home / "bin" / "python"), "-c", code]
     done = subprocess.run(command, cwd=tmp_path, env=bare(), capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (0, f"orders\n{site / 'understudy' / '__init__.py'}\n"), done.stderr
-    told = subprocess.run([home / "bin" / "understudy", "--version"], capture_output=True, text=True, check=True)
-    assert told.stdout.split()[0] == "understudy"
+    answer = subprocess.run([home / "bin" / "understudy", "--version"], capture_output=True, text=True, check=True)
+    assert answer.stdout.split()[0] == "understudy"
 
 
 def test_every_list_of_packages_is_the_same() -> None:

@@ -68,10 +68,10 @@ def test_wishes_of_reports_that_make_no_sense(
     with pytest.raises(SystemExit) as left:
         cli.main(words)
     assert left.value.code == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"understudy {words[0]}: ")
-    assert sentence in told
-    assert told.count("\n") == 1
+    answer = capsys.readouterr().err
+    assert answer.startswith(f"understudy {words[0]}: ")
+    assert sentence in answer
+    assert answer.count("\n") == 1
 
 
 def test_the_checks_are_listed_and_shown_without_spark() -> None:

@@ -273,7 +273,7 @@ async def test_a_reset_brings_everybody_back(stage: Stage, how: str) -> None:
     await reset.reset(stage.cluster, frozenset({"clock"}))
     await stage.pass_time(10 * SESSION_MS)
     wire = await stage.connect(2)
-    told = await wire.call(ApiKey.METADATA, 12, MetadataRequest())
-    assert [each.node_id for each in told.brokers] == [1, 2, 3]
+    reported = await wire.call(ApiKey.METADATA, 12, MetadataRequest())
+    assert [each.node_id for each in reported.brokers] == [1, 2, 3]
     await assigned(stage, 2, 3)
     assert await produce(stage, 2, b"x", acks=-1) is ErrorCode.NONE

@@ -80,10 +80,10 @@ def end_txn(**more: Any) -> dict[str, Any]:
 
 def test_a_line_tells_everything_of_a_request() -> None:
     """Who asked whom what, when, and what came of it."""
-    told = end_txn(lost=12)
-    duration_us = told.pop("duration_us")
+    answer = end_txn(lost=12)
+    duration_us = answer.pop("duration_us")
     assert duration_us >= 0
-    assert told == {
+    assert answer == {
         "v": 1,
         "run": "R",
         "era": 4,
@@ -115,7 +115,7 @@ def test_a_line_tells_everything_of_a_request() -> None:
             "throttle_time_ms": 0, "error_code": "PRODUCER_FENCED", "producer_id": -1, "producer_epoch": -1,
         },
     }  # fmt: skip
-    assert next(iter(told)) == "v"
+    assert next(iter(answer)) == "v"
 
 
 def test_the_page_tells_of_every_field() -> None:
@@ -133,8 +133,8 @@ def test_each_error_code_stands_once_in_the_order_of_the_answer() -> None:
         for code in (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     ]
     response = MetadataResponse(topics=[*topics, topics[0]])
-    told = parsed(entry_of(ApiKey.METADATA, 12, MetadataRequest(None), response))
-    assert (told["error_codes"], told["error"]) == ([5, 3], "LEADER_NOT_AVAILABLE")
+    answer = parsed(entry_of(ApiKey.METADATA, 12, MetadataRequest(None), response))
+    assert (answer["error_codes"], answer["error"]) == ([5, 3], "LEADER_NOT_AVAILABLE")
 
 
 def fetched(*sets: Any, recorded: bool = True) -> list[dict[str, Any]]:
@@ -143,9 +143,9 @@ def fetched(*sets: Any, recorded: bool = True) -> list[dict[str, Any]]:
     response = FetchResponse(responses=[FetchableTopicResponse("", partitions, TOPIC_ID)])
     request = FetchRequest(-1, 0, 1, 1 << 20, 0, [FetchTopic("", [], TOPIC_ID)])
     entry = entry_of(ApiKey.FETCH, 13, request, response, recorded=recorded)
-    told = parsed(entry)
-    assert told["request"]["topics"][0]["topic"] == told["response"]["responses"][0]["topic"] == "orders"
-    return [each["records"] for each in told["response"]["responses"][0]["partitions"]]
+    answer = parsed(entry)
+    assert answer["request"]["topics"][0]["topic"] == answer["response"]["responses"][0]["topic"] == "orders"
+    return [each["records"] for each in answer["response"]["responses"][0]["partitions"]]
 
 
 def stamped(first: int, count: int = 1, *, value: bytes = b"v", producer_id: int = -1) -> bytes:

@@ -21,17 +21,17 @@ def test_a_listener_has_its_own_mechanisms() -> None:
 
 def test_what_is_missing_is_told_with_what_to_write() -> None:
     """Kerberos is not there; PLAIN needs passwords; a value has to be one."""
-    told = problem(BrokerSettings(1, {}), "INSIDE")
-    assert told is not None
-    assert "GSSAPI" in told
-    assert all(name in told for name in KNOWN)
+    answer = problem(BrokerSettings(1, {}), "INSIDE")
+    assert answer is not None
+    assert "GSSAPI" in answer
+    assert all(name in answer for name in KNOWN)
     assert problem(BrokerSettings(1, PLAIN), "INSIDE") is None
-    told = problem(BrokerSettings(1, PLAIN), "OUTSIDE")
-    assert told is not None
-    assert "listener.name.outside.plain.sasl.jaas.config=" in told
-    told = problem(BrokerSettings(1, {**PLAIN, f"{OF}.plain.sasl.jaas.config": "a.B"}), "INSIDE")
-    assert told is not None
-    assert told.startswith(f"{OF}.plain.sasl.jaas.config is written wrongly: ")
+    answer = problem(BrokerSettings(1, PLAIN), "OUTSIDE")
+    assert answer is not None
+    assert "listener.name.outside.plain.sasl.jaas.config=" in answer
+    answer = problem(BrokerSettings(1, {**PLAIN, f"{OF}.plain.sasl.jaas.config": "a.B"}), "INSIDE")
+    assert answer is not None
+    assert answer.startswith(f"{OF}.plain.sasl.jaas.config is written wrongly: ")
 
 
 def test_the_command_line_refuses_such_a_listener() -> None:

@@ -23,8 +23,8 @@ async def turn() -> None:
 async def state(stage: Stage) -> tuple[str, dict[str, list[int]]]:
     """What DescribeTransactions tells of ``tx``."""
     answer = await stage.ask(describe_transactions.API, DescribeTransactionsRequest(("tx",)), 0)
-    (told,) = answer.transaction_states
-    return told.transaction_state, {topic.topic: list(topic.partitions) for topic in told.topics}
+    (reported,) = answer.transaction_states
+    return reported.transaction_state, {topic.topic: list(topic.partitions) for topic in reported.topics}
 
 
 async def committed(stage: Stage, *topics: str) -> None:

@@ -63,25 +63,25 @@ class Tools:
         return done.stdout
 
     def step_cluster_id(self) -> str:
-        told = self.run(f"{TOOLS}.ClusterTool", "cluster-id", "--bootstrap-server", self.bootstrap, bare=True)
-        expect(re.search(r"Cluster ID: \S+", told), told)
-        return told.strip()
+        answer = self.run(f"{TOOLS}.ClusterTool", "cluster-id", "--bootstrap-server", self.bootstrap, bare=True)
+        expect(re.search(r"Cluster ID: \S+", answer), answer)
+        return answer.strip()
 
     def step_broker_api_versions(self) -> str:
-        told = self.run(f"{TOOLS}.BrokerApiVersionsCommand")
-        expect(told.count("Produce(0):") == self.brokers, told[:500])
-        expect(told.count("(id: ") == self.brokers, told[:500])
-        return f"{told.count('usable: ')} usable"
+        answer = self.run(f"{TOOLS}.BrokerApiVersionsCommand")
+        expect(answer.count("Produce(0):") == self.brokers, answer[:500])
+        expect(answer.count("(id: ") == self.brokers, answer[:500])
+        return f"{answer.count('usable: ')} usable"
 
     def step_features_describe(self) -> str:
-        told = self.run(f"{TOOLS}.FeatureCommand", "describe")
+        answer = self.run(f"{TOOLS}.FeatureCommand", "describe")
         for feature in ("metadata.version", "transaction.version", "group.version"):
-            expect(f"Feature: {feature}" in told, told)
-        return ", ".join(re.findall(r"Feature: (\S+)\s.*FinalizedVersionLevel: (?:\S+)", told))
+            expect(f"Feature: {feature}" in answer, answer)
+        return ", ".join(re.findall(r"Feature: (\S+)\s.*FinalizedVersionLevel: (?:\S+)", answer))
 
     def step_quorum_describe(self) -> None:
-        told = self.run(f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
-        expect(re.search(r"LeaderId:\s+\d+", told) and "CurrentVoters:" in told, told)
+        answer = self.run(f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
+        expect(re.search(r"LeaderId:\s+\d+", answer) and "CurrentVoters:" in answer, answer)
 
     def topics(self) -> list[str]:
         """All topics' names."""
@@ -96,9 +96,9 @@ class Tools:
         expect("Created topic" in self.run(TOPICS, "--create", "--topic", self.topic, *shape), "not created")
 
     def step_topics_describe(self) -> None:
-        told = self.run(TOPICS, "--describe", "--topic", self.topic)
-        expect(f"PartitionCount: 3\tReplicationFactor: {min(self.brokers, 3)}" in told, told)
-        expect("segment.bytes=2097152" in told and len(re.findall(r"Leader: \d+", told)) == 3, told)
+        answer = self.run(TOPICS, "--describe", "--topic", self.topic)
+        expect(f"PartitionCount: 3\tReplicationFactor: {min(self.brokers, 3)}" in answer, answer)
+        expect("segment.bytes=2097152" in answer and len(re.findall(r"Leader: \d+", answer)) == 3, answer)
 
     def step_console_producer(self, codec: str) -> None:
         lines = "".join(f"{codec}-{i}\t{codec}-value-{i}\n" for i in range(PER_CODEC))
@@ -126,14 +126,14 @@ class Tools:
         lines = self.run(CONSUMER, "--topic", self.topic, *flags, *limits).splitlines()
         expect(len(lines) == WRITTEN, lines)
         expect(all(line.startswith("CreateTime:") for line in lines), lines)
-        told = {tuple(line.split("\t")[3:]) for line in lines}
+        answer = {tuple(line.split("\t")[3:]) for line in lines}
         wanted = {("NO_HEADERS", f"{codec}-{i}", f"{codec}-value-{i}") for codec in CODECS for i in range(PER_CODEC)}
         wanted |= {
             ("h:one,h:two", "with-headers", "value"),
             ("empty:", "empty-header", "value"),
             ("h:one", "null-value", "null"),
         }
-        expect(told == wanted, told ^ wanted)
+        expect(answer == wanted, answer ^ wanted)
 
     def offsets(self, *flags: str) -> dict[int, int]:
         """By partition."""
@@ -160,15 +160,15 @@ class Tools:
 
     def lag(self) -> dict[int, tuple[int, int]]:
         """By partition: committed offset, lag."""
-        told = self.run(GROUPS, "--describe", "--group", self.group, "--offsets")
-        rows = [line.split() for line in told.splitlines() if line.startswith(self.group)]
+        answer = self.run(GROUPS, "--describe", "--group", self.group, "--offsets")
+        rows = [line.split() for line in answer.splitlines() if line.startswith(self.group)]
         return {int(row[2]): (int(row[3]), int(row[5])) for row in rows}
 
     def step_groups_describe(self) -> str:
         lag = self.lag()
         expect(sum(offset for offset, _ in lag.values()) == WRITTEN and not any(left for _, left in lag.values()), lag)
-        told = self.run(GROUPS, "--describe", "--group", self.group, "--state")
-        expect(re.search(rf"{self.group}\s.*Empty\s+0", told), told)
+        answer = self.run(GROUPS, "--describe", "--group", self.group, "--state")
+        expect(re.search(rf"{self.group}\s.*Empty\s+0", answer), answer)
         return str(lag)
 
     def step_groups_reset_offsets(self) -> None:
@@ -181,10 +181,10 @@ class Tools:
         expect(self.group not in self.run(GROUPS, "--list"), "still listed")
 
     def step_configs_describe(self) -> None:
-        told = self.run(CONFIGS, "--describe", "--all", "--entity-type", "topics", "--entity-name", self.topic)
-        expect("cleanup.policy=delete" in told and "segment.bytes=2097152" in told, told)
-        told = self.run(CONFIGS, "--describe", "--all", "--entity-type", "brokers", "--entity-name", "1")
-        expect("log.retention.hours=168" in told, told)
+        answer = self.run(CONFIGS, "--describe", "--all", "--entity-type", "topics", "--entity-name", self.topic)
+        expect("cleanup.policy=delete" in answer and "segment.bytes=2097152" in answer, answer)
+        answer = self.run(CONFIGS, "--describe", "--all", "--entity-type", "brokers", "--entity-name", "1")
+        expect("log.retention.hours=168" in answer, answer)
 
     def configs(self) -> str:
         """The topic's own settings."""
@@ -193,18 +193,18 @@ class Tools:
     def step_configs_alter(self) -> None:
         mine = ("--alter", "--entity-type", "topics", "--entity-name", self.topic)
         self.run(CONFIGS, *mine, "--add-config", "retention.ms=3600000,cleanup.policy=[compact,delete]")
-        told = self.configs()
-        expect("retention.ms=3600000" in told and "cleanup.policy=compact,delete" in told, told)
+        answer = self.configs()
+        expect("retention.ms=3600000" in answer and "cleanup.policy=compact,delete" in answer, answer)
         self.run(CONFIGS, *mine, "--delete-config", "retention.ms,cleanup.policy")
-        told = self.configs()
-        expect("retention.ms" not in told and "segment.bytes=2097152" in told, told)
+        answer = self.configs()
+        expect("retention.ms" not in answer and "segment.bytes=2097152" in answer, answer)
 
     def step_configs_quotas(self) -> None:
         client = ("--entity-type", "clients", "--entity-name", self.topic)
         self.run(CONFIGS, "--alter", *client, "--add-config", "producer_byte_rate=1000000,request_percentage=12.5")
-        told = self.run(CONFIGS, "--describe", *client)
-        expect(f"for client-id '{self.topic}'" in told, told)
-        expect("producer_byte_rate=1000000.0" in told and "request_percentage=12.5" in told, told)
+        answer = self.run(CONFIGS, "--describe", *client)
+        expect(f"for client-id '{self.topic}'" in answer, answer)
+        expect("producer_byte_rate=1000000.0" in answer and "request_percentage=12.5" in answer, answer)
         self.run(CONFIGS, "--alter", *client, "--delete-config", "producer_byte_rate,request_percentage")
 
     def step_topics_alter(self) -> None:
@@ -213,17 +213,17 @@ class Tools:
 
     def step_producer_perf_test(self) -> str:
         load = ("--num-records", "20000", "--record-size", "100", "--throughput", "-1")
-        told = self.run(f"{TOOLS}.ProducerPerformance", "--topic", self.topic, *load)
-        expect("20000 records sent" in told, told)
-        return told.strip().splitlines()[-1]
+        answer = self.run(f"{TOOLS}.ProducerPerformance", "--topic", self.topic, *load)
+        expect("20000 records sent" in answer, answer)
+        return answer.strip().splitlines()[-1]
 
     def step_consumer_perf_test(self) -> str:
-        told = self.run(f"{TOOLS}.ConsumerPerformance", "--topic", self.topic, "--num-records", "20000")
-        return told.strip().splitlines()[-1]
+        answer = self.run(f"{TOOLS}.ConsumerPerformance", "--topic", self.topic, "--num-records", "20000")
+        return answer.strip().splitlines()[-1]
 
     def step_log_dirs_describe(self) -> None:
-        told = self.run(f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", self.topic)
-        described = json.loads(told.strip().splitlines()[-1])
+        answer = self.run(f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", self.topic)
+        described = json.loads(answer.strip().splitlines()[-1])
         found = [p["partition"] for b in described["brokers"] for d in b["logDirs"] for p in d["partitions"]]
         expect(len(found) == 4 * min(self.brokers, 3), described)
 

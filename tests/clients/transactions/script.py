@@ -137,13 +137,13 @@ class Script:
         first = self.producer
         self.transact(first, "fenced")
         self.producer = self.client.transactor(self.id, 30_000)
-        told = self.refused(lambda: self.finish(first))
-        expect(self.client.is_fenced(told), f"{type(told).__name__} {told}")
+        answer = self.refused(lambda: self.finish(first))
+        expect(self.client.is_fenced(answer), f"{type(answer).__name__} {answer}")
         first.close()
         self.transact(self.producer, "second")
         self.producer.commit()
         self.committed("second")
-        return f"{type(told).__name__}: {told}"[:200]
+        return f"{type(answer).__name__}: {answer}"[:200]
 
     def finish(self, producer: Transactor) -> None:
         """Send one record more, and commit."""
@@ -207,21 +207,21 @@ class Script:
         producer = self.client.transactor(f"{self.id}-zombie", 30_000)
         producer.begin()
         producer.send(self.output, values("zombie"))
-        told = self.refused(lambda: producer.send_offsets(self.inputs, {0: 50}, before))
+        answer = self.refused(lambda: producer.send_offsets(self.inputs, {0: 50}, before))
         producer.abort()
         producer.close()
         heir.close()
         self.committed()
         offsets = self.client.committed_offsets(self.inputs, group)
         expect(not any(offset > 0 for offset in offsets.values()), offsets)
-        return f"{type(told).__name__}: {told}"[:200]
+        return f"{type(answer).__name__}: {answer}"[:200]
 
     def step_timeout(self) -> str:
         late = self.client.transactor(f"{self.id}-late", 2000)
         self.transact(late, "late")
         self.client.produce(self.output, values("waiting"))
         self.committed("waiting")  # visible once the coordinator has aborted what was before it
-        told = self.refused(lambda: self.finish(late))
+        answer = self.refused(lambda: self.finish(late))
         late.close()
         heir = self.client.transactor(f"{self.id}-late", 30_000)
         self.transact(heir, "recovered")
@@ -229,7 +229,7 @@ class Script:
         heir.close()
         self.committed("recovered")
         self.producer.close()
-        return f"{type(told).__name__}: {told}"[:200]
+        return f"{type(answer).__name__}: {answer}"[:200]
 
 
 def main(make: Callable[[str], Client], arguments: Sequence[str]) -> None:

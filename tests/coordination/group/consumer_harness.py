@@ -102,8 +102,8 @@ class Consumer:
         assert isinstance(answer, ConsumerGroupHeartbeatResponse), answer
         self.epoch = answer.member_epoch
         if answer.assignment is not None:
-            told = answer.assignment.topic_partitions
-            self.owned = {each.topic_id: list(each.partitions) for each in told if each.topic_id is not None}
+            reported = answer.assignment.topic_partitions
+            self.owned = {each.topic_id: list(each.partitions) for each in reported if each.topic_id is not None}
         return answer
 
     def join(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:

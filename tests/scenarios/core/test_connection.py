@@ -100,18 +100,18 @@ def test_CON_06_finalized_features_are_told_with_their_epoch(broker: Server, ver
 def test_CON_06_features_that_start_at_zero_are_told_from_v4_on(broker: Server) -> None:
     """Clients of v3 fail on a minimum of 0, so it leaves those features out."""
     assert [each.name for each in versions(broker, 3).supported_features] == ["metadata.version"]
-    told = {each.name: (each.min_version, each.max_version) for each in versions(broker, 4).supported_features}
-    assert told["metadata.version"] in ((7, 30), (7, 33))  # of 4.3 and 4.4
-    assert told["transaction.version"] == (0, 2)
-    assert told["group.version"] == (0, 1)
+    reported = {each.name: (each.min_version, each.max_version) for each in versions(broker, 4).supported_features}
+    assert reported["metadata.version"] in ((7, 30), (7, 33))  # of 4.3 and 4.4
+    assert reported["transaction.version"] == (0, 2)
+    assert reported["group.version"] == (0, 1)
 
 
 def test_CON_07_the_list_of_apis_is_the_brokers(broker: Server) -> None:
     """Produce from 0 though 0 to 2 are refused; nothing removed, nothing of controllers, no telemetry."""
-    told = {each.api_key: (each.min_version, each.max_version) for each in versions(broker, 4).api_keys}
-    assert told[ApiKey.PRODUCE] == (0, 13)
-    assert told[ApiKey.FETCH] == (4, 18)
-    assert told.keys().isdisjoint({4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 71, 72, 73, 82})
+    reported = {each.api_key: (each.min_version, each.max_version) for each in versions(broker, 4).api_keys}
+    assert reported[ApiKey.PRODUCE] == (0, 13)
+    assert reported[ApiKey.FETCH] == (4, 18)
+    assert reported.keys().isdisjoint({4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 71, 72, 73, 82})
 
 
 def test_CON_09_answers_keep_the_order_of_requests(broker: Server) -> None:

@@ -143,9 +143,9 @@ def test_FET_17_an_unknown_id_concerns_its_own_topic(broker: Server) -> None:
     topic_id = created(wire, "foo")
     produced(wire, "foo", FIVE)
     response = fetch_all(wire, {RANDOM_ID: [interest()], topic_id: [interest()]}, version=13)
-    told = {each.topic_id: each.partitions[0] for each in response.responses}
-    assert told[RANDOM_ID].error_code is ErrorCode.UNKNOWN_TOPIC_ID
-    assert (told[topic_id].error_code, len(data_of(told[topic_id]))) == (ErrorCode.NONE, len(FIVE))
+    reported = {each.topic_id: each.partitions[0] for each in response.responses}
+    assert reported[RANDOM_ID].error_code is ErrorCode.UNKNOWN_TOPIC_ID
+    assert (reported[topic_id].error_code, len(data_of(reported[topic_id]))) == (ErrorCode.NONE, len(FIVE))
 
 
 @pytest.mark.parametrize("version", [12, 13])

@@ -263,8 +263,8 @@ def test_SAS_09_an_expired_token(guarded: Guarded) -> None:
     now_s = guarded.server.now_ms() // 1000
     wire = guarded.stranger()
     handshake(wire, "OAUTHBEARER")
-    told = authenticate(wire, sasl.unsigned(sub="carl", iat=now_s - 120, exp=now_s - 60))
-    assert (told.error_code, bytes(told.auth_bytes)) == (ErrorCode.NONE, b'{"status":"invalid_token"}')
+    reported = authenticate(wire, sasl.unsigned(sub="carl", iat=now_s - 120, exp=now_s - 60))
+    assert (reported.error_code, bytes(reported.auth_bytes)) == (ErrorCode.NONE, b'{"status":"invalid_token"}')
     answer = authenticate(wire, b"\x01")
     assert answer.error_code is ErrorCode.SASL_AUTHENTICATION_FAILED
     assert answer.error_message == '{"status":"invalid_token"}'

@@ -98,8 +98,8 @@ def test_OFF_10_an_id_that_no_topic_has(server: Server) -> None:
     known = created(wire, "foo")
     topics = [OffsetCommitRequestTopic("", [one()], topic_id) for topic_id in (NO_TOPIC, known)]
     answer = wire.call(ApiKey.OFFSET_COMMIT, 10, OffsetCommitRequest(G, topics=topics))
-    told = {each.topic_id: int(each.partitions[0].error_code) for each in answer.topics}
-    assert told == {NO_TOPIC: 100, known: 0}
+    reported = {each.topic_id: int(each.partitions[0].error_code) for each in answer.topics}
+    assert reported == {NO_TOPIC: 100, known: 0}
 
 
 def test_OFF_20_offsets_of_a_topic_that_is_gone_are_not_told(server: Server) -> None:
@@ -124,8 +124,8 @@ def test_OFF_23_offsets_of_a_topic_that_is_read_stay(server: Server) -> None:
         assert member.commit(topic, 5) == 0
     topics = [OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(0)]) for name in ("foo", "bar")]
     answer = member.wire.call(ApiKey.OFFSET_DELETE, 0, OffsetDeleteRequest(G, topics))
-    told = {topic.name: int(topic.partitions[0].error_code) for topic in answer.topics}
-    assert (int(answer.error_code), told) == (0, {"foo": 86, "bar": 0})
+    reported = {topic.name: int(topic.partitions[0].error_code) for topic in answer.topics}
+    assert (int(answer.error_code), reported) == (0, {"foo": 86, "bar": 0})
     assert (offset_of(member.wire, "foo"), offset_of(member.wire, "bar")) == (5, -1)
 
 

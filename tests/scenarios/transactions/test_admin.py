@@ -141,8 +141,13 @@ async def test_DESC_01_ids_in_three_states(c: Client) -> None:
     """Names and fields; unknown ids, the empty one, and the wrong broker."""
     producer = await c.new(timeout_ms=33_000)
     found = await c.describe()
-    told = (found.transaction_state, found.transaction_timeout_ms, found.transaction_start_time_ms, found.producer_id)
-    assert (*told, found.producer_epoch, list(found.topics)) == ("Empty", 33_000, -1, *producer, [])
+    reported = (
+        found.transaction_state,
+        found.transaction_timeout_ms,
+        found.transaction_start_time_ms,
+        found.producer_id,
+    )
+    assert (*reported, found.producer_epoch, list(found.topics)) == ("Empty", 33_000, -1, *producer, [])
     await c.add(producer, {FOO: [0, 1], BAR: [0]})
     began_ms = c.stage.clock.now_ms()
     assert await c.parts() == {(FOO, 0), (FOO, 1), (BAR, 0)}
