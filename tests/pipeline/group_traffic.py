@@ -39,6 +39,8 @@ SETTINGS = {
 }
 """Snapshots after few updates, and by the clock."""
 PER_ROUND, LEAVES = 20, -1
+INITIALIZED_S = 60.0
+"""Kafka asks the share coordinator again half a minute after an attempt that failed, as while that one loads."""
 
 
 def make(bootstrap: str, *, reset: bool = True) -> None:
@@ -94,7 +96,7 @@ def _work(bootstrap: str, wire: Wire, topic: str, group_id: str, topic_id: UUID)
                 _beat(wire, group_id, "m1", 0)  # the coordinator initializes partitions while it hears of members
                 return _acquired(member) or None
 
-            runs = until(arrived, "records")
+            runs = until(arrived, "records", INITIALIZED_S)
             while runs:
                 rounds += 1
                 acks: list[tuple[int, int, Sequence[int]]] = []
