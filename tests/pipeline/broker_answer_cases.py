@@ -49,9 +49,9 @@ def _of_fetch(name: str, check: str = "fetch-answer", **fields: Any) -> None:
 
 
 def _records(*batches: tuple[int, int]) -> dict[str, Any]:
-    reported = [{"base_offset": first, "last_offset": last, "producer_id": -1, "transactional": False, "control": False,
+    told = [{"base_offset": first, "last_offset": last, "producer_id": -1, "transactional": False, "control": False,
              "count": last - first + 1} for first, last in batches]  # fmt: skip
-    return {"size_bytes": 100, "batches": reported, "base_offset": batches[0][0], "last_offset": batches[-1][1]}
+    return {"size_bytes": 100, "batches": told, "base_offset": batches[0][0], "last_offset": batches[-1][1]}
 
 
 _of_fetch("fetch-stable-beyond-watermark", last_stable_offset=12)
@@ -164,14 +164,8 @@ def _list(wire: Wire, topic: str, asked_ms: int, offset: int, *, time_ms: int = 
     """ListOffsets of partition 0."""
     asked = {"replica_id": -1, "isolation_level": 0,
              "topics": [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": asked_ms}]}]}  # fmt: skip
-    reported = {
-        "partition_index": index,
-        "error_code": "NONE",
-        "timestamp": time_ms,
-        "offset": offset,
-        "leader_epoch": 0,
-    }
-    return wire.call("ListOffsets", asked, {"topics": [{"name": topic, "partitions": [reported]}]}, version=7)
+    told = {"partition_index": index, "error_code": "NONE", "timestamp": time_ms, "offset": offset, "leader_epoch": 0}
+    return wire.call("ListOffsets", asked, {"topics": [{"name": topic, "partitions": [told]}]}, version=7)
 
 
 @answer("list-offsets-answer")
@@ -205,8 +199,8 @@ def listed_unasked(wiring: Wiring, name: str) -> int:
 def _offsets(wire: Wire, group: str, topic: str, offset: int) -> int:
     """OffsetFetch of partition 0."""
     asked = {"groups": [{"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}]}
-    reported = {"partition_index": 0, "committed_offset": offset, "error_code": "NONE"}
-    got = {"groups": [{"group_id": group, "error_code": "NONE", "topics": [{"name": topic, "partitions": [reported]}]}]}
+    told = {"partition_index": 0, "committed_offset": offset, "error_code": "NONE"}
+    got = {"groups": [{"group_id": group, "error_code": "NONE", "topics": [{"name": topic, "partitions": [told]}]}]}
     return wire.call("OffsetFetch", asked, got, version=9)
 
 
@@ -326,12 +320,12 @@ def _metadata(wire: Wire, topic: str, **fields: Any) -> int:
     """Metadata of a topic with one partition on brokers 1 and 2."""
     partition = {"error_code": "NONE", "partition_index": 0, "leader_id": 1, "leader_epoch": 3, "replica_nodes": [1, 2],
                  "isr_nodes": [1, 2], "offline_replicas": []}  # fmt: skip
-    reported = {"error_code": "NONE", "name": topic, "topic_id": fields.pop("topic_id", f"{topic[:20]:A<22}")}
+    told = {"error_code": "NONE", "name": topic, "topic_id": fields.pop("topic_id", f"{topic[:20]:A<22}")}
     copies = fields.pop("copies", 1)
     got = {
         "brokers": [{"node_id": each, "host": "h", "port": 9} for each in (1, 2)], "cluster_id": "planted",
         "controller_id": fields.pop("controller_id", 1),
-        "topics": [{**reported, "partitions": [partition | fields for _ in range(copies)]}],
+        "topics": [{**told, "partitions": [partition | fields for _ in range(copies)]}],
     }  # fmt: skip
     return wire.call("Metadata", {"topics": [{"name": topic}]}, got, version=12)
 
@@ -389,14 +383,14 @@ def member_epoch_went_back(wiring: Wiring, name: str) -> int:
 @answer("coordinator-answer")
 def coordinator_of_nobody(wiring: Wiring, name: str) -> int:
     """No error, and no node."""
-    reported = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
+    told = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
     asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [reported]}, version=4)
+    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [told]}, version=4)
 
 
 @answer("coordinator-answer")
 def coordinator_unasked(wiring: Wiring, name: str) -> int:
     """Of another group."""
-    reported = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
+    told = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
     asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [reported]}, version=4)
+    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [told]}, version=4)
