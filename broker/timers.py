@@ -87,7 +87,10 @@ class Timers:
 
     def next_ms(self) -> int | None:
         """When the next timer is due, or one that was cancelled; None if there is none."""
-        return min((timers[0].at_ms for timers in (self._single, self._periodic) if timers), default=None)
+        if self._single and self._periodic:
+            return min(self._single[0].at_ms, self._periodic[0].at_ms)
+        timers = self._single or self._periodic
+        return timers[0].at_ms if timers else None
 
     def changed(self) -> None:
         """Note that something happened which may give the next round of anything something to find."""

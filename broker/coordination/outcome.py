@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from broker.coordination.reasons import Reason, Refusal, StateChange
+from broker.timers import Rhythm
 
 X_co = TypeVar("X_co", covariant=True)
 
@@ -34,16 +35,8 @@ class SetTimer:
     key: Hashable
     at_ms: int
     then: "Callable[[int], Outcome[Any]]" = field(compare=False)
-    rhythm: "RoundRhythm | None" = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RoundRhythm:
-    """The timer is a round of periodic work. A round that has no records found nothing."""
-
-    interval_ms: int
-    quiet_until_ms: "Callable[[], int | None]"
-    """When time alone gives the round after such a one something to find; None: never."""
+    rhythm: Rhythm | None = field(default=None, compare=False)
+    """Set for a round of periodic work. A round that has no records found nothing."""
 
 
 @dataclass(frozen=True, slots=True)

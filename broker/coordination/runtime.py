@@ -18,7 +18,7 @@ import structlog
 
 from broker.clock import Clock
 from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
-from broker.timers import Rhythm, Timer
+from broker.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
 
 _log = structlog.get_logger(__name__)
@@ -235,8 +235,7 @@ class Runtime(Generic[M, X]):
                     _resolve(to, message)
                 case SetTimer(key, at_ms, _, rhythm):
                     self._cancel(key)
-                    when = None if rhythm is None else Rhythm(rhythm.interval_ms, rhythm.quiet_until_ms)
-                    self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect), when)
+                    self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect), rhythm)
                 case CancelTimer(key):
                     self._cancel(key)
                 case RunLater(then):

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RoundRhythm, RunLater, SetTimer
+from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RunLater, SetTimer
 from broker.coordination.reasons import Refusal, StateChange
+from broker.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.group import GroupRecord
 
@@ -71,7 +72,7 @@ class OutcomeBuilder:
         """Apply a rule after ``delay_ms``; a timer of the same key is replaced."""
         self._effects.append(SetTimer(key, self.now_ms + delay_ms, partial(_applied, then)))
 
-    def round(self, key: Hashable, rhythm: RoundRhythm, then: Rule) -> None:
+    def round(self, key: Hashable, rhythm: Rhythm, then: Rule) -> None:
         """Apply a rule after the rhythm's interval; a timer of the same key is replaced."""
         at_ms = self.now_ms + rhythm.interval_ms
         self._effects.append(SetTimer(key, at_ms, partial(_applied, then), rhythm))

@@ -7,7 +7,7 @@ from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.offsets.commit import NO_EXPIRY
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
-from broker.coordination.outcome import RoundRhythm
+from broker.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 
@@ -24,7 +24,7 @@ class Expiry:
     def arm(self, builder: OutcomeBuilder) -> None:
         """Schedule the next pass after the interval, regardless of this one's result."""
         interval_ms = self._settings.int("offsets.retention.check.interval.ms")
-        builder.round(EXPIRY_TIMER, RoundRhythm(interval_ms, self.quiet_until_ms), self.run)
+        builder.round(EXPIRY_TIMER, Rhythm(interval_ms, self.quiet_until_ms), self.run)
 
     def quiet_until_ms(self) -> int | None:
         """Return when time alone makes an offset expire; None for never."""
