@@ -14,6 +14,8 @@ COPY broker broker
 COPY pipeline pipeline
 COPY comparison comparison
 COPY proxy proxy
+COPY registry registry
+COPY simulator simulator
 RUN python3 -m venv /opt/understudy \
     && /opt/understudy/bin/pip install --no-cache-dir --constraint constraints.txt . \
     && /opt/understudy/bin/pip uninstall --yes pip \

@@ -17,7 +17,7 @@ STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test quick check interop packages binary compiled nightly bench clean
+.PHONY: help environment oracle serve test quick check interop packages binary site compiled nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -69,6 +69,14 @@ binary: ## a server in a folder that needs no Python, and its archive, into dist
 	$(PYTHON) -m venv build/binary
 	build/binary/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[security]' pyinstaller
 	build/binary/bin/python tools/build_binary.py
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+site: $(VENV)/.docs ## the documentation as a site, into build/site; every link is checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo build/site/index.html
 
 compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment of its own, and the quick tests on it
 	$(BIN)/python -m tools.compiled $(PYTEST)

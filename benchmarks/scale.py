@@ -35,6 +35,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssig
 
 Values = dict[str, float]
 _ROUNDS, _EACH = 40, 25
+_TURNS_OF_MARKERS = 12
 _ASK_VERSIONS = b"\0\0\0\x0a\0\x12\0\0\0\0\0\x01\xff\xff"
 _FEW = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitions": "4"}
 
@@ -224,7 +225,11 @@ async def begin(peer: Peer, name: str) -> tuple[int, int]:
 
 
 async def add(peer: Peer, name: str, producer: tuple[int, int]) -> None:
-    """Add a partition to the producer's transaction, once the previous one is complete."""
+    """Add a partition to the producer's transaction, once the previous one is complete.
+
+    Its markers take some turns of the loop, for which a client on a socket is too slow; this one has to let them pass.
+    """
+    await turns(_TURNS_OF_MARKERS)
     topics = [AddPartitionsToTxnTopic("t", [0])]
     while True:
         request = AddPartitionsToTxnRequest(name, *producer, topics)

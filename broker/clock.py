@@ -44,9 +44,14 @@ class Slices:
         self._slice_ns = slice_us * 1000
         self._until_ns = stopwatch_ns() + self._slice_ns
 
+    @property
+    def over(self) -> bool:
+        """Whether it is the others' turn."""
+        return stopwatch_ns() >= self._until_ns
+
     async def pause(self) -> None:
         """Let the others run, if the slice is over."""
-        if stopwatch_ns() >= self._until_ns:
+        if self.over:
             await asyncio.sleep(0)
             self._until_ns = stopwatch_ns() + self._slice_ns
 
@@ -122,11 +127,14 @@ class ManualClock:
 
 
 class PushedClock(ManualClock):
-    """Real time, plus what :meth:`push` has added; frozen, only pushing moves it."""
+    """Real time, plus what :meth:`push` has added; frozen, only pushing moves it.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    ``time_ns`` is the machine's time in nanoseconds since 1970; the simulator has one of its own.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, time_ns: Callable[[], int] = time.time_ns) -> None:
         super().__init__()
-        self._loop = loop
+        self._loop, self._time_ns = loop, time_ns
         self._pushed_ms = 0
         self._frozen_at_ms: int | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -137,11 +145,11 @@ class PushedClock(ManualClock):
         """Real or frozen time plus everything that was pushed."""
         if self._frozen_at_ms is not None:
             return self._frozen_at_ms
-        return time.time_ns() // 1_000_000 + self._pushed_ms
+        return self._time_ns() // 1_000_000 + self._pushed_ms
 
     def machine_ms(self) -> int:
         """See :class:`Clock`."""
-        return time.time_ns() // 1_000_000
+        return self._time_ns() // 1_000_000
 
     @property
     def pushed_ms(self) -> int:
@@ -193,7 +201,7 @@ class PushedClock(ManualClock):
         """Go on from the frozen time."""
         if self._frozen_at_ms is not None:
             frozen_at_ms, self._frozen_at_ms = self._frozen_at_ms, None
-            self._pushed_ms = frozen_at_ms - time.time_ns() // 1_000_000
+            self._pushed_ms = frozen_at_ms - self._time_ns() // 1_000_000
             self._set_alarm()
 
     def reset(self) -> None:

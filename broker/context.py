@@ -12,6 +12,7 @@ from broker.releases import release as release_named
 from broker.rng import Random
 from broker.security.authorizer import ANONYMOUS, speaks_as
 from protocol.acls import AclOperation, ResourceType
+from protocol.errors import ErrorCode
 from protocol.types import Message
 from protocol.writers import Parts
 
@@ -105,7 +106,7 @@ class Connection:
     """Closes it from our side; ``None`` outside a server."""
     at_end: Callable[[], None] | None = None
     """Called once, when everything that came on it is served and nothing more will be."""
-    _watchers: set[Callable[[], None]] | None = None
+    _watchers: dict[Callable[[], None], None] | None = None
     _muted: Waiter | None = None
 
     def begin(self, versions: Versions, release: Release, gate: "Gate | None") -> None:
@@ -115,13 +116,13 @@ class Connection:
     def watch(self, call: Callable[[], None]) -> None:
         """Call when the peer is gone, and there is nothing to wait for any more."""
         if self._watchers is None:  # most connections never wait, and the journal keeps many
-            self._watchers = set()
-        self._watchers.add(call)
+            self._watchers = {}  # in order
+        self._watchers[call] = None
 
     def unwatch(self, call: Callable[[], None]) -> None:
         """Call no more."""
         if self._watchers is not None:
-            self._watchers.discard(call)
+            self._watchers.pop(call, None)
 
     def lose(self) -> None:
         """The peer is gone."""
@@ -189,6 +190,8 @@ class Exchange(RequestNotes):
     outcome = "answered"
     request: Message | None = None
     parts: Parts | None = None
+    errors: Sequence[ErrorCode] = ()
+    """The codes in the answer, those of faults included."""
     id = era = 0
 
     def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:

@@ -18,6 +18,7 @@ from broker.requests.authentication import answer_raw_token, new_gate
 from broker.security.sasl_gate import State
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response
+from protocol.error_codes import error_codes
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 
@@ -79,6 +80,7 @@ class Dispatcher:
                 connection.gate.admit(header.api_key)
             api = self._api_for(header, connection)
             if api is None:
+                exchange.errors = (ErrorCode.UNSUPPORTED_VERSION,)
                 exchange.parts = unsupported_version(header.correlation_id, connection)
                 return exchange.parts
             exchange.request = request = decode_request(exchange.frame, header)
@@ -103,6 +105,7 @@ class Dispatcher:
         if response is None:
             exchange.outcome = "asked for no answer"
             return None
+        exchange.errors = error_codes(response)
         exchange.parts = parts = encode_response(key, version, number, response)
         if exchange.byte_fault is not None:
             return exchange.byte_fault.spoil(b"".join(parts))

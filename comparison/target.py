@@ -53,11 +53,21 @@ class Consumer:
 
 
 @dataclass
+class Sharer:
+    """A member of a share group: its epoch, that of its session's next request, and the offsets that it holds."""
+
+    epoch: int = 0
+    session: int = 0
+    held: dict[tuple[UUID, int], set[int]] = field(default_factory=dict)
+
+
+@dataclass
 class Target:
     """Cluster at an address. Names of topics, groups and transactional ids are the same on both clusters.
 
     ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts a broker, clean or
     not, if it can be restarted. ``address`` is the first broker's, ``others`` are those of brokers 2 to N.
+    ``shared`` are the share partitions (group and place) that the leader has probably loaded.
     """
 
     address: str
@@ -66,6 +76,8 @@ class Target:
     producers: dict[str, Producer] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)
+    sharers: dict[tuple[str, str], Sharer] = field(default_factory=dict)
+    shared: set[tuple[str, tuple[UUID, int]]] = field(default_factory=set)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     restart: Callable[[bool, int], None] | None = None
     connections: dict[str, Connection] = field(default_factory=dict)
@@ -84,6 +96,7 @@ class Target:
         self.names.name("producer", UNKNOWN_PRODUCER_ID)
         self.topics, self.producers, self.sessions = {}, {}, {}
         self.members, self.consumers = {}, {}
+        self.sharers, self.shared = {}, set()
 
     def called(self, symbol: str) -> str:
         """Return the name of a symbol in this history; a symbol that begins with `=` is taken literally."""

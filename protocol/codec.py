@@ -65,8 +65,7 @@ def message_class(key: int, suffix: str) -> type[Any]:
     """Return our class for an API's ``Request`` or ``Response``."""
     name = api_key_map.get(key) or newer_versions.names()[key]
     module = import_module(f"protocol.messages.{name}")
-    title = request_schema(key, versions_of(key)[-1]).__name__.removesuffix("Request")
-    cls: type[Any] = getattr(module, title + suffix)
+    cls: type[Any] = getattr(module, ApiKey(key).title + suffix)
     return cls
 
 
@@ -78,6 +77,12 @@ def _request_reader(key: int, version: int) -> Callable[[Buffer, int], tuple[Any
 @cache
 def _response_writer(key: int, version: int) -> Callable[[Parts, Any], None]:
     return writer(response_schema(key, version))
+
+
+def prepare(key: int, version: int) -> None:
+    """Make what reads the requests of a version and writes its responses; else its first request waits for that."""
+    _request_reader(key, version)
+    _response_writer(key, version)
 
 
 def load_schemas(keys: Iterable[int]) -> None:

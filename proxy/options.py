@@ -40,6 +40,8 @@ class ProxyOptions:
     seed: int | None = None
     log_format: str = "console"
     log_level: str = "info"
+    data_dir: None = None  # a proxy remembers nothing
+    notes: tuple[str, ...] = ()
 
     def option_of_port(self, port: int) -> str:
         """The option that asked for this port, for the message that the port is taken."""

@@ -31,6 +31,8 @@ IMPORTED = (
     "anyio._backends._asyncio",
     "uvicorn.protocols.http.h11_impl",
     "uvloop",
+    "registry.server",
+    "registry.app",
 )
 
 
@@ -42,6 +44,8 @@ def main() -> None:
     importlib.import_module("understudy.server_path").enter()
     for name in IMPORTED:
         importlib.import_module(name)
+    for key, version in importlib.import_module("broker.cluster.warm_up").common_versions():
+        importlib.import_module("protocol.codec").prepare(key, version)
     gc.collect()
     gc.freeze()  # what is imported stays in memory that all forks share
     asked = socket.socket(fileno=int(sys.argv[1]))

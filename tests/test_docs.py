@@ -67,7 +67,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page: Path) -> None:
     """A path in code that begins with one of our folders."""
-    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+    made = {"build", "dist"}  # by make, where it has run
+    ours = [path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    folders = "|".join(name for name in ours if name not in made)
     named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text(encoding="utf-8"))
     assert [name for name in named if not (ROOT / name).exists()] == []
 

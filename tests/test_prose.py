@@ -38,6 +38,7 @@ CEILINGS = {
     "pipeline": 1,
     "protocol": 0,
     "proxy": 0,
+    "registry": 0,
     "storage": 0,
     "tests": 2267,
     "tools": 3,

@@ -29,7 +29,19 @@ from tools.specification import (
 
 ROOT = Path(__file__).resolve().parent.parent
 HISTORIES = ROOT / "tests" / "differential" / "histories"
-PACKAGES = ("broker", "storage", "protocol", "pipeline", "comparison", "proxy", "understudy", "tools", "benchmarks")
+PACKAGES = (
+    "broker",
+    "storage",
+    "protocol",
+    "pipeline",
+    "comparison",
+    "proxy",
+    "registry",
+    "simulator",
+    "understudy",
+    "tools",
+    "benchmarks",
+)
 PAGES = sorted(FOLDER.rglob("*.md"))
 LINK = re.compile(r"\[([^\]\[]*)\]\(([^)#]*)#([^)]+)\)")
 LIKE_AN_ID = re.compile(rf"(?<![\w./{{-])(?:(?!0\.){SECTION}(?:\s{RULE})?|{SCENARIO}|{RULE})(?![\w/-])")

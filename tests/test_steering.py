@@ -81,7 +81,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> str:
 def server(broker_with: BrokerWith, journal: str) -> Server:
     """The cluster of the page's example."""
     settings = {"default.replication.factor": 3, "group.initial.rebalance.delay.ms": 0}
-    return broker_with(brokers=3, topics=["orders:3"], settings=settings, journal=journal)
+    return broker_with(brokers=3, topics=["orders:3"], settings=settings, journal=journal, schema_registry=0)
 
 
 @pytest.fixture
@@ -102,6 +102,8 @@ def staged(server: Server, task: str) -> Iterator[str]:
     server.reset()
     bootstrap, opened = ",".join(server.addresses), contextlib.ExitStack()
     with opened:
+        if "users" in task:
+            server.control("POST", "/v1/users/alice", {"password": "alice-secret"})
         if "payments-1" in task or "producers" in task or "forget" in task:
             server.make_coordinators()
             producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payments-1"})
@@ -109,7 +111,7 @@ def staged(server: Server, task: str) -> Iterator[str]:
             producer.begin_transaction()
             producer.produce("orders", b"open", partition=0)
             producer.flush(20)
-        if "groups" in task and '"match"' not in task:
+        if "groups" in task and '"match"' not in task and "offsets" not in task:
             server.make_coordinators()
             consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "shipping", "client.id": "shipping-1"})
             opened.callback(consumer.close)
@@ -148,10 +150,10 @@ def by_python(line: str, url: str) -> None:
 
 def by_shell(line: str, url: str) -> None:
     """The words of a command."""
-    said = io.StringIO()
+    said = io.TextIOWrapper(io.BytesIO(), write_through=True)  # an image is written as bytes
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         code = main([*shlex.split(line)[1:], "--control", url])
-    assert code == 0, said.getvalue()
+    assert code == 0, said.buffer.getvalue()
 
 
 @pytest.mark.parametrize("lines", [*TASKS, *EXAMPLES], ids=lambda lines: lines[2].removeprefix("understudy ctl ")[:40])

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "understudy"
 """The folder that is built, and the program in it."""
 ENTRY = "import sys\nfrom understudy.cli import main\nsys.exit(main())\n"
-WHOLE = ("broker", "storage", "protocol", "understudy.control_api", "uvicorn", "kio.schema")
+WHOLE = ("broker", "storage", "protocol", "understudy.control_api", "uvicorn", "kio.schema", "rich._unicode_data")
 """Packages of which modules are imported by name at run time."""
 OPTIONAL = ("cryptography", "jwt")
 """Imported late, and part of the whole `serve`: stores of Java, signed tokens."""
@@ -32,7 +32,15 @@ COMMANDS = (
     "understudy.config_file",
 )
 DATA = ("broker", "protocol", "storage", "understudy")
-UNWANTED = ("pytest", "hypothesis", "rich", "tkinter", "understudy.pytest_plugin", "understudy.spark")
+UNWANTED = (
+    "pytest",
+    "hypothesis",
+    "pygments",
+    "markdown_it",
+    "tkinter",
+    "understudy.pytest_plugin",
+    "understudy.spark",
+)
 
 
 def build(target: Path) -> Path:

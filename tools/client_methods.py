@@ -125,7 +125,9 @@ def quoted(value: object) -> str:
 
 
 def body(verb: Verb, asked: str) -> tuple[str, list[str]]:
-    """What a method returns, and its lines: an answer, a list of answers, or nothing."""
+    """What a method returns, and its lines: an answer, a list of answers, the bytes of a file, or nothing."""
+    if verb.is_file:
+        return "bytes", [f"content: bytes = {asked}", "return content"]
     answer = kind_of(verb.answer_type)
     if isinstance(answer.type, type) and not issubclass(answer.type, dict):
         name = f"results.{answer.type.__name__}"

@@ -19,6 +19,7 @@ COMMANDS = {
         "understudy.compare",
         "send the same requests to a Kafka cluster and to Understudy, and report differences",
     ),
+    "simulate": ("understudy.simulate", "run a cluster and its clients on virtual time, with faults, from a seed"),
     "audit": ("understudy.audit", "check a data directory for corruption, loss and inconsistencies"),
     "conformance": ("understudy.conformance", "report protocol violations and latencies of clients, from a journal"),
     "exam": ("understudy.exam.command", "examine a client library: scripted faults, a verdict for each scenario"),

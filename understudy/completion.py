@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from understudy.argparser import Parser
 from understudy.cli import COMMANDS
 from understudy.control_api.verbs import groups
+from understudy.ctl import DESCRIBED
+from understudy.repeating import can_follow, can_watch
 from understudy.serve import OPTIONS
 
 SHELLS = ("bash", "zsh", "fish")
@@ -31,13 +33,18 @@ def tree() -> Mapping[str, Sequence[str]]:
     found["ctl"] = [group for group, _ in groups()]
     for group, verbs in groups():
         following = [verb.name.partition(" ")[2] for verb in verbs if " " in verb.name]
+        following += ["describe"] * any(verb.name in DESCRIBED for verb in verbs)
         if following:
             found[f"ctl {group}"] = following
         for verb in verbs:
             found[f"ctl {verb.name}"] = found.get(f"ctl {verb.name}", ()) or [
                 *(f"--{row.name.replace('_', '-')}" for row in verb.parameters if not row.required),
+                *(["--watch", "--every"] if can_watch(verb) else []),
+                *(["--follow"] if can_follow(verb) else []),
                 *("--control", "--token", "--json"),
             ]
+            if verb.name in DESCRIBED:
+                found[f"ctl {group} describe"] = found[f"ctl {verb.name}"]
     return found
 
 

@@ -7,21 +7,35 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Container, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from understudy.argparser import Parser, refuse
 from understudy.control_api.parameters import Parameter
 from understudy.control_api.spelling import hint
 from understudy.control_api.verb import Verb
 from understudy.control_api.verbs import groups
-from understudy.ctl_values import help_of, reader
+from understudy.ctl_values import duration_ms, help_of, reader
 from understudy.errors import ControlError, UnderstudyError
+from understudy.repeating import EVERY_MS, Lines, can_follow, can_watch, follow, watch
 from understudy.text_table import lines
 from understudy.transport import Address, Transport
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 PROGRAM = "understudy ctl"
 UNAUTHORIZED = 401
+REPEATS = {
+    "watch": "redraw the answer until Ctrl-C (on a terminal)",
+    "follow": "print new rows as they come, until Ctrl-C; with --json one document a line",
+}
+EVERY = "pause of --watch (2s) and --follow (500ms)"
+DESCRIBED = ("topics show", "groups show", "transactions show")
+"""Verbs that Kafka's own tools call `describe`."""
 
 
 def add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
@@ -98,7 +112,11 @@ def parser(given: Container[str] | None = None) -> Parser:
             continue
         second = inner.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
         for name, verb in zip(rest, verbs, strict=True):
-            shape(second.add_parser(name, help=verb.help, description=verb.help, parents=[shared]), verb)
+            aliases = ["describe"] if verb.name in DESCRIBED else []
+            made_for_it = second.add_parser(
+                name, aliases=aliases, help=verb.help, description=verb.help, parents=[shared]
+            )
+            shape(made_for_it, verb)
     return made
 
 
@@ -110,7 +128,17 @@ def shape(made: argparse.ArgumentParser, verb: Verb) -> None:
         add(made, parameter)
     if verb.is_file:
         made.add_argument("--output", "-o", metavar="FILE", default=argparse.SUPPRESS, help="file to write")
+    for name, text in REPEATS.items():
+        if repeats(verb, name):
+            made.add_argument(f"--{name}", action="store_true", default=argparse.SUPPRESS, help=text)
+    if can_watch(verb):
+        made.add_argument("--every", type=duration_ms, metavar="MS", default=argparse.SUPPRESS, help=EVERY)
     made.set_defaults(verb=verb)
+
+
+def repeats(verb: Verb, name: str) -> bool:
+    """Whether a verb has `--watch` or `--follow`."""
+    return can_watch(verb) if name == "watch" else can_follow(verb)
 
 
 def option(parameter: Parameter) -> str:
@@ -151,13 +179,59 @@ def main(argv: Sequence[str]) -> int:
     except argparse.ArgumentTypeError as error:
         refuse(f"{PROGRAM} {verb.name}", str(error))
     where = address(given)
+    transport = Transport(where)
     try:
-        answer = Transport(where).ask(verb.name, given)
+        if not repeat(verb, given, transport):
+            show(verb, transport.ask(verb.name, given), given)
     except UnderstudyError as error:
         unauthorized = isinstance(error, ControlError) and error.status == UNAUTHORIZED
         refuse(PROGRAM, token_missing(where) if unauthorized else str(error), 1)
-    show(verb, answer, given)
     return 0
+
+
+def repeat(verb: Verb, given: Mapping[str, Any], transport: Transport) -> bool:
+    """Run `--watch` or `--follow` until Ctrl-C; False where neither was asked for."""
+    if "watch" not in given and "follow" not in given:
+        return False
+    name = "follow" if "follow" in given else "watch"
+    every_ms = given.get("every", EVERY_MS[name])
+    if name == "watch" and not sys.stdout.isatty():
+        other = "; --follow prints a line for each new one" if can_follow(verb) else ""
+        refuse(f"{PROGRAM} {verb.name}", f"--watch redraws a terminal, and the output goes elsewhere{other}")
+    with suppress(KeyboardInterrupt):
+        if name == "watch":
+            watch(terminal(), verb, lambda: transport.ask(verb.name, given), every_ms)
+        lines = lines_for(verb, as_json="json" in given)
+        for rows in follow(verb, partial(transport.ask, verb.name), given, partial(time.sleep, every_ms / 1000)):
+            print_lines(lines.of(rows))
+    return True
+
+
+def lines_for(verb: Verb, *, as_json: bool) -> Lines:
+    """The form of followed rows: JSON, text for people at a terminal, or text for programs."""
+    if as_json or not sys.stdout.isatty():
+        return Lines(verb.columns, as_json=as_json)
+    from understudy import terminal as people
+
+    return Lines(people.columns_to_follow(verb), shown=people.plain_cell)
+
+
+def print_lines(lines: Iterable[tuple[str, Mapping[str, Any] | None]]) -> None:
+    """Print at once, since a program may be waiting for a line; on a terminal, rows with errors in red."""
+    out = terminal() if sys.stdout.isatty() else None
+    for line, row in lines:
+        if out is None:
+            print(line, flush=True)
+        else:
+            bad = row is not None and row.get("error") is not None
+            out.print(line, style="bold" if row is None else "red" if bad else "", markup=False, soft_wrap=True)
+
+
+def terminal() -> "Console":
+    """The terminal that stdout is; rich is imported where there is one."""
+    from understudy.terminal import console
+
+    return console()
 
 
 def token_missing(where: Address) -> str:
@@ -167,7 +241,7 @@ def token_missing(where: Address) -> str:
 
 
 def show(verb: Verb, answer: Any, given: Mapping[str, Any]) -> None:
-    """Print an answer: bytes as they are, else a table, or JSON with --json."""
+    """Print an answer: bytes as they are, JSON with --json, else text, which a terminal gets in colours and columns."""
     if isinstance(answer, bytes):
         if "output" in given:
             from understudy import output_files
@@ -180,6 +254,10 @@ def show(verb: Verb, answer: Any, given: Mapping[str, Any]) -> None:
             sys.stdout.buffer.write(answer)
     elif given.get("json"):
         print(json.dumps(answer, indent=2, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        from understudy import terminal as people
+
+        people.show(people.console(), verb, answer)
     else:
         for line in lines(verb, answer):
             print(line)

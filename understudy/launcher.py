@@ -28,6 +28,7 @@ class Ready:
     cluster_id: str
     pid: int
     brokers: tuple[Mapping[str, Any], ...] = ()
+    schema_registry_url: str | None = None
 
 
 def command_line(
@@ -117,7 +118,8 @@ class ServerProcess:
             time.sleep(0.003)
         contents = json.loads(file.read_bytes())
         known = {name: contents[name] for name in ("control_url", "cluster_id", "pid")}
-        return Ready(tuple(contents["bootstrap_servers"]), **known, brokers=tuple(contents.get("brokers", ())))
+        brokers, registry = tuple(contents.get("brokers", ())), contents.get("schema_registry_url")
+        return Ready(tuple(contents["bootstrap_servers"]), **known, brokers=brokers, schema_registry_url=registry)
 
     @property
     def alive(self) -> bool:

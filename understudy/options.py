@@ -32,6 +32,7 @@ class StartOptions(TypedDict, total=False):
     lazy_coordinators: bool
     strict_settings: bool
     no_strict_settings: bool
+    schema_registry: int | str
     control_port: int | Literal["off"]
     control_host: str
     control_token: str

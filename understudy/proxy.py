@@ -3,11 +3,12 @@
 Options come from the command line, the environment and a file, as those of `understudy serve`; many are the same.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 from understudy.serve import OPTIONS as SERVE_OPTIONS
-from understudy.serve import Command, Option, run
+from understudy.serve import Command, Option, gather, run
 
 _SHARED = (
     "host",
@@ -52,4 +53,4 @@ PROXY = Command("understudy proxy", "Run in front of a Kafka cluster, to observe
 
 def main(argv: Sequence[str]) -> int:
     """Run the proxy in this process until it receives a signal to stop."""
-    return run(argv, PROXY, "proxy.cli")
+    return run(gather(argv, os.environ, PROXY), "proxy.cli")

@@ -230,6 +230,9 @@ def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
             yield "unmet faults", "\n".join(unmet)
         if report.refusals:
             yield "why it refused", "\n".join(f"{each.subject}: {each.why}" for each in report.refusals)
+        for diagram in report.diagrams:
+            title, _, lines = diagram.partition("\n")
+            yield f"what happened, {title[0].lower()}{title[1:]}", lines
         if report.hints:
             yield "hints", "\n".join(report.hints)
     except (UnderstudyError, TypeError) as error:

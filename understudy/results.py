@@ -10,10 +10,21 @@ from understudy.control_api.answers.cluster import (
     VersionRange,
 )
 from understudy.control_api.answers.common import Refusal
+from understudy.control_api.answers.diagrams import Diagram, Lane, Shape, Step
 from understudy.control_api.answers.faults import FaultState
 from understudy.control_api.answers.groups import Group, GroupEvent, GroupOffset, Member, SharePartition, ShareRecords
 from understudy.control_api.answers.journal import JournalEntry
+from understudy.control_api.answers.overview import (
+    Activity,
+    ClientActivity,
+    CountedError,
+    LatestRefusal,
+    Overview,
+    OverviewGroup,
+    OverviewTransaction,
+)
 from understudy.control_api.answers.producers import ProducerEvent, ProducerLife, ProducerPlace
+from understudy.control_api.answers.registry import RegistryFaultState, RegistryInfo
 from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
 from understudy.control_api.answers.topics import (
     AbortedTransaction,
@@ -26,12 +37,17 @@ from understudy.control_api.answers.topics import (
     Written,
 )
 from understudy.control_api.answers.transactions import TimelineEvent, Transaction
+from understudy.control_api.answers.users import User
 
 __all__ = [
     "AbortedTransaction",
+    "Activity",
     "Broker",
+    "ClientActivity",
     "ClockState",
     "ClusterInfo",
+    "CountedError",
+    "Diagram",
     "FaultState",
     "Group",
     "GroupEvent",
@@ -39,8 +55,13 @@ __all__ = [
     "Header",
     "Health",
     "JournalEntry",
+    "Lane",
+    "LatestRefusal",
     "Listener",
     "Member",
+    "Overview",
+    "OverviewGroup",
+    "OverviewTransaction",
     "Partition",
     "Producer",
     "ProducerEvent",
@@ -48,16 +69,21 @@ __all__ = [
     "ProducerPlace",
     "Record",
     "Refusal",
+    "RegistryFaultState",
+    "RegistryInfo",
     "Report",
     "ReportedRefusal",
     "ReportedRequest",
     "Segment",
+    "Shape",
     "SharePartition",
     "ShareRecords",
     "SnapshotInfo",
+    "Step",
     "TimelineEvent",
     "Topic",
     "Transaction",
+    "User",
     "VersionRange",
     "Written",
 ]

@@ -81,6 +81,11 @@ OPTIONS = (
         "TOKEN",
         "bearer token that the control plane requires; mandatory unless it listens on loopback",
     ),
+    Option(
+        "schema-registry",
+        "[HOST:]PORT",
+        "port of a schema registry with the REST API of Confluent's; 0: a free port; by default there is none",
+    ),
     Option("ready-file", "FILE", "JSON file that is written once all listeners accept connections"),
     Option("config", "FILE", "*.toml: these options, by name; *.properties: the server.properties of a Kafka broker"),
     Option("journal", "DIR", "directory for the journal of all requests, in rotating files"),
@@ -189,12 +194,12 @@ def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = S
 
 def main(argv: Sequence[str]) -> int:
     """Run the server in this process until it receives a signal to stop."""
-    return run(argv, SERVE, "broker.cli")
+    given = gather(argv, os.environ)
+    return run(given, "registry.cli" if "schema-registry" in given else "broker.cli")
 
 
-def run(argv: Sequence[str], command: Command, module: str) -> int:
-    """Gather the options of a command, and run the server whose module has the `main` for them."""
-    given = gather(argv, os.environ, command)
+def run(given: Mapping[str, Sequence[str]], module: str) -> int:
+    """Run the server whose module has the `main` for these options."""
     if "lifeline" in given:
         from understudy import lifeline
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-SERVER_PACKAGES = ("broker", "comparison", "pipeline", "protocol", "proxy", "storage")
+SERVER_PACKAGES = ("broker", "comparison", "pipeline", "protocol", "proxy", "registry", "simulator", "storage")
 """The packages beside `understudy`: at the top of a checkout, in `understudy/_server` of a wheel. The only list of them
 that is not held against this one by a test."""
 

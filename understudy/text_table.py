@@ -17,7 +17,7 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
     if not isinstance(answer, Mapping):
         yield str(answer)
         return
-    if verb.name == "report":  # made for people by the server
+    if verb.name in {"report", "diagrams show"}:  # made for people by the server
         yield from answer["text"].splitlines()
         return
     rows = answer.get(verb.items) if verb.items else None

@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 
 from broker.api import AnyApi, Chain
 from broker.clock import PushedClock
+from broker.cluster.beside import Beside, Function
 from broker.cluster.controller_listener import ControllerListener
 from broker.cluster.coordinators import LOADERS
 from broker.cluster.data_directories import check_data_directories, with_found_ids
@@ -117,6 +118,7 @@ class Cluster:
             responses=(charge_quotas,),
         )
         """Every request passes these, outermost first, before it reaches its handler."""
+        self.beside = Beside()
         self.metadata: MetadataController
         self.quorum: Quorum
         self.controller_log: MetadataLog
@@ -132,17 +134,18 @@ class Cluster:
 
     @property
     def settings(self) -> BrokerSettings:
-        """The settings of the controller's broker."""
-        return self.nodes[self.controller_id].settings
+        """The settings of the controller's broker; before the start, as they were given."""
+        node = self.nodes.get(self.controller_id)
+        return BrokerSettings(self.controller_id, self.options.settings) if node is None else node.settings
 
     @property
     def own(self) -> "Cluster":
         """Itself: this process is a cluster, and no proxy."""
         return self
 
-    @staticmethod
-    def function_of(verb: str) -> None:
-        """No verb is answered otherwise than by `broker.control`."""
+    def function_of(self, verb: str) -> Function | None:
+        """The function of a server beside the cluster that answers a verb; else `broker.control` does."""
+        return self.beside.verbs.get(verb)
 
     @property
     def description(self) -> str:
@@ -225,12 +228,25 @@ class Cluster:
         self.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
         for node in self.nodes.values():
             load_logs(self, node)
+        first = [] if restored else self._less_than_others()
+        for node in first:
+            register(self, node)
         for topic, index, _ in list(self.image.all_partitions()):
             self.metadata_publisher.sync_partition(topic.name, index)
         for node in self.nodes.values():
-            register(self, node, same_life=restored)
+            if node not in first:
+                register(self, node, same_life=restored)
         fence_the_absent(self)
         self.maintenance.start()
+
+    def _less_than_others(self) -> list[Node]:
+        """Brokers that may have lost records while others stopped in order: they lost power, or have an empty disk.
+
+        They register before any log is compared with its leader's. As an unclean shutdown takes them out of the in-sync
+        replicas (KIP-966), no replica is cut to what is left at such a leader.
+        """
+        unclean = [node for node in self.nodes.values() if not node.open_logs.was_clean]
+        return unclean if len(unclean) < len(self.nodes) else []
 
     def _record_voters(self) -> None:
         """The quorum learns where the controller listens; without a listener of its own, its broker's first one."""

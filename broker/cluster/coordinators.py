@@ -61,7 +61,7 @@ def transaction_coordinator(cluster: "Cluster", node: Node, partition: Replicate
     return Runtime(
         machine,
         transaction_codec,
-        CoordinatorLog(partition, node.id),
+        CoordinatorLog(partition, node.id, base_sequence=-1),
         cluster.clock,
         lambda runtime, effect: write_markers(cluster, runtime, effect),
         partition=partition.index,

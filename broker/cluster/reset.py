@@ -40,6 +40,7 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset(), *, disco
     check_resettable(cluster)
     if "faults" not in keep:
         cluster.faults.clear(reset=True)
+    cluster.beside.reset(keep)
     cluster.journal.era += 1
     cluster.lazy_coordinators = cluster.options.lazy_coordinators
     if "journal" not in keep:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from broker.clock import in_slices
 from broker.control import console, document, origin_check
+from broker.control.activity import Activity
 from broker.control.problems import Problem, conflict, unprocessable
 from broker.control.request import Asked
 from broker.control.verbs import function_of
@@ -40,20 +41,23 @@ def build_app(source: Watched, token: str | None) -> Starlette:
 
         return JSONResponse(described.document())
 
-    return Starlette(
+    made = Starlette(
         routes=[*routes, Route("/openapi.json", openapi), *console.routes()],
-        middleware=[Middleware(_EncodedPaths)],
+        middleware=[Middleware(EncodedPaths)],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
+    made.state.activity = Activity()
+    return made
 
 
-class _EncodedPaths:
+class EncodedPaths:
     """Routes by the path as it was sent: a group may be called a/b, which a path has as a%2Fb."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Route a request."""
         if scope["type"] == "http" and "raw_path" in scope:
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
@@ -90,7 +94,7 @@ async def _run(source: Watched, verb: Verb, request: Request) -> Response:
         arguments.append(query)
     function = source.function_of(verb.name) or function_of(verb)
     names = {name: unquote(value) for name, value in request.path_params.items()}
-    answer = await function(Asked(source, names, sent, request.is_disconnected), *arguments)
+    answer = await function(Asked(source, names, sent, request.is_disconnected, request.app.state.activity), *arguments)
     if isinstance(answer, Response):
         return answer
     return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")

@@ -61,7 +61,7 @@ async def read_all(asked: Asked) -> answer.Groups:
         for group in runtime.machine.groups.values()
     ]
     found.sort(key=lambda each: str(each[0].group_id))
-    return {"groups": [_group(asked, *each) for each in found]}
+    return {"groups": [describe(asked, *each) for each in found]}
 
 
 @answers("groups show")
@@ -69,7 +69,7 @@ async def read(asked: Asked) -> answer.Group:
     """One group: members, assignment, committed offsets, lag."""
     name, (node, runtime) = _named(asked)
     history = asked.cluster.group_timelines.of(name)
-    return _group(asked, runtime.machine.groups[name], node, runtime.machine, history)
+    return describe(asked, runtime.machine.groups[name], node, runtime.machine, history)
 
 
 def known_group(asked: Asked, name: str) -> bool:
@@ -78,9 +78,10 @@ def known_group(asked: Asked, name: str) -> bool:
     return found is not None and name in found[1].machine.groups
 
 
-def _group(
+def describe(
     asked: Asked, group: Group, node: Node, machine: GroupMachine, history: GroupHistory = NO_HISTORY
 ) -> answer.Group:
+    """A group as the verbs answer it; without a history, its timeline is empty."""
     protocol = None
     members: tuple[answer.Member, ...] = ()
     if isinstance(group, ClassicGroup):
@@ -91,6 +92,8 @@ def _group(
         protocol, members = ASSIGNOR, _share_members(asked, group)
     elif isinstance(group, StreamsGroup):
         protocol, members = STICKY, _streams(group)
+    offsets = tuple(_offsets(asked, group.group_id, machine))
+    known = [each.lag for each in offsets if each.lag >= 0]
     return answer.Group(
         group_id=group.group_id,
         type=group.type.value,
@@ -99,12 +102,13 @@ def _group(
         epoch=group.epoch,
         coordinator=node.id,
         members=members,
-        offsets=tuple(_offsets(asked, group.group_id, machine)),
+        offsets=offsets,
         share_partitions=tuple(share_partitions(asked.cluster, str(group.group_id))),
         timeline=tuple(
             copied(answer.GroupEvent, event, citation=cite(event.rule, event.source)) for event in history.events
         ),
         forgotten=history.forgotten,
+        lag=sum(known) if known else None,
     )
 
 
@@ -206,7 +210,7 @@ async def rebalance(asked: Asked) -> answer.Group:
     if group.is_empty:
         raise conflict(f"group {name!r} has no members")
     runtime.submit(lambda now_ms: runtime.machine.rebalance(name, now_ms))
-    return _group(asked, group, node, runtime.machine)
+    return describe(asked, group, node, runtime.machine)
 
 
 @answers("groups evict")
@@ -218,7 +222,7 @@ async def evict(asked: Asked) -> answer.Group:
         known = ", ".join(each.member_id for each in group.members.values()) or "none"
         raise not_found(f"group {name!r} has no member {member!r}; its members: {known}")
     runtime.submit(lambda now_ms: runtime.machine.evict(name, member, now_ms))
-    return _group(asked, group, node, runtime.machine)
+    return describe(asked, group, node, runtime.machine)
 
 
 def _steerable(machine: GroupMachine, name: str) -> ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup:

@@ -70,6 +70,8 @@ class Query:
 
     @staticmethod
     def _at_the_entry(query: JournalQuery) -> Iterator[Look]:
+        if (number := query.get("id")) is not None:
+            yield lambda raw: raw[_ID] == number
         if since := query.get("since", 0):
             at = _AT_MS if since >= _A_TIME_FROM else _ID
             yield lambda raw: raw[at] >= since

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from importlib import import_module
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -9,10 +10,13 @@ from starlette.responses import Response
 
 from broker.clock import in_slices
 from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.control.exporter_metrics import groups_and_partitions
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.control.watched import Watched
 from broker.journal.entries import title
+from broker.journal.ring import LATENCY_BOUNDS_NS, Journal
+from protocol.log_records.transaction import TransactionState
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -69,10 +73,13 @@ class _Gathered:
     def collect(self) -> "Iterator[Metric]":
         """All metrics, each as it is when its turn comes."""
         yield from self._requests()
+        yield from self._answers()
         if self._source.own is not None:
             yield from _cluster_state(self._source.own)
             yield from _logs(self._source.own)
+            yield from groups_and_partitions(self._source.own)
         yield from self._steering()
+        yield from _process()
 
     def _requests(self) -> "Iterator[Metric]":
         counted = self._source.journal.by_api
@@ -88,6 +95,19 @@ class _Gathered:
                 family.add_metric([title(key)], counts[at] * unit)
             yield family
 
+    def _answers(self) -> "Iterator[Metric]":
+        """Latencies, error codes of answers, and requests that met a fault."""
+        journal = self._source.journal
+        errors = _counter("request_errors", "Answers with an error code; several codes count each", ["api", "error"])
+        for (key, code), count in sorted(journal.errors.items()):
+            errors.add_metric([title(key), code.name], count)
+        yield errors
+        faulted = _counter("faulted_requests", "Requests that met a fault", ["api"])
+        for key, count in sorted(journal.faulted.items()):
+            faulted.add_metric([title(key)], count)
+        yield faulted
+        yield _latencies(journal)
+
     def _steering(self) -> "Iterator[Metric]":
         source = self._source
         yield _one("faults", "Faults that are set", len(source.faults.faults))
@@ -95,6 +115,25 @@ class _Gathered:
                    sum(fault.hits for fault in source.faults.faults.values()))  # fmt: skip
         yield _one("journal_entries", "Requests in the journal", source.journal.entries)
         yield _one("journal_bytes", "Memory that the journal takes", source.journal.bytes)
+
+
+def _latencies(journal: Journal) -> "Metric":
+    from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415 - as above
+
+    name, text = "understudy_request_duration_seconds", "Time that requests took, waiting included"
+    family = HistogramMetricFamily(name, text, labels=["api"])
+    bounds = [*(f"{bound / 1e9:g}" for bound in LATENCY_BOUNDS_NS), "+Inf"]
+    for key, counts in sorted(journal.latencies.items()):
+        buckets = list(zip(bounds, map(float, accumulate(counts)), strict=True))
+        family.add_metric([title(key)], buckets, journal.by_api[key][1] * 1e-9)
+    return family
+
+
+def _process() -> "Iterator[Metric]":
+    """Memory, processor time, open files, under the names that all exporters use; Linux only."""
+    from prometheus_client import ProcessCollector  # noqa: PLC0415 - as above
+
+    yield from ProcessCollector(registry=None).collect()
 
 
 def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
@@ -108,15 +147,25 @@ def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
     leaderless = sum(state.leader == -1 for _, _, state in cluster.image.all_partitions())
     yield _one("partitions_without_leader", "Partitions without a leader", leaderless)
     yield _one("groups", "Groups", sum(len(r.machine.groups) for _, r in group_coordinators(cluster)))
+    yield from _transactions(cluster)
+    yield _one("clock_ahead_seconds", "How far the cluster's clock is ahead", cluster.clock.pushed_ms / 1000)
+
+
+def _transactions(cluster: "Cluster") -> "Iterator[Metric]":
     states = _gauge("transactional_ids", "Transactional ids, by the state of their transactions", ["state"])
     counts: dict[str, int] = {}
+    began_ms = []
     for _, runtime in transaction_coordinators(cluster):
         for record in runtime.machine.transactions.values():
             counts[record.state.text] = counts.get(record.state.text, 0) + 1
+            if record.state is TransactionState.ONGOING:
+                began_ms.append(record.start_ms)
     for state, count in sorted(counts.items()):
         states.add_metric([state], count)
     yield states
-    yield _one("clock_ahead_seconds", "How far the cluster's clock is ahead", cluster.clock.pushed_ms / 1000)
+    yield _one("open_transactions", "Transactions that are open", len(began_ms))
+    age_ms = max(cluster.clock.now_ms() - min(began_ms), 0) if began_ms else 0
+    yield _one("oldest_open_transaction_seconds", "Age of the oldest one, by the cluster's clock", age_ms / 1000)
 
 
 def _logs(cluster: "Cluster") -> "Iterator[Metric]":

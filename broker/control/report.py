@@ -5,27 +5,26 @@ transactional ids, why something was refused, which faults no request met, and w
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 from broker.control.coordinators import group_coordinators, transaction_coordinators
-from broker.control.explain.group import why as why_group
-from broker.control.explain.producer import why as why_producer
-from broker.control.explain.transaction import why as why_transaction
+from broker.control.diagrams import diagram_of
 from broker.control.faults import state_of
 from broker.control.journal import find, topic_names
 from broker.control.problems import Problem
+from broker.control.refusals import refusals_since
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
 from broker.journal.entries import Decoded, TopicName, decode, title
+from broker.journal.mentioned import answered, few, requested
+from broker.journal.mentioned import names as names_in
 from broker.journal.ring import Entry
 from protocol.errors import ErrorCode
-from protocol.items import Item, items_of, request_level, response_level
 from protocol.paths import errors
-from protocol.types import uuid_text
-from understudy.control_api.answers.common import Refusal
 from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
+from understudy.control_api.diagrams import DiagramQuery
 from understudy.control_api.journal import JournalQuery
 from understudy.control_api.report import ReportQuery
 from understudy.control_api.spelling import plain, suggestion
@@ -36,10 +35,11 @@ _SEARCHED = 10
 """So many requests are looked at for each that is shown: most of a consumer's are polls."""
 _MOST_NAMED = 4
 _MOST_SUBJECTS = 50
+_MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
+"""So many transactional ids are drawn, with so many requests each."""
 _A_TIME_FROM = 10**11
 """The journal takes smaller numbers for ids; no clock shows 1973."""
 _TIME_OF_DAY = slice(11, 23)
-Why = Callable[[Asked], Awaitable[Refusal]]
 
 
 @answers("report")
@@ -48,13 +48,18 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
     since_ms, limit = query["since"], query["limit"]
     unmet = [state_of(fault) for fault in asked.cluster.faults.faults.values() if not fault.hits]
     requests, unknown_topics = await _requests(asked, since_ms, limit)
-    refusals = await _refusals(asked, since_ms)
+    refusals = [
+        ReportedRefusal(subject=plain(subject.text), error=str(last.error), why=plain(last.why), at_ms=last.at_ms or 0)
+        async for subject, last in refusals_since(asked, since_ms)
+    ]
+    diagrams = [text async for text in _diagrams(asked, since_ms)]
     hints = [*_topic_hints(asked, unknown_topics), *_waiting(asked)]
     faults = [json.dumps({"match": fault.match, "do": fault.do}) for fault in unmet]
     parts = (
         ("last requests", [each.text for each in requests] or ["none"]),
         ("faults that no request met", faults),
         ("why it refused", [f"{each.subject}: {each.why}" for each in refusals]),
+        ("what happened", [line for text in diagrams for line in text.splitlines()]),
         ("hints", hints),
     )
     text = "\n".join(f"{name}:\n" + "\n".join(f"  {plain(line)}" for line in lines) for name, lines in parts if lines)
@@ -64,6 +69,7 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
         requests=tuple(requests),
         refusals=tuple(refusals),
         unmet_faults=tuple(unmet),
+        diagrams=tuple(diagrams),
         hints=tuple(hints),
     )
 
@@ -85,22 +91,22 @@ async def _requests(asked: Asked, since_ms: int, limit: int) -> tuple[list[Repor
         if api in _ROUTINE and error is None and entry.fault is None:
             continue
         found.append(_request(entry, known, api, error, name_of))
-        unknown |= {each.topic for each in _answered(known) if each.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        unknown |= {each.topic for each in answered(known) if each.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     return found[max(len(found) - limit, 0) :], sorted(str(each) for each in unknown if isinstance(each, str))
 
 
 def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, name_of: TopicName) -> ReportedRequest:
     header = known.header
-    names = list(_names(_requested(known), name_of))
-    refused = list(_names((each for each in _answered(known) if each.error is error), name_of)) if error else []
+    names = list(names_in(requested(known), name_of))
+    refused = list(names_in((each for each in answered(known) if each.error is error), name_of)) if error else []
     result = ("ok" if entry.outcome == "answered" else entry.outcome) if error is None else error.name
     parts = [
         local_time(entry.at_ms)[_TIME_OF_DAY] or str(entry.at_ms),
         f"broker {entry.broker} connection {entry.connection} {(header and header.client_id) or '-'}:",
         f"{api} v{-1 if header is None else header.api_version}",
-        *([_few(names)] if names else []),
+        *([few(names)] if names else []),
         f"-> {result}",
-        *([f"for {_few(refused)}"] if refused and len(names) != 1 else []),
+        *([f"for {few(refused)}"] if refused and len(names) != 1 else []),
         *([] if entry.duration_us < 0 else [f"({entry.duration_us / 1000:.1f} ms)"]),
         *([f"[fault {entry.fault}]"] if entry.fault else []),
     ]
@@ -116,73 +122,22 @@ def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, na
     )
 
 
-def _requested(known: Decoded) -> Iterator[Item]:
-    if known.header is not None and known.request is not None:
-        yield from items_of(request_level(known.header.api_key), known.request)
+# --- diagrams --------------------------------------------------------------------------------------------------------
 
 
-def _answered(known: Decoded) -> Iterator[Item]:
-    if known.header is not None and known.response is not None:
-        yield from items_of(response_level(known.header.api_key), known.response)
-
-
-def _names(items: Iterator[Item], name_of: TopicName) -> Iterator[str]:
-    """Each thing that the items name, once: orders-0, orders, group g, transactional id x."""
-    seen: set[str] = set()
-    for item in items:
-        topic = item.topic
-        if topic is not None and not isinstance(topic, str):
-            topic = name_of(uuid_text(topic)) or uuid_text(topic)
-        for text in (
-            f"transactional id {item.transactional_id}" if item.transactional_id else "",
-            f"group {item.group}" if item.group else "",
-            (topic if item.partition is None else f"{topic}-{item.partition}") if topic else "",
-        ):
-            if text and text not in seen:
-                seen.add(text)
-                yield text
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-# --- refusals --------------------------------------------------------------------------------------------------------
-
-
-async def _refusals(asked: Asked, since_ms: int) -> list[ReportedRefusal]:
-    """Of each transactional id, each producer without one, and each group: the last refusal."""
-    found = []
-    for subject, why, names in _subjects(asked):
+async def _diagrams(asked: Asked, since_ms: int) -> AsyncIterator[str]:
+    """Of the transactional ids that were refused something last, or else were used last."""
+    timelines = asked.source.transaction_timelines
+    histories = [(name, timelines.of(name).events) for name in timelines.ids()[-_MOST_SUBJECTS:]]
+    recent = [(name, events) for name, events in histories if events and events[-1].until_ms >= since_ms]
+    recent.sort(key=lambda each: any(event.error for event in each[1]))  # stable: of each kind the latest comes last
+    for name, _ in reversed(recent[-_MOST_DRAWN:]):
+        query: DiagramQuery = {"transactional_id": name, "since": since_ms, "until": None, "limit": _DRAWN_REQUESTS,
+                               "errors": False, "polls": False}  # fmt: skip
         try:
-            last = await why(Asked(asked.cluster, names))
-        except Problem:  # its coordinator is loading, or moved just now
+            yield (await diagram_of(asked, query)).text
+        except Problem:  # the journal was cleared, or is off
             continue
-        if last.error is not None and (at_ms := last.at_ms or 0) >= since_ms:
-            found.append(ReportedRefusal(subject=plain(subject), error=last.error, why=plain(last.why), at_ms=at_ms))
-    return found
-
-
-def _subjects(asked: Asked) -> Iterator[tuple[str, Why, dict[str, str]]]:
-    """What can have been refused, and how to find out why; of a large cluster the latest of each kind."""
-    records = [
-        record
-        for _, runtime in transaction_coordinators(asked.cluster)
-        for record in runtime.machine.transactions.values()
-    ]
-    for record in records[-_MOST_SUBJECTS:]:
-        name = str(record.transactional_id)
-        yield f"transactional id {name}", why_transaction, {"transactional_id": name}
-    transactional = {record.producer_id for record in records}
-    timelines = asked.cluster.producer_timelines
-    for producer_id in timelines.ids()[-_MOST_SUBJECTS:]:
-        history = timelines.of(producer_id)
-        if history is not None and producer_id not in transactional:
-            yield f"producer {producer_id} ({history.client_id})", why_producer, {"producer_id": str(producer_id)}
-    groups = [str(name) for _, runtime in group_coordinators(asked.cluster) for name in runtime.machine.groups]
-    for name in groups[-_MOST_SUBJECTS:]:
-        yield f"group {name}", why_group, {"group": name}
 
 
 # --- hints -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from broker.control.activity import Activity
 from broker.control.problems import conflict, not_found
 from broker.control.watched import Watched
 from broker.node import Node
@@ -28,6 +29,8 @@ class Asked:
     document: Mapping[str, object] = field(default_factory=dict)
     given_up: Callable[[], Awaitable[bool]] | None = None
     """Whether the caller has closed the connection."""
+    activity: Activity = field(default_factory=Activity)
+    """The counts of the latest requests, which the control plane keeps from one request to the next."""
 
     @property
     def cluster(self) -> "Cluster":

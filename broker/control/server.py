@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from anyio.abc import TaskGroup
@@ -10,6 +11,8 @@ from broker.network.connections import PARTIAL_TIMEOUT
 from broker.network.endpoints import PortTaken
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from broker.control.watched import Watched
 
 
@@ -40,30 +43,47 @@ async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGr
     """
     if options.control_port is None:
         return None
-    family = socket.AF_INET6 if ":" in options.control_host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+
+    def build() -> "Starlette":
+        from broker.control.app import build_app
+
+        return build_app(source, options.control_token)
+
+    listener = listen(options.control_host, options.control_port)
+    tasks.start_soon(serve_app, build, source, listener)
+    return url_of(options.control_host, listener.getsockname()[1])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens for HTTP, on a free port where `port` is 0.
+
+    Raises:
+        PortTaken: the port is in use, or the host is no address of this machine.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((options.control_host, options.control_port))
+        listener.bind((host, port))
         listener.listen(64)
     except OSError as error:
         listener.close()
-        raise PortTaken(options.control_port, error, options.control_host) from error
-    port = listener.getsockname()[1]
-    tasks.start_soon(_serve, source, options, listener)
-    host = f"[{options.control_host}]" if ":" in options.control_host else options.control_host
-    return f"http://{host}:{port}"
+        raise PortTaken(port, error, host) from error
+    return listener
 
 
-async def _serve(source: "Watched", options: ControlOptions, listener: socket.socket) -> None:
+def url_of(host: str, port: int) -> str:
+    """The URL of a listener."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listener: socket.socket) -> None:
     """Import and run the HTTP stack; requests that come before it is ready wait in the listener."""
     import uvicorn
 
-    from broker.control.app import build_app
     from broker.control.deadlines import with_deadlines
 
     config = uvicorn.Config(
-        build_app(source, options.control_token),
+        build(),
         http=with_deadlines(lambda: source.settings.long(PARTIAL_TIMEOUT)),
         log_config=None,
         log_level="error",  # its warnings are about the peer: a Java client offers HTTP/2 with every request

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from broker.share.machine.states import InFlightState, RecordState
+from broker.share.machine.states import InFlightState, LastDelivery, RecordState
 from broker.share.partition import SharePartition
 from understudy.control_api.answers import groups as answer
 
@@ -43,10 +43,14 @@ def _records(share: SharePartition) -> Iterator[answer.ShareRecords]:
             member_id=state.member or None,
             since_ms=state.since_ms if held else None,
             lock_until_ms=state.lock_until_ms if held else None,
+            last_member_id=None if state.last is None else state.last.member,
+            last_since_ms=None if state.last is None else state.last.since_ms,
+            last_ended_ms=None if state.last is None else state.last.ended_ms,
+            last_end=None if state.last is None else state.last.why,
         )
 
 
-def _alike(state: InFlightState) -> tuple[RecordState, int, str, int | None, int | None]:
+def _alike(state: InFlightState) -> tuple[RecordState, int, str, int | None, int | None, LastDelivery | None]:
     held = state.state is RecordState.ACQUIRED
     since_ms, until_ms = (state.since_ms, state.lock_until_ms) if held else (None, None)
-    return state.state, state.delivery_count, state.member, since_ms, until_ms
+    return state.state, state.delivery_count, state.member, since_ms, until_ms, state.last

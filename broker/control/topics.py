@@ -26,7 +26,12 @@ from understudy.control_api.topics import InSync, LeaderMove, NewTopic, TopicDel
 
 def topic_of(asked: Asked) -> Topic:
     """The topic named in the path. Raises Problem 404."""
-    name, topics = asked.names["topic"], asked.cluster.image.topics
+    return topic_named(asked, asked.names["topic"])
+
+
+def topic_named(asked: Asked, name: str) -> Topic:
+    """The topic of that name. Raises Problem 404."""
+    topics = asked.cluster.image.topics
     found = topics.get(name)
     if found is None:
         raise not_found(f"there is no topic {name!r}{suggestion(name, topics)}")

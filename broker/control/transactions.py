@@ -8,6 +8,7 @@ from broker.control.verbs import answers
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.runtime import State
 from broker.coordination.transaction.listing import describe
+from broker.journal.entries import software
 from broker.node import Node
 from broker.transactions.markers import Step
 from protocol.errors import ErrorCode, KafkaError
@@ -62,6 +63,9 @@ def _transaction(
     held = asked.cluster.markers.holds.held(name)
     history = asked.cluster.transaction_timelines.of(name)
     ongoing = record.state is TransactionState.ONGOING
+    last = next((event for event in reversed(history.events) if event.client_id is not None), None)
+    number = None if last is None else last.connection
+    client = None if number is None else asked.cluster.journal.connection(number)
     return answer.Transaction(
         transactional_id=name,
         state=record.state.text,
@@ -77,6 +81,10 @@ def _transaction(
         timeline=timeline_of(history) if detail else (),
         forgotten=history.forgotten,
         stopped=held is not None and held[1],
+        client_id=None if last is None else last.client_id,
+        connection=number,
+        client=None if client is None else f"{client.client_host}:{client.client_port}",
+        software=software(client),
     )
 
 

@@ -27,6 +27,7 @@ _MODULES = {
     "transactions why": "explain.transaction",
     "producers why": "explain.producer",
     "groups why": "explain.group",
+    "groups reset-offsets": "group_offsets",
 }
 """Verb or group of verbs -> the module of its functions, unless it has the same name."""
 

@@ -82,7 +82,7 @@ async def _topic(
     group_id: str, name: str, topic_id: UUID, indexes: Iterable[int], ctx: RequestContext
 ) -> DescribeShareGroupOffsetsResponseTopic:
     partitions = []
-    for index in indexes:
+    for index in dict.fromkeys(indexes):  # listed once, even if it is named twice
         found = await ctx.cluster.persister.read_summary(SharePartitionKey(group_id, topic_id, index), -1)
         lag = _UNKNOWN_LAG
         if found.start_offset != UNINITIALIZED_OFFSET and found.delivery_complete_count != UNINITIALIZED_COUNT:

@@ -9,6 +9,7 @@ from uuid import UUID
 from broker.api import Api
 from broker.clock import Waiter
 from broker.context import AclOperation, RequestContext, ResourceType
+from broker.releases.behaviours import Behaviour
 from broker.requests.leader_endpoints import endpoints_of
 from broker.requests.share_groups import check_share_request
 from broker.requests.throttling import charge_fetch, most_fetched
@@ -29,7 +30,8 @@ from protocol.messages.share_fetch import (
     ShareFetchResponse,
 )
 
-_RECORD_LIMIT = 1
+_BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1
+_ACQUIRE_MODES = (_BATCH_OPTIMIZED, _RECORD_LIMIT)
 _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
@@ -85,6 +87,8 @@ async def _fetch(
             readable.append(interest)
         else:
             refused.append((interest, failed(interest, code)))
+    if readable and request.share_acquire_mode not in _ACQUIRE_MODES:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka looks at the mode when it begins to read
     limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
     if ctx.node.quotas is not None and (most := most_fetched(ctx.node.quotas, ctx)) is not None:
         limit = min(limit, most)
@@ -110,7 +114,7 @@ def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) 
 
     Raises:
         KafkaError: INVALID_SHARE_SESSION_EPOCH: another request has used the session meanwhile;
-            UNKNOWN_SERVER_ERROR: a topic id without a topic, as in Kafka (groups D.5 SF3).
+            UNKNOWN_SERVER_ERROR: a topic id without a topic, as in Kafka 4.3 (groups D.5 SF3).
     """
     leaders = {_name_leader(ctx, interest, data) for interest, data in answers if data.error_code in _MOVED}
     quotas = ctx.node.quotas
@@ -122,7 +126,9 @@ def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) 
     if fetch_round.overtaken:
         return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     listed = fetch_round.news(answers)
-    if any(interest.key.topic_id not in ctx.cluster.image.topics_by_id for interest, _ in listed):
+    if not ctx.release.has(Behaviour.SHARE_FETCH_OF_UNKNOWN_TOPICS) and any(
+        interest.key.topic_id not in ctx.cluster.image.topics_by_id for interest, _ in listed
+    ):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders - {-1})]
     return ShareFetchResponse(responses=_by_topic(listed), node_endpoints=endpoints)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from broker.clock import since_1970_ns
 from broker.context import Connection
 from broker.journal.ring import Entry, expand
 from broker.settings.secrets import FIELDS
@@ -81,6 +82,9 @@ def title(key: int) -> str:
         return f"api key {key}"
 
 
+_SINCE_1970_US = since_1970_ns() // 1000
+
+
 def as_json(entry: Entry, connection: Connection | None, name_of: TopicName) -> dict[str, Any]:
     """An entry as JSON."""
     header, request, request_sizes, response, response_sizes = decode(entry)
@@ -88,13 +92,14 @@ def as_json(entry: Entry, connection: Connection | None, name_of: TopicName) -> 
     return {
         "id": entry.id,
         "at_ms": entry.at_ms,
+        "ts_us": entry.began_us + _SINCE_1970_US,
         "duration_ms": None if entry.duration_us < 0 else entry.duration_us / 1000,
         "broker": entry.broker,
         "listener": "" if connection is None else connection.listener,
         "connection": entry.connection,
         "client": "" if connection is None else f"{connection.client_host}:{connection.client_port}",
         "client_id": None if header is None else header.client_id,
-        "software": _software(connection),
+        "software": software(connection),
         "api": "unreadable" if header is None else title(header.api_key),
         "version": -1 if header is None else header.api_version,
         "correlation_id": -1 if header is None else header.correlation_id,
@@ -108,7 +113,8 @@ def as_json(entry: Entry, connection: Connection | None, name_of: TopicName) -> 
     }
 
 
-def _software(connection: Connection | None) -> str | None:
+def software(connection: Connection | None) -> str | None:
+    """A client's library with its version, such as `librdkafka 2.14.2`; None where it has not sent them (KIP-511)."""
     if connection is None or connection.software_name == "unknown":
         return None
     return f"{connection.software_name} {connection.software_version}"

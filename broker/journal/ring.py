@@ -6,7 +6,8 @@ kept where they are large: of each set the size and the first batch's header.
 """
 
 import asyncio
-from collections import deque
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
@@ -19,6 +20,7 @@ from broker.journal.redaction import APIS, is_readable, redacted_answer, redacte
 from broker.settings import BrokerSettings
 from protocol.apis import ApiKey
 from protocol.codec import is_flexible
+from protocol.errors import ErrorCode
 from protocol.records.batch import (
     BATCH_HEADER_SIZE,
     LEADER_EPOCH_POSITION,
@@ -35,6 +37,11 @@ WHOLE_BYTES = 2048
 ENTRY_BYTES = 300
 """Bytes of an entry beside its messages."""
 
+LATENCY_BOUNDS_NS = tuple(
+    round(seconds * 1e9)
+    for seconds in (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+)
+"""Upper bounds of the histograms of latencies."""
 MOST_TOPIC_NAMES = 10_000
 """Names of topics that are kept by id. Those of topics that exist are found in the metadata as well."""
 _MOST_HEADS = 4096
@@ -52,6 +59,7 @@ class Entry(NamedTuple):
     """One request. ``at_ms`` is the cluster's time of its arrival; ``duration_us`` the machine's, -1 while it lasts.
 
     ``answer`` is ``None`` where none was sent; ``outcome`` has the reason, ``fault`` the ids of the faults that it met.
+    ``began_us`` is its arrival by the machine's stopwatch.
     """
 
     id: int
@@ -65,6 +73,7 @@ class Entry(NamedTuple):
     answer_bytes: int
     fault: str | None
     outcome: str
+    began_us: int = 0
 
 
 Raw = tuple[Any, ...]
@@ -109,6 +118,12 @@ class Journal:
         self.recorder: Recorder | None = None
         self.by_api: dict[int, list[int]] = {}
         """API key (they are below 256) -> requests, nanoseconds, bytes in, bytes out, since the server started."""
+        self.errors: Counter[tuple[int, ErrorCode]] = Counter()
+        """API key and code -> answers with it, since the server started; a code counts once per answer."""
+        self.latencies: dict[int, list[int]] = {}
+        """API key -> how many requests took at most each of `LATENCY_BOUNDS_NS`, and longer than the last."""
+        self.faulted: Counter[int] = Counter()
+        """API key -> requests that met a fault, since the server started."""
         self.topic_names: dict[UUID, str] = {}
         """Names by id, those of deleted topics included: requests may have an id alone (KIP-516)."""
 
@@ -171,7 +186,7 @@ class Journal:
                 parts[:] = (whole,)
                 answer = redacted_answer(frame, whole) if secret else whole
         entry = (exchange.id, exchange.at_ms, took_ns // 1000, exchange.broker, connection.number, kept, answer,
-                 size, answer_bytes, exchange.faults, exchange.outcome)  # fmt: skip
+                 size, answer_bytes, exchange.faults, exchange.outcome, exchange.began_ns // 1000)  # fmt: skip
         if recorder is not None:
             recorder.record(entry, exchange)
         if not known:
@@ -185,6 +200,18 @@ class Journal:
             counts[1] += took_ns
             counts[2] += size + 4
             counts[3] += answer_bytes
+            self._count(frame[1], took_ns, exchange)
+
+    def _count(self, key: int, took_ns: int, exchange: Exchange) -> None:
+        """For the metrics."""
+        latencies = self.latencies.get(key)
+        if latencies is None:
+            latencies = self.latencies[key] = [0] * (len(LATENCY_BOUNDS_NS) + 1)
+        latencies[bisect_left(LATENCY_BOUNDS_NS, took_ns)] += 1
+        if exchange.errors:
+            self.errors.update((key, code) for code in set(exchange.errors))
+        if exchange.faults is not None:
+            self.faulted[key] += 1
 
     def _keep(self, entry: Raw, connection: Connection) -> None:
         kept, answer = entry[5], entry[6]
@@ -212,6 +239,10 @@ class Journal:
         self.under_way.clear()
         self.chunks = deque((Chunk(),))
         self.entries = self.bytes = self.dropped = 0
+
+    def connection(self, number: int) -> Connection | None:
+        """The connection of that number, if a request of it is still here."""
+        return next((each.connections[number] for each in reversed(self.chunks) if number in each.connections), None)
 
     def snapshot(self) -> list[tuple[Sequence[Raw], dict[int, Connection]]]:
         """A copy of the entries, oldest first, then those of requests that are being served."""
@@ -247,7 +278,7 @@ def _pending(exchange: Exchange) -> Raw:
     )
     frame = frame if len(frame) <= WHOLE_BYTES else bytes(frame[:WHOLE_BYTES])
     return (exchange.id, exchange.at_ms, -1, exchange.broker, exchange.connection.number, frame, None,
-            len(exchange.frame), 0, exchange.faults, "is being served")  # fmt: skip
+            len(exchange.frame), 0, exchange.faults, "is being served", exchange.began_ns // 1000)  # fmt: skip
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------

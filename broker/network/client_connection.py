@@ -1,8 +1,11 @@
 """One client's connection: frames in, answers out, in order.
 
-A connection is served by one task: its requests are answered one after another, as on a real broker (core A.3), while
-the transport reads ahead by a few frames at most. Bytes are read straight into the frame they belong to
-(``asyncio.BufferedProtocol``; anyio's streams would cost a copy per read), tasks live in anyio's task group.
+Requests are answered one after another, as on a real broker (core A.3), while the transport reads ahead by a few frames
+at most. A request that comes while none is being served is answered within the transport's call, since a task would
+have to be woken for it. A connection's task goes on with an answer that has to wait, and with the requests behind it.
+
+Bytes are read straight into the frame they belong to (``asyncio.BufferedProtocol``; anyio's streams would cost a copy
+per read), tasks live in anyio's task group.
 """
 
 import asyncio
@@ -17,6 +20,7 @@ from broker.api import Disconnect, NeverAnswer, Sending
 from broker.clock import Slices, Waiter, turns
 from broker.context import Connection
 from broker.dispatcher import api_and_version
+from broker.network.begun import Begun, begin
 from broker.network.principals import MappingError
 from protocol.apis import ApiKey
 from protocol.connection import BadFrameSize, FrameReader
@@ -66,6 +70,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
         # What the serving task waits for; None while it does not.
         self._arrived: asyncio.Future[None] | None = None
+        self._begun: Begun | None = None  # an answer that has to wait, for the serving task to go on with
         self._writable: asyncio.Future[None] | None = None
 
         # The connection's life: started, then lost by the peer or closed by us. What a lost peer has sent is served.
@@ -142,14 +147,24 @@ class ClientConnection(asyncio.BufferedProtocol):
         except BadFrameSize as error:
             self._bad_size, frames = error, error.frames
         self._connections.idle.touch(self)
+        bad = self._bad_size is not None
+        idle = self._arrived is not None and not self._arrived.done()
         if frames:
             self._frames.extend(frames)
             self._queued_bytes += sum(map(len, frames))
-        bad = self._bad_size is not None
+            if idle:
+                self._serve_at_once()
+                if self._closed:
+                    return
         if len(self._frames) >= _READ_AHEAD_FRAMES or self._queued_bytes > _READ_AHEAD_BYTES or bad:
             self.stop_reading()
         self._account()
-        if (frames or bad) and self._arrived is not None and not self._arrived.done():
+        if idle and (self._begun is not None or self._frames or bad):
+            self._wake()
+
+    def _wake(self) -> None:
+        """There is something to do for the serving task."""
+        if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
 
     def _account(self) -> None:
@@ -190,9 +205,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._release()
         self.info.unserved = len(self._frames)
         self.info.lose()
-        for future in (self._arrived, self._writable):
-            if future is not None and not future.done():
-                future.set_result(None)
+        self._wake()
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
 
     def _release(self) -> None:
         """A connection that is gone holds nothing more against the budget."""
@@ -244,6 +259,14 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     # --- serving -----------------------------------------------------------------------------------------------------
 
+    def _serve_at_once(self) -> None:
+        """Answer what has come, in the transport's call, until something has to wait or the turn is over."""
+        turn = Slices(_TURN_US) if len(self._frames) > 1 else None
+        while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
+            frame = self._frames.popleft()
+            self._queued_bytes -= len(frame)
+            self._begun = begin(self._answer(frame))
+
     async def _serve(self) -> None:
         turn = Slices(_TURN_US)
         try:
@@ -259,10 +282,10 @@ class ClientConnection(asyncio.BufferedProtocol):
                 else:
                     self._arrived = asyncio.get_running_loop().create_future()
                     await self._arrived
+                    await self._go_on()
                     turn = Slices(_TURN_US)
         except asyncio.CancelledError:
-            if not self._closed:
-                self.hang_up()
+            self._end()
             raise
         except Exception:  # noqa: BLE001 - one connection's failure does not end the others
             _log.exception("connection failed", peer=self.info.client_host)
@@ -271,6 +294,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             if self.info.at_end is not None:
                 at_end, self.info.at_end = self.info.at_end, None
                 at_end()
+
+    async def _go_on(self) -> None:
+        """Finish the answer that was begun in the transport's call, if there is one."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            await begun
+
+    def _end(self) -> None:
+        """The server ends."""
+        if self._begun is not None:
+            self._begun.cancel()
+        if not self._closed:
+            self.hang_up()
 
     def _next_frame(self) -> bytearray:
         frame = self._frames.popleft()

@@ -54,7 +54,7 @@ class BrokerServer:
 
         # Whether the broker hangs, and the other brokers that wait for an answer from it.
         self.paused = False
-        self._waiting: set[Waiter] = set()
+        self._waiting: dict[Waiter, None] = {}
 
     async def listen(self, endpoint: Endpoint, port: int | None = None) -> int:
         """Bind one listener; the port that it got. Connections are accepted from :meth:`accept` on.
@@ -172,9 +172,9 @@ class BrokerServer:
     async def wait_for_resumption(self, deadline_ms: int) -> None:
         """Wait as another broker would whose request is not read: until it is, this broker is gone, or time is up."""
         waiter = Waiter()
-        self._waiting.add(waiter)
+        self._waiting[waiter] = None
         await waiter.wait(self.clock, deadline_ms)
-        self._waiting.discard(waiter)
+        self._waiting.pop(waiter, None)
 
     def _wake_waiting(self) -> None:
         for waiter in self._waiting:

@@ -141,6 +141,13 @@ class Behaviour(Enum):
             "as share.auto.offset.reset decides."
         ),
     )
+    SHARE_FETCH_OF_UNKNOWN_TOPICS = (
+        "4.4",
+        (
+            "ShareFetch reports an unknown topic id on its partitions, and serves the others; before, the whole "
+            "response is UNKNOWN_SERVER_ERROR until the topic is forgotten."
+        ),
+    )
     SHARE_EMPTIED_ASSIGNMENT = (
         "4.4",
         (

@@ -35,10 +35,15 @@ class LoggedBatch:
 
 
 class CoordinatorLog:
-    """The log of a machine that ``broker_id`` leads: a :class:`~broker.coordination.runtime.MachineLog`."""
+    """The log of a machine that ``broker_id`` leads: a :class:`~broker.coordination.runtime.MachineLog`.
 
-    def __init__(self, partition: ReplicatedPartition, broker_id: int) -> None:
+    ``base_sequence`` is that of batches without a producer: 0 where Kafka's CoordinatorRuntime writes them (groups,
+    share state), -1 in ``__transaction_state``, which its TransactionStateManager writes.
+    """
+
+    def __init__(self, partition: ReplicatedPartition, broker_id: int, *, base_sequence: int = 0) -> None:
         self._partition, self._broker_id = partition, broker_id
+        self._base_sequence = base_sequence
 
     def append(
         self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
@@ -52,7 +57,7 @@ class CoordinatorLog:
             [Record(index, now_ms, key, value, ()) for index, (key, value) in enumerate(records)],
             producer_id=-1 if transaction is None else transaction.producer_id,
             producer_epoch=-1 if transaction is None else transaction.producer_epoch,
-            base_sequence=-1 if transaction is None else 0,
+            base_sequence=self._base_sequence if transaction is None else 0,
             transactional=transaction is not None,
         )
         info = self._partition.append(

@@ -35,7 +35,7 @@ class ReplicatedPartition:
         self.logs: dict[int, PartitionLog] = {}
         self.min_isr = 1
         self.held: frozenset[int] = frozenset()
-        self._watchers: set[Callable[[], None]] = set()
+        self._watchers: dict[Callable[[], None], None] = {}  # in order: the same run wakes in the same order
 
     @property
     def name(self) -> str:
@@ -240,7 +240,7 @@ class ReplicatedPartition:
 
     def watch(self, call: Callable[[], None]) -> None:
         """Call whenever offsets or leadership may have moved, until :meth:`unwatch`."""
-        self._watchers.add(call)
+        self._watchers[call] = None
 
     @property
     def watched(self) -> bool:
@@ -249,7 +249,7 @@ class ReplicatedPartition:
 
     def unwatch(self, call: Callable[[], None]) -> None:
         """Call no more."""
-        self._watchers.discard(call)
+        self._watchers.pop(call, None)
 
     def wake(self) -> None:
         """Wake all that wait on this partition."""

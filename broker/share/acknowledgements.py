@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.share.persister import SharePartitionKey
+from broker.requests.share_groups import ERROR_TEXTS
 from broker.share.machine.acknowledge import Acknowledgement, AcknowledgeType
 from broker.share.partitions import SharePartitions
 from broker.share.sessions import PartitionKey
@@ -94,7 +95,7 @@ async def _acknowledge(
     partition = shares.get(SharePartitionKey(group_id, key.topic_id, key.partition))
     try:
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ERROR_TEXTS[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
         await partition.acknowledge(member_id, batches)
     except KafkaError as error:
         return AckResult(error.code, error.message)

@@ -4,14 +4,18 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from broker.context import ClusterView
-from broker.coordination.share.persister import UNINITIALIZED_OFFSET, SharePartitionKey, StateResult
+from broker.coordination.share.persister import UNINITIALIZED_OFFSET, SharePartitionKey, StateBatch, StateResult
 from broker.node import Node
 from broker.replication.partition import ReplicatedPartition
+from broker.share.dead_letters import DeadLetters
 from broker.share.machine.acknowledge import (
     Acknowledgement,
     Change,
+    DeadRecords,
     acknowledge,
+    archive_dead,
     commit,
+    dead_records,
     expire,
     release,
     roll_back,
@@ -61,12 +65,13 @@ class SharePartition:
         self.key, self.partition = key, partition
         self.leader_epoch = partition.state.leader_epoch
         self.state_epoch = 0
+        self._dead_letters = DeadLetters(cluster, node)
         self.inflight = InFlight(lambda: share_settings(cluster, node, key.group_id))
         self.active = False
         """Whether it is loaded and still this broker's."""
         self.failure: KafkaError | None = None
         """Why it could not be loaded."""
-        self._watchers: set[Callable[[], None]] = set()
+        self._watchers: dict[Callable[[], None], None] = {}
         self._timer: Timer | None = None
         partition.watch(self._look)
 
@@ -84,6 +89,7 @@ class SharePartition:
             start = result.start_offset
             self.inflight.load(self._first_offset() if start == UNINITIALIZED_OFFSET else start, result.batches)
             self.state_epoch, self.active = result.state_epoch, True
+            self._bury(dead_records(self.inflight))
             self.wake()
         except KafkaError as error:
             self.failure = error
@@ -134,17 +140,18 @@ class SharePartition:
 
     async def release(self, member: str) -> None:
         """Release what a member holds; see :meth:`acknowledge`."""
-        await self._write(release(self.inflight, member))
+        await self._write(release(self.inflight, member, self._cluster.clock.now_ms()))
 
     async def _write(self, change: Change) -> None:
         self.follow_locks()
         if not change:
             return
-        result = await self._persist(change)
+        result = await self._persist(change.batches)
         if result.failed:
             roll_back(self.inflight, change, self._cluster.clock.now_ms())
         else:
             commit(self.inflight, change)
+            self._bury(change.dead)
         self.follow_locks()
         error = leader_error(result)
         if result.failed and error.code in FENCING:
@@ -153,14 +160,14 @@ class SharePartition:
         if result.failed:
             raise error
 
-    async def _persist(self, change: Change) -> StateResult:
+    async def _persist(self, batches: Sequence[StateBatch]) -> StateResult:
         return await self._cluster.persister.write(
             self.key,
             state_epoch=self.state_epoch,
             leader_epoch=self.leader_epoch,
             start_offset=self.inflight.start_offset,
             delivery_complete_count=self.inflight.delivery_complete_count,
-            batches=change.batches,
+            batches=batches,
         )
 
     # --- locks -------------------------------------------------------------------------------------------------------
@@ -187,19 +194,34 @@ class SharePartition:
 
     async def _write_expired(self, change: Change) -> None:
         """Expired locks stay expired, whether that is written or not (groups D.7)."""
-        await self._persist(change)
+        await self._persist(change.batches)
         self.inflight.move_start()
+        self._bury(change.dead)
         self.wake()
+
+    # --- dead letters ------------------------------------------------------------------------------------------------
+
+    def _bury(self, dead: Sequence[DeadRecords]) -> None:
+        for each in dead:
+            self.run(self._write_dead(each))
+
+    async def _write_dead(self, dead: DeadRecords) -> None:
+        """Write records to the dead-letter queue; they are archived then, whether that succeeded or not (KIP-1191)."""
+        await self._dead_letters.write(self.key, self.partition, dead)
+        if self.active:
+            await self._persist([archive_dead(self.inflight, dead)])
+            self.inflight.move_start()
+            self.wake()
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     def watch(self, call: Callable[[], None]) -> None:
         """Call when records may have become available, until :meth:`unwatch`."""
-        self._watchers.add(call)
+        self._watchers[call] = None
 
     def unwatch(self, call: Callable[[], None]) -> None:
         """Call no more."""
-        self._watchers.discard(call)
+        self._watchers.pop(call, None)
 
     def wake(self) -> None:
         """Wake the fetches that wait."""

@@ -8,6 +8,9 @@ from broker.settings.model import ConfigResourceType
 from broker.share.machine.inflight import ShareSettings
 
 LATEST, EARLIEST, BY_DURATION = "latest", "earliest", "by_duration:"
+DEAD_LETTERS_SINCE = 2
+"""The first ``share.version`` with dead-letter queues (KIP-1191)."""
+_DEAD_LETTER_TOPIC = "errors.deadletterqueue.topic.name"
 _LIMITS = ("share.delivery.count.limit", "share.partition.max.record.locks", "share.record.lock.duration.ms")
 
 
@@ -19,7 +22,19 @@ def share_settings(cluster: ClusterView, node: Node, group_id: str) -> ShareSett
         return ShareSettings(deliveries, locks, lock_ms)
     values = groups.effective(stored, node.settings)
     deliveries, locks, lock_ms = (int(str(values[name])) for name in _LIMITS)
-    return ShareSettings(deliveries, locks, lock_ms, bool(values["share.renew.acknowledge.enable"]))
+    renew_enabled = bool(values["share.renew.acknowledge.enable"])
+    return ShareSettings(deliveries, locks, lock_ms, renew_enabled, has_dead_letters(cluster, group_id))
+
+
+def dead_letter_topic(cluster: ClusterView, group_id: str) -> str:
+    """The name of a group's dead-letter queue; empty for none."""
+    return cluster.image.config(ConfigResourceType.GROUP, group_id).get(_DEAD_LETTER_TOPIC, "")
+
+
+def has_dead_letters(cluster: ClusterView, group_id: str) -> bool:
+    """Whether the cluster has dead-letter queues (share.version 2), and the group names one."""
+    enabled = cluster.image.features.get("share.version", 0) >= DEAD_LETTERS_SINCE
+    return enabled and bool(dead_letter_topic(cluster, group_id))
 
 
 def reads_committed(cluster: ClusterView, group_id: str) -> bool:

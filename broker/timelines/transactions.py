@@ -70,6 +70,10 @@ class TransactionTimelines:
         """The events of an id."""
         return History([read(each) for each in self._log.of(name)], self._log.forgotten(name))
 
+    def ids(self) -> list[str]:
+        """All ids of which events are kept, those with the latest ones last."""
+        return self._log.ids()
+
     def clear(self) -> None:
         """Forget everything."""
         self._log.clear()

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.coordination.coordinators import GroupCoordinator, TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
@@ -18,6 +18,7 @@ from broker.coordination.runtime import State
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.node import GROUP_TOPIC, Node
 from broker.replication.partition import ReplicatedPartition
+from broker.transactions.marker_notes import MarkerNote, MarkerNotes, What
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
 
@@ -42,10 +43,11 @@ class Marker(NamedTuple):
 # --- one partition ---------------------------------------------------------------------------------------------------
 
 
-def write_marker(cluster: "ClusterView", node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> None:
+def write_marker(cluster: "ClusterView", node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> int:
     """Write a marker at the partition's leader and report the result: at once, or when it is replicated.
 
-    On a partition of the offsets topic the groups' pending offsets are resolved with it (transactions C.5.3).
+    On a partition of the offsets topic the groups' pending offsets are resolved with it (transactions C.5.3). Returns
+    the marker's offset, -1 if it was not written.
     """
     try:
         partition = node.partition(*place)
@@ -55,12 +57,13 @@ def write_marker(cluster: "ClusterView", node: Node, place: TopicPartition, mark
             shard.marker_written(marker.producer_id, marker.producer_epoch, marker.committed)
     except KafkaError as error:
         answered(error.code)
-        return
+        return -1
     if partition.led_by(node.id).high_watermark > info.last_offset:
         answered(ErrorCode.NONE)
     else:
         timeout_ms = node.settings.int("request.timeout.ms")
         _Replication(cluster, node, partition, info.last_offset, answered).wait(timeout_ms)
+    return info.last_offset
 
 
 def _group_shard(node: Node, place: TopicPartition) -> "GroupCoordinator | None":
@@ -186,6 +189,7 @@ class Markers:
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self.holds = Holds()
+        self.notes = MarkerNotes()
 
     def perform(self, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
         """Write the markers in a later turn of the loop."""
@@ -197,10 +201,24 @@ class Markers:
             return  # the coordinator has moved: its successor sends them all
         report = _Report(self, runtime, effect)
         while places:
-            if not self.holds.passes_marker(effect.transactional_id, lambda: self._send(runtime, effect, places)):
+            if not self.holds.passes_marker(effect.transactional_id, lambda: self._released(runtime, effect, places)):
+                self._note_hold(effect)
                 break
             self._write(runtime, effect, places.pop(0), report)
         report.send(nothing_to_do=not effect.partitions)
+
+    def _released(self, runtime: TransactionCoordinator, effect: WriteMarkers, places: list[TopicPartition]) -> None:
+        self._note(effect, "released")
+        self._send(runtime, effect, places)
+
+    def _note_hold(self, effect: WriteMarkers) -> None:
+        held = self.holds.held(effect.transactional_id)
+        self._note(effect, "held", detail="" if held is None else held[0].value)
+
+    def _note(self, effect: WriteMarkers, what: What, detail: str = "", **written: Any) -> None:
+        producer = (effect.producer_id, effect.producer_epoch, effect.committed)
+        now_ms = self._cluster.clock.now_ms()
+        self.notes.add(MarkerNote(now_ms, effect.transactional_id, what, *producer, detail=detail, **written))
 
     def _write(
         self, runtime: TransactionCoordinator, effect: WriteMarkers, place: TopicPartition, report: "_Report"
@@ -217,17 +235,25 @@ class Markers:
         marker = Marker(
             effect.producer_id, effect.producer_epoch, effect.committed, runtime.epoch, effect.transaction_version
         )
-        write_marker(self._cluster, node, place, marker, lambda code: report.note(place, code))
+        offset = write_marker(self._cluster, node, place, marker, lambda code: report.note(place, code))
+        what: What = "failed" if offset < 0 else "written"
+        self._note(effect, what, place=place, leader=node.id, offset=offset)
 
     def report(
         self, runtime: TransactionCoordinator, effect: WriteMarkers, results: dict[TopicPartition, ErrorCode]
     ) -> None:
         """Report the results of some markers to the coordinator."""
         name, producer = effect.transactional_id, ProducerIdAndEpoch(effect.producer_id, effect.producer_epoch)
-        completes = self.holds.passes_completion(name, lambda: self.report(runtime, effect, {}))
+        completes = self.holds.passes_completion(name, lambda: self._completed(runtime, effect))
+        if not completes:
+            self._note_hold(effect)
         runtime.submit(
             lambda now_ms: runtime.machine.markers_written(name, producer, results, now_ms, completes=completes)
         )
+
+    def _completed(self, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
+        self._note(effect, "released")
+        self.report(runtime, effect, {})
 
 
 class _Report:

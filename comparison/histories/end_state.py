@@ -15,6 +15,8 @@ from protocol.messages.describe_producers import DescribeProducersRequest, Topic
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest
+from protocol.messages.read_share_group_state import PartitionData as StatePartition
+from protocol.messages.read_share_group_state import ReadShareGroupStateRequest, ReadStateData
 
 LATEST, EARLIEST = -1, -2
 Ends = dict[tuple[str, str, int], int]
@@ -68,7 +70,7 @@ def _producers(target: Target, topic: str, partition: int) -> Any:
     return target.call(ApiKey.DESCRIBE_PRODUCERS, 0, request, leader(target, target.called(topic), partition))
 
 
-def _coordinators_log(target: Target, since: Ends, topic: str, partition: int) -> list[dict[str, Any]]:
+def coordinators_log(target: Target, since: Ends, topic: str, partition: int) -> list[dict[str, Any]]:
     """Return the records written since the history began, only of its own groups and ids."""
     answer = _fetched(target, topic, partition, since[target.address, topic, partition])
     data = answer.records
@@ -118,9 +120,27 @@ def compare(exchange: Exchange, since: Ends) -> list[Difference]:
             differences += exchange.agree(f"producers {place}", "DescribeProducers", producers)
     for topic in (OFFSETS, TRANSACTIONS):
         for partition in sorted({key[2] for key in since if key[1] == topic}):
-            written = partial(_coordinators_log, since=since, topic=topic, partition=partition)
+            written = partial(coordinators_log, since=since, topic=topic, partition=partition)
             differences += exchange.agree(f"{topic}-{partition}", topic, written)
+    if exchange.targets[0].sharers:
+        differences += exchange.agree("share state", "ReadShareGroupState", states_of_shares)
     return differences
+
+
+def states_of_shares(target: Target) -> dict[str, Any]:
+    """Return what the share coordinator has of each group, in all partitions of the history's topics."""
+    topics = topics_of(target)
+    read = [
+        ReadStateData(target.topic_id(topic), [StatePartition(partition, 0) for partition in range(count)])
+        for topic, count in sorted(topics.items())
+        if topic in target.topics
+    ]
+    groups = sorted({group for group, _ in target.sharers})
+    return {
+        group: target.call(ApiKey.READ_SHARE_GROUP_STATE, 0, ReadShareGroupStateRequest(target.called(group), read))
+        for group in groups
+        if read
+    }
 
 
 def clean_up(exchange: Exchange) -> None:

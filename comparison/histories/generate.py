@@ -11,6 +11,7 @@ from comparison.histories.drawing.consumers import Consumers
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
+from comparison.histories.drawing.shares import Shares
 from comparison.histories.drawing.transactions import Transactions
 from comparison.histories.step_request import Step
 
@@ -105,5 +106,51 @@ class ConsumerGenerator(Administration, Groups, Consumers):
         return [first, *(draw() for draw in drawn)]
 
 
-KINDS: dict[str, type[Generator] | type[ConsumerGenerator]] = {"records": Generator, "consumers": ConsumerGenerator}
+class ShareGenerator(Administration, Partitions, Transactions, Shares):
+    """Generates histories of share groups (KIP-932)."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        self._draws: dict[Callable[[], dict[str, Any]], int] = {
+            self._share_joins: 5,
+            self._share_beats: 6,
+            self._share_leaves: 2,
+            self._describe_shares: 3,
+            self._share_fetch: 22,
+            self._share_ack: 16,
+            self._share_config: 4,
+            self._share_offsets: 4,
+            self._alter_share_offsets: 2,
+            self._delete_share_offsets: 1,
+            self._delete_share_group: 1,
+            self._list_groups: 1,
+            self._produce: 14,
+            self._init_producer: 3,
+            self._add_partitions: 2,
+            self._end_transaction: 4,
+            self._create_topic: 1,
+            self._create_partitions: 1,
+            self._delete_topic: 1,
+            self._delete_records: 1,
+        }
+        self._lock_waits = 0 if self._rarely(2) else 1
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:  # noqa: ARG002 - members do not outlive them
+        """Generate the next history: a topic, a group that reads from its start, and a member first."""
+        self._known = Known()
+        first = [self._create_topic(sound=True), self._share_config("share.auto.offset.reset")]
+        if self._rarely(8):
+            first.pop()
+        first += [self._share_joins(), self._produce()]
+        drawn = [draw() for draw in self._chance.choices(list(self._draws), list(self._draws.values()), k=length - 4)]
+        for _ in range(self._lock_waits):
+            drawn.insert(self._chance.randrange(len(drawn) // 3, len(drawn)), self._locks_end())
+        return [*first, *drawn]
+
+
+KINDS: dict[str, type[Generator] | type[ConsumerGenerator] | type[ShareGenerator]] = {
+    "records": Generator,
+    "consumers": ConsumerGenerator,
+    "share": ShareGenerator,
+}
 """What a history is about -> what generates it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from comparison.connection import Closed
 from comparison.difference import Difference
 from comparison.exchange import Exchange
-from comparison.histories import admin, admin_reads, consumers, end_state, groups, records, transactions
+from comparison.histories import admin, admin_reads, consumers, end_state, groups, records, shares, transactions
 from comparison.histories.multi_broker import broker_of, wait_in_sync
 from comparison.histories.quiescence import (
     STUCK_ALIKE_S,
@@ -21,6 +21,7 @@ from comparison.histories.quiescence import (
     wait_reassigned,
     wait_restarted,
 )
+from comparison.histories.quiet_shares import wait_shares, warm_shares
 from comparison.histories.replicas import wait_caught_up, wait_replicated
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
 from comparison.target import Target
@@ -33,6 +34,7 @@ BUILDERS: Mapping[str, Builder] = {
     **transactions.STEPS,
     **groups.STEPS,
     **consumers.STEPS,
+    **shares.STEPS,
     **admin_reads.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
@@ -65,17 +67,23 @@ class Player:
     def __init__(self, exchange: Exchange, run: str) -> None:
         self.exchange, self._run, self._count = exchange, run, 0
         self._parked: dict[str, _Parked] = {}
+        self._since: end_state.Ends = {}
+        self._shares_are_warm = False
 
     def play(self, steps: Sequence[Step], name: str | None = None) -> Played:
         """Play the steps, then compare the end state. With a `name`, resource names are the same in every run."""
         self._count += 1
+        if not self._shares_are_warm and any(step["do"] in shares.STEPS for step in steps):
+            self._shares_are_warm = True
+            for target in self.exchange.targets:
+                warm_shares(target)
         prefix, base_ms = f"{name or f'{self._run}.{self._count}'}.", int(time.time()) * 1000 - HOUR_MS
         for target in self.exchange.targets:
             target.begin(prefix, base_ms)
         self._parked.clear()
         self.exchange.answers = {}
         played = Played(prefix)
-        since = end_state.ends_of_internal_topics(self.exchange)
+        self._since = since = end_state.ends_of_internal_topics(self.exchange)
         try:
             for number, step in enumerate(steps):
                 played.step = number
@@ -162,6 +170,9 @@ class Player:
             return self._group_settled(request.about)
         if request.settle is Settle.CONSUMERS:
             wait_alike(self.exchange.targets, request.about)
+            return []
+        if request.settle is Settle.SHARES:
+            wait_shares(self.exchange.targets, self._since, request.about)
             return []
         if request.settle is Settle.TRANSACTION:
             return transactions_ended(self.exchange.targets, request.about)

@@ -20,6 +20,7 @@ class Settle(Enum):
     TRANSACTION = "transaction"
     GROUP = "group"
     CONSUMERS = "consumers"
+    SHARES = "shares"
     CONNECTION = "connection"
     REPLICAS = "replicas"
 

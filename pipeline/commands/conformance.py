@@ -1,7 +1,9 @@
 """`understudy conformance`: on DuckDB in this process, or on Spark."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.audits.engine import Engine, EngineError
@@ -10,7 +12,6 @@ from pipeline.commands.engines import is_small
 from pipeline.commands.output import deliver
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
-from pipeline.journal import find_files
 
 if TYPE_CHECKING:
     from pipeline.conformance.run import Run
@@ -22,7 +23,8 @@ def main(arguments: Mapping[str, Any]) -> int:
     """Run the command; exit code 0: no new violation, 1: some. Exits with 2 for invalid arguments."""
     progress = Progress(quiet=arguments["quiet"])
     try:
-        code, text, summary = compared(arguments, progress)
+        with TemporaryDirectory(prefix="understudy-conformance-") as scratch:
+            code, text, summary = compared(arguments, progress, Path(scratch))
     except (NoSuchCheckError, FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
     finally:
@@ -31,21 +33,21 @@ def main(arguments: Mapping[str, Any]) -> int:
     return code
 
 
-def compared(arguments: Mapping[str, Any], progress: Progress) -> tuple[int, str, str]:
-    """Exit code, report, one line about it.
+def compared(arguments: Mapping[str, Any], progress: Progress, scratch: Path) -> tuple[int, str, str]:
+    """Exit code, report, one line about it. What the pytest fixture kept is converted below `scratch`.
 
     Raises:
         FileNotFoundError: no journal, or nothing in it.
         NoSuchCheckError: a name that no invariant has.
     """
-    from pipeline.conformance import render, run  # noqa: PLC0415 - they bring the plots
+    from pipeline.conformance import kept_journals, render, run  # noqa: PLC0415 - they bring the plots
 
     checks = run.invariants(arguments["only"], arguments["without"])
-    paths = [path for path in (arguments["journal"], arguments["against"]) if path is not None]
-    for path in paths:
-        find_files(path)  # reports a wrong path before an engine starts
+    given = [path for path in (arguments["journal"], arguments["against"]) if path is not None]
+    # Reports a wrong path before an engine starts.
+    paths = [kept_journals.readable(path, scratch / str(number)) for number, path in enumerate(given)]
     look = looked_at(arguments, paths, progress)
-    runs = [look(path, checks) for path in paths]
+    runs = [replace(look(path, checks), journal=name) for name, path in zip(given, paths, strict=True)]
     conformance = render.Conformance(*runs)
     drawn = []
     if arguments["plots"] or arguments["format"] == "html":

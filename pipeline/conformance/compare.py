@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipeline.conformance.run import Broken, Run, times
+from pipeline.conformance.run import NOT_EXERCISED, Broken, Run, times
 
 KINDS: Final = ("worse", "better", "other")
 """The first is what a build should fail for."""
@@ -56,7 +56,21 @@ def _invariants(before: Run, now: Run) -> Iterator[Change]:
         if was == count:
             continue
         kind = "worse" if not was else "better" if not count else "other"
-        yield Change(kind, "invariants", *key, times(was) if was else "kept", times(count) if count else "kept")
+        yield Change(
+            kind, "invariants", *key,
+            times(was) if was else _unbroken(before, *key), times(count) if count else _unbroken(now, *key),
+        )  # fmt: skip
+    for key in sorted(_exercised(before) ^ _exercised(now)):
+        if key not in old and key not in new:
+            yield Change("other", "invariants", *key, _unbroken(before, *key), _unbroken(now, *key))
+
+
+def _exercised(run: Run) -> set[tuple[str, str]]:
+    return {(row["software"], row["invariant"]) for row in run.parts["occasions"]}
+
+
+def _unbroken(run: Run, software: str, invariant: str) -> str:
+    return "kept" if (software, invariant) in _exercised(run) else NOT_EXERCISED
 
 
 def _broken(run: Run) -> dict[tuple[str, str], int]:

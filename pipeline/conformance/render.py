@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from pipeline.audits.registry import SEVERITIES
 from pipeline.conformance.compare import Change, changes, is_new
-from pipeline.conformance.run import Broken, Rows, Run, named, times
+from pipeline.conformance.run import NOT_EXERCISED, Broken, Rows, Run, named, times
 from pipeline.conformance.tables import questions
 from pipeline.rendering import html
 from pipeline.rendering.plots import Picture
@@ -77,7 +77,16 @@ def as_table(conformance: Conformance) -> str:
         if len(rows) > _ROWS_OF_A_TABLE:
             lines.append(f"  ... and {len(rows) - _ROWS_OF_A_TABLE} more (--format json shows all)")
         parts.append("\n".join([*lines, ""]))
+    silent = _not_exercised(conformance.now)
+    if silent:
+        parts.append("\n".join(["not exercised by any of these clients", *wrapped(", ".join(silent)), ""]))
     return "\n".join([*parts, conformance.summary])
+
+
+def _not_exercised(run: Run) -> list[str]:
+    """The invariants that no client had an occasion to break."""
+    exercised = {each.check.name for each in run.verdicts() if each.text != NOT_EXERCISED}
+    return sorted(check.name for check in run.checks if check.name not in exercised)
 
 
 def _invariant(each: Broken) -> str:
@@ -117,6 +126,17 @@ def _run(run: Run) -> dict[str, Any]:
         "journal": run.journal,
         "asked": asked,
         "broken": broken,
+        "invariants": [
+            {
+                "invariant": each.check.name,
+                "software": each.software,
+                "software_version": each.version,
+                "verdict": each.text,
+                "occasions": each.occasions,
+                "broken": each.broken,
+            }
+            for each in run.verdicts()
+        ],
         **{name: list(rows) for name, rows in run.parts.items()},
     }
 
@@ -125,29 +145,30 @@ def as_junit(conformance: Conformance, *, fail_on: str) -> str:
     """A test case for each client and invariant. What is broken fails; with an earlier run, new violations."""
     failing = {(each.software, each.version, each.check.name) for each in conformance.failing(fail_on)}
     broken = {(each.software, each.version, each.check.name): each for each in conformance.now.broken}
-    clients = [(row["software"], row["software_version"]) for row in conformance.now.parts["clients"]]
+    verdicts = list(conformance.now.verdicts())
     suite = ET.Element(
-        "testsuite", name="understudy conformance", tests=str(len(clients) * len(conformance.now.checks)),
-        failures=str(len(failing)), errors="0", skipped="0",
+        "testsuite", name="understudy conformance", tests=str(len(verdicts)),
+        failures=str(len(failing)), errors="0", skipped=str(sum(each.text == NOT_EXERCISED for each in verdicts)),
     )  # fmt: skip
-    for software, version in clients:
-        for check in conformance.now.checks:
-            case = ET.SubElement(
-                suite, "testcase", classname=named(software, version).translate(_UNFIT), name=check.name
-            )
-            each = broken.get((software, version, check.name))
-            if each is None:
-                continue
-            part = ET.SubElement(case, "failure" if (software, version, check.name) in failing else "system-out")
-            if part.tag == "failure":
-                part.set("message", f"{check.title}: {each.count}")
-            part.text = _invariant(each).translate(_UNFIT)
+    for verdict in verdicts:
+        software, version, check = verdict.software, verdict.version, verdict.check
+        case = ET.SubElement(suite, "testcase", classname=named(software, version).translate(_UNFIT), name=check.name)
+        each = broken.get((software, version, check.name))
+        if each is None:
+            if verdict.text == NOT_EXERCISED:
+                ET.SubElement(case, "skipped", message=NOT_EXERCISED)
+            continue
+        part = ET.SubElement(case, "failure" if (software, version, check.name) in failing else "system-out")
+        if part.tag == "failure":
+            part.set("message", f"{check.title}: {each.count}")
+        part.text = _invariant(each).translate(_UNFIT)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
 def as_html(conformance: Conformance, drawn: Sequence[Picture]) -> str:
     """The page: the pictures, what differs, what is broken, then the parts."""
     broken = {each.check.name for each in conformance.now.broken}
+    silent = set(_not_exercised(conformance.now))
     return html.page(
         "conformance.html",
         f"Conformance of {conformance.now.journal}",
@@ -161,7 +182,8 @@ def as_html(conformance: Conformance, drawn: Sequence[Picture]) -> str:
             (name, question, _columns(conformance.now.parts[name]), conformance.now.parts[name])
             for name, question in questions().items()
         ],
-        quiet=[check for check in conformance.now.checks if check.name not in broken],
+        quiet=[check for check in conformance.now.checks if check.name not in broken and check.name not in silent],
+        silent=[check for check in conformance.now.checks if check.name in silent],
     )
 
 

@@ -1,6 +1,6 @@
 """One run's report: the parts, and the invariants that were broken."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -15,6 +15,7 @@ from pipeline.rendering.text import counted, plain
 Rows = Sequence[dict[str, Any]]
 UNKNOWN: Final = "?"
 """The version of a client that sent none (`views/spoken.sql`)."""
+NOT_EXERCISED: Final = "not exercised"
 _PART: Final = "software"
 
 
@@ -40,6 +41,22 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """An invariant and a client: `broken`, `kept` on all of its `occasions`, or, without any, `not exercised`."""
+
+    software: str
+    version: str
+    check: Check
+    occasions: int
+    broken: int
+
+    @property
+    def text(self) -> str:
+        """The verdict."""
+        return "broken" if self.broken else "kept" if self.occasions else NOT_EXERCISED
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Analysis of a journal. `parts`: the rows of each question by its name; `broken`: the worst first."""
 
@@ -60,11 +77,24 @@ class Run:
         summary = (
             f"{counted(self.requests, 'request')} of {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}"
         )
-        if not self.broken:
-            return f"{summary}: none of {len(self.checks)} invariants broken"
         kinds = {each.check.name for each in self.broken}
+        exercised = {row["invariant"] for row in self.parts["occasions"]} | kinds
         count = sum(each.count for each in self.broken)
-        return f"{summary}: {len(kinds)} of {len(self.checks)} invariants broken, {times(count)}"
+        broken = f"{len(kinds) or 'none'} of {len(self.checks)} invariants broken"
+        often = f", {times(count)}" if count else ""
+        quiet = len(self.checks) - len(exercised)
+        return f"{summary}: {broken}{often}; {len(exercised) - len(kinds)} kept, {quiet} {NOT_EXERCISED}"
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Each invariant for each client."""
+        occasions = {(row["software"], row["software_version"], row["invariant"]): row["occasions"]
+                     for row in self.parts["occasions"]}  # fmt: skip
+        broken = {(each.software, each.version, each.check.name): each.count for each in self.broken}
+        for client in self.parts["clients"]:
+            software, version = client["software"], client["software_version"]
+            for check in self.checks:
+                key = software, version, check.name
+                yield Verdict(software, version, check, occasions.get(key, 0), broken.get(key, 0))
 
 
 def invariants(names: Iterable[str] = (), without: Iterable[str] = ()) -> list[Check]:
@@ -104,6 +134,8 @@ def look(
         parts[name] = [
             {column: plain(value) for column, value in row.items()} for row in rows if _wanted(row, software)
         ]
+    names = {check.name for check in checks}
+    parts["occasions"] = [row for row in parts["occasions"] if row["invariant"] in names]
     if not parts["clients"]:
         whose = f" of {', '.join(software)}" if software else ""
         raise FileNotFoundError(f"{path} holds no request{whose}: was a client there while the journal was written?")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.audits.table_cache import TableCache
 
 PACKAGE: Final = "pipeline.conformance"
-ORDER: Final = ("clients", "versions", "latencies", "errors")
+ORDER: Final = ("clients", "versions", "latencies", "errors", "occasions")
 WIRE_VIEWS: Final = tuple(
     name
     for name in journal.VIEWS
@@ -27,7 +27,7 @@ def questions() -> Mapping[str, Question]:
     return queries.questions(PACKAGE, ORDER)
 
 
-VIEWS: Final = ("spoken", "offered", "reactions")
+VIEWS: Final = ("spoken", "offered", "reactions", "occasions")
 """Views of this report, in the order in which they build on each other."""
 
 

@@ -27,7 +27,7 @@ class ShareKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordedBatch:
-    """A run of offsets with one delivery state (0 available, 2 acknowledged, 4 archived) and delivery count."""
+    """Offsets with one delivery count and state (0 available, 2 acknowledged, 3 archiving, 4 archived)."""
 
     first_offset: int = wire("int64", 0)
     last_offset: int = wire("int64", 0)

@@ -66,7 +66,7 @@ class Bench:
     @property
     def outcomes(self) -> list[str]:
         """What the journal says became of the requests."""
-        return [entry[-1] for chunk in self.journal.chunks for entry in chunk.entries]
+        return [str(entry[-2]) for chunk in self.journal.chunks for entry in chunk.entries]
 
 
 async def served(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:

@@ -2,7 +2,7 @@
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
 #   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark
-#   setup.sh PART...                 python java old_java old_streams kafka spark go js rust: that part's dependencies
+#   setup.sh PART...                 python java old_java old_streams kafka spark go js rust registry: that part's dependencies
 #   setup.sh all                     both
 #
 # A part is fetched again only when its list of dependencies changes. Registries are whatever the tools are set up with.
@@ -164,13 +164,34 @@ rust_crates() {
 
 rust() { once rust "$here/rust/Cargo.toml" -- rust_crates; }
 
+# ---------------------------------------------------------------- clients of schema registries
+
+registry_node() {
+    cp "$registry_clients/node/package.json" "$cache/registry/node/"
+    (cd "$cache/registry/node" && npm install --no-package-lock --no-audit --no-fund --ignore-scripts)
+}
+
+registry_go() { cd "$registry_clients/go" && go mod download; }
+
+registry_java() {
+    mvn --batch-mode --quiet --file "$registry_clients/java/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+        -DoutputDirectory="$cache/registry/java"
+}
+
+registry() {
+    registry_clients=$here/../registry/clients
+    once registry/node "$registry_clients/node/package.json" -- registry_node
+    once registry/go "$registry_clients/go/go.mod" -- registry_go
+    once registry/java "$registry_clients/java/pom.xml" -- registry_java
+}
+
 # ----------------------------------------------------------------
 
 [ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n 2,9p; exit 2; }
 for part in "$@"; do
     case $part in
         toolchains) toolchains ;;
-        python | java | old_java | old_streams | kafka | spark | js | rust) $part ;;
+        python | java | old_java | old_streams | kafka | spark | js | rust | registry) $part ;;
         go) go_part ;;
         all) toolchains; python; java; old_java; kafka; go_part; js; rust ;;
         *) say "no such part: $part"; exit 2 ;;

@@ -106,6 +106,15 @@ class Page:
         found: WebElement = until(lambda: self.script(_NAMED, kind, name), f"{kind} {name!r} in:\n{self.text}")
         return found
 
+    def linked(self, region: str, text: str) -> WebElement:
+        """The link with this text in the region of this name."""
+
+        def found() -> WebElement | None:
+            links = self.driver.find_elements(By.CSS_SELECTOR, f"[aria-label^='{region}'] a")
+            return next((each for each in links if each.text == text), None)
+
+        return until(found, f"a link {text!r} in {region!r} of:\n{self.text}")
+
     def press(self, name: str) -> None:
         """A button, by its accessible name."""
 

@@ -15,7 +15,8 @@ from understudy.control_api.times import local_time
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 VIEWS = (
-    *("", "topics", "topics/t", "groups", "groups/g", "transactions", "transactions/x", "producers", "producers/0"),
+    *("", "cluster", "clients", "clients/reader", "topics", "topics/t", "groups", "groups/g", "transactions"),
+    *("transactions/x", "producers", "producers/0", "diagrams", "diagrams/transactions/x", "diagrams/groups/g"),
     *("journal", "faults"),
 )
 
@@ -55,7 +56,7 @@ def busy(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 def test_a_seed_is_shown_as_the_server_has_it(page: Page, plane_of: ControlPlaneOf) -> None:
     """Digit by digit, also beyond 2^53."""
-    page.open(plane_of(seed=2**63 + 1).url)
+    page.open(plane_of(seed=2**63 + 1).url, "cluster")
     assert page.sees("Seed", str(2**63 + 1))
 
 
@@ -73,7 +74,7 @@ def test_times_are_local(page: Page, plane: ControlPlane) -> None:
 def test_a_broker_is_killed_and_started(page: Page, plane_of: ControlPlaneOf) -> None:
     """And the table follows."""
     plane = plane_of(brokers=3)
-    page.open(plane.url)
+    page.open(plane.url, "cluster")
     page.sees("127.0.0.1", "controller", "running", f"Apache Kafka {NEWEST}")
     page.press("kill broker 2")
     page.row("2", "down")
@@ -236,7 +237,7 @@ def test_a_fault_written_as_json(page: Page, plane: ControlPlane) -> None:
 
 def test_everything_begins_anew(page: Page, busy: ControlPlane) -> None:
     """After a question."""
-    page.open(busy.url)
+    page.open(busy.url, "cluster")
     page.press("Reset the cluster")
     page.sees("Reset the cluster?")
     page.press("Cancel")
@@ -260,7 +261,7 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
     for view in VIEWS:
         page.open(busy.url, *view.split("/"))
         until(lambda: page.script("return document.querySelector('.view') !== null"), view)
-        page.keep(f"{width}-{scheme}-{view.replace('/', '-') or 'cluster'}")
+        page.keep(f"{width}-{scheme}-{view.replace('/', '-') or 'overview'}")
         assert page.script("return document.documentElement.scrollWidth <= innerWidth"), view
         assert page.violations() == [], view
     addresses = [address for address in page.asked() if not address.startswith(("about:", "blob:"))]
@@ -270,7 +271,7 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
 
 def test_a_barrier_would_be_found(page: Page, plane: ControlPlane) -> None:
     """Axe runs, and finds what it is asked to find."""
-    page.open(plane.url)
+    page.open(plane.url, "cluster")
     page.sees("Brokers")
     page.script("document.querySelector('main').append(document.createElement('button'))")
     assert [found for found in page.violations() if found.startswith("button-name: <button>")]
@@ -295,8 +296,9 @@ def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> Non
     until(lambda: reads(consumer), "a record", 20)
     consumer.commit(asynchronous=False)
     plane.http("POST", "/v1/faults", {"match": {"transactional_id": evil, "api": "EndTxn"}, "do": {"delay_ms": 1}})
-    views = [(view,) for view in ("groups", "transactions", "journal", "faults")]
-    for way in (*views, ("topics", "t"), ("groups", evil), ("transactions", evil), ("topics", evil)):
+    views = [(view,) for view in ("groups", "transactions", "diagrams", "journal", "faults")]
+    drawn = (("diagrams", "transactions", evil), ("diagrams", "groups", evil))
+    for way in (*views, *drawn, ("topics", "t"), ("groups", evil), ("transactions", evil), ("topics", evil)):
         page.open(plane.url, *way)
         page.sees("<b class=hit>")
         assert page.script("return [document.querySelectorAll('img, b, .hit').length, window.hit ?? 0]") == [0, 0], way
@@ -311,7 +313,7 @@ def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> Non
 
 def test_the_policy_stops_a_script_that_got_in(page: Page, plane: ControlPlane) -> None:
     """Were markup let in by mistake, nothing in it would run, and nothing could be sent elsewhere."""
-    page.open(plane.url)
+    page.open(plane.url, "cluster")
     page.sees("Brokers")
     page.script("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')")
     blocked = page.script("return fetch('http://localhost:1/').then(() => 'sent', (error) => error.message)")
@@ -339,7 +341,7 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page) -> None:
     """A wrong one is asked for again."""
     process = start(control_token="secret")
     try:
-        page.open(str(process.ready.control_url))
+        page.open(str(process.ready.control_url), "cluster")
         page.sees("This server asks for a token")
         assert "127.0.0.1" not in page.text
         page.write("Token", "guess")
@@ -358,7 +360,7 @@ def test_a_server_that_is_gone_is_missed(page: Page) -> None:
     """Within the second, in words."""
     process = start()
     try:
-        page.open(str(process.ready.control_url))
+        page.open(str(process.ready.control_url), "cluster")
         page.sees("Brokers")
     finally:
         process.stop()

@@ -45,7 +45,7 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
 
 def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane: ControlPlane) -> None:
     """New connections are told the release's versions; what was written after the snapshot is gone."""
-    page.open(plane.url)
+    page.open(plane.url, "cluster")
     page.sees(f"Apache Kafka {NEWEST}")
     page.choose("Release", "2.8")
     page.press("Play it")

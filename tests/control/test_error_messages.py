@@ -44,7 +44,7 @@ MISTAKES: list[tuple[str, str, Any, int, str]] = [
     ("POST", "transactions/payments-1/release", None, 409, "POST /v1/transactions/payments-1/hold comes first"),
     ("GET", "groups/shiping", None, 404, "there is no group 'shiping'"),
     ("GET", "journal?error=FENCED", None, 422, "did you mean PRODUCER_FENCED or"),
-    ("GET", "journal?apii=EndTxn", None, 422, "known parameters: api, "),
+    ("GET", "journal?apii=EndTxn", None, 422, "known parameters: id, api, "),
     ("POST", "topics/t/records", {"records": [{"value": 5}]}, 422, "'value' needs a text, null or {"),
 ]
 

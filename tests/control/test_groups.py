@@ -1,7 +1,7 @@
 """Groups and coordinators over HTTP, in Python and in the shell, with real members in them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 from confluent_kafka import Consumer
@@ -64,6 +64,59 @@ def test_a_group_is_told_with_members_offsets_and_lag(plane: ControlPlane) -> No
         assert [group.group_id for group in plane.kafka.groups.list()] == ["g"]
     assert until(lambda: shown(plane).state == "Empty", "the member to leave")
     assert plane.refused("GET", "/v1/groups/h")[0] == 404
+
+
+@pytest.mark.verb("groups reset-offsets")
+def test_offsets_of_a_group_without_members_can_be_reset(plane: ControlPlane) -> None:
+    """To either end, to an offset, to a time, for one partition or all; a consumer then reads from there."""
+    for number, value in enumerate("abc"):
+        plane.kafka.topics["t"].write({"value": value, "partition": 0, "timestamp_ms": 1000 * number + 1000})
+    assert {
+        each.partition: each.offset for each in plane.kafka.groups["g"].reset_offsets("t", to="latest").offsets
+    } == {
+        0: 3,
+        1: 0,
+    }
+    assert plane.ctl("groups", "reset-offsets", "g", "t", "--timestamp-ms", "1500", "--partition", "0")["lag"] == 2
+    assert [(each.offset, each.lag) for each in shown(plane).offsets] == [(1, 2), (0, 0)]
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "enable.auto.commit": False})
+    consumer.subscribe(["t"])
+    with closing(consumer):
+        record = until(lambda: consumer.poll(0.05), "the record at the new offset", 20)
+        assert (record.value(), record.offset()) == (b"b", 1)
+        status, problem = plane.refused("POST", "/v1/groups/g/offsets", {"topic": "t", "to": "earliest"})
+        assert (status, "has members" in problem["detail"]) == (409, True)
+    until(lambda: shown(plane).state == "Empty", "the member to leave")
+    assert plane.http("POST", "/v1/groups/g/offsets", {"topic": "t", "offset": 99})["lag"] == 0
+    assert plane.http("POST", "/v1/groups/g/offsets", {"topic": "t", "to": "earliest"})["lag"] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({"topic": "t"}, 422, "the body needs exactly one of to, offset, timestamp_ms; it has none"),
+        ({"topic": "t", "to": "latest", "offset": 1}, 422, "it has to and offset"),
+        ({"topic": "tt", "to": "latest"}, 404, "there is no topic 'tt'"),
+        ({"topic": "t", "to": "latest", "partition": 2}, 422, "topic 't' has no partition 2; it has 0 to 1"),
+    ],
+)
+def test_a_reset_of_offsets_that_makes_no_sense_is_refused(
+    plane: ControlPlane, body: dict[str, object], status: int, sentence: str
+) -> None:
+    """With the mistake in one sentence, and without a group that would come to be."""
+    answered, problem = plane.refused("POST", "/v1/groups/g/offsets", body)
+    assert (answered, sentence in problem["detail"]) == (status, True), problem
+    assert plane.kafka.groups.list() == []
+
+
+def test_a_list_of_groups_has_their_lag(plane: ControlPlane) -> None:
+    """The sum over the partitions; a group that has committed nothing has none."""
+    plane.kafka.topics["t"].write(*({"value": "a", "partition": number % 2} for number in range(6)))
+    plane.kafka.groups["g"].reset_offsets("t", offset=1)
+    with member(plane, "h"):
+        assert [(group.group_id, group.lag) for group in plane.kafka.groups.list()] == [("g", 4), ("h", None)]
+        first, *rows = plane.ctl_text("groups", "list").splitlines()
+        assert (first.split()[-1], [row.split()[-1] for row in rows]) == ("LAG", ["4", "-"])
 
 
 @pytest.mark.verb("groups rebalance")

@@ -36,6 +36,8 @@ SMALL = {
     "counted one by one": (
         *("id", "connection", "hits", "batches", "count", "forgotten", "dropped", "kept", "removed", "topics"),
         *("logs_cleaned", "segments_deleted", "delivery_count"),
+        *("requests", "errors", "series", "error_series", "skipped", "entry", "connections", "open", "members"),
+        *("partitions", "left_out", "step", "subjects", "versions"),
         *("offset", "base_offset", "first_offset", "last_offset", "txn_start_offset", "high_watermark"),
         *("log_start_offset", "log_end_offset", "last_stable_offset"),
     ),
@@ -48,8 +50,22 @@ SMALL = {
         "deadline_ms",
         "since_ms",
         "lock_until_ms",
+        "last_since_ms",
+        "last_ended_ms",
     ),
-    "given by the user, with a bound": ("after_markers", "loading_ms", "skip", "times"),
+    "a time, of the cluster or the machine, or fixed": ("throttled_ms", "window_ms", "step_ms", "ts_us"),
+    "of at most some thousand lines in a drawing": (
+        "x",
+        "y",
+        "x2",
+        "y2",
+        "width",
+        "height",
+        "head",
+        "source",
+        "target",
+    ),
+    "given by the user, with a bound": ("after_markers", "loading_ms", "skip", "times", "delay_ms", "status"),
 }
 """Why an integer is never beyond 2^53, and those of which that is true."""
 

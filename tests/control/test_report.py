@@ -84,7 +84,7 @@ def test_the_text_has_refusals_unmet_faults_and_hints(plane: ControlPlane) -> No
     assert [fault["do"] for fault in answer["unmet_faults"]] == [{"drop": True}]
     text = answer["text"]
     heads = [line for line in text.splitlines() if not line.startswith("  ")]
-    assert heads == ["last requests:", "faults that no request met:", "why it refused:", "hints:"]
+    assert heads == ["last requests:", "faults that no request met:", "why it refused:", "what happened:", "hints:"]
     assert plane.ctl_text("report").splitlines()[-1] == text.splitlines()[-1]
 
 

@@ -78,6 +78,27 @@ def test_locks_end_by_the_clock(share: Share) -> None:
     assert member.acquired() == [(0, 2, 2)]
 
 
+def test_a_record_that_comes_again_shows_why(share: Share) -> None:
+    """Who had it before, from when to when, and how that ended; also while another member has it."""
+    plane, member = share
+    begun_ms = plane.server.now_ms()
+    assert records(plane)[0].last_end is None
+    plane.server.advance(1_000)
+    assert member.ack(0, 0, RELEASE) is ErrorCode.NONE
+    plane.server.advance(LOCK_MS)
+    released, expired = records(plane)
+    assert (released.last_member_id, released.last_since_ms, released.last_ended_ms) == (
+        "m1",
+        begun_ms,
+        begun_ms + 1_000,
+    )
+    assert released.last_end == "released by its member"
+    assert (expired.last_ended_ms, expired.last_end) == (begun_ms + LOCK_MS, "its lock ended")
+    peer = Sharer(plane.server.wire(), member.topic_id, "m2")
+    assert peer.acquired() == [(0, 2, 2)]
+    assert [(each.member_id, each.last_member_id) for each in records(plane)] == [("m2", "m1"), ("m2", "m1")]
+
+
 @pytest.mark.parametrize(
     ("api", "ask"),
     [

@@ -11,7 +11,7 @@ from understudy.control_api.fields import Kind, fields_of, kind_of
 from understudy.control_api.times import NAMES, local_time
 from understudy.control_api.verbs import VERBS
 
-DURATIONS = {"ahead_ms", "loading_ms", "timeout_ms", "duration_ms"}
+DURATIONS = {"ahead_ms", "loading_ms", "timeout_ms", "duration_ms", "delay_ms", "window_ms", "throttled_ms", "step_ms"}
 
 
 @pytest.fixture

@@ -106,6 +106,21 @@ def test_offsets_that_wait_for_the_end_are_told(plane: ControlPlane) -> None:
     consumer.close()
 
 
+def test_the_client_of_a_transaction_is_shown(plane: ControlPlane) -> None:
+    """Of the last request about it: id, connection as in the journal, address, library."""
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x", "client.id": "payments"})
+    producer.init_transactions(20)
+    answer = plane.http("GET", "/v1/transactions/x")
+    asked = plane.http("GET", "/v1/journal?api=InitProducerId")["entries"][-1]
+    names = ("client_id", "connection", "client", "software")
+    assert [answer[name] for name in names] == [asked[name] for name in names]
+    assert (answer["client_id"], answer["software"].split()[0]) == ("payments", "confluent-kafka-python")
+    assert "client_id            payments" in plane.ctl_text("transactions", "show", "x").splitlines()
+    plane.http("DELETE", "/v1/journal")
+    answer = plane.kafka.transactions["x"].show()
+    assert (answer.client_id, answer.connection, answer.client) == ("payments", asked["connection"], None)
+
+
 def test_an_id_that_nobody_used_is_not_there(plane: ControlPlane) -> None:
     """404, before and after the coordinator's topic exists."""
     assert plane.refused("GET", "/v1/transactions/x")[0] == 404

@@ -24,6 +24,7 @@ from understudy.control_api.verbs import VERBS
 FOLDER = Path(__file__).parent
 LIBRARIES = ("confluent_kafka", "kafka", "aiokafka")
 CLIENTS = {
+    "SchemaRegistryClient",
     "Producer",
     "Consumer",
     "AdminClient",

@@ -20,6 +20,12 @@ SETTINGS = {
     "log.retention.check.interval.ms": "3600000",
     "group.coordinator.append.linger.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.append.linger.ms": "0",
 }
 """As short and few as both need them; nothing that happens by the clock shall happen between two looks."""
 KAFKA_SETTINGS = {

@@ -1,10 +1,9 @@
 """What is known of findings of the exam: library and scenario -> a sentence or two for the library's authors."""
 
 _SARAMA = (
-    "`ConsumerGroupSession.Commit()` returns nothing; for this code `offsetManager.handleResponse` "
-    "neither repeats the commit nor reports it to `ConsumerGroup.Errors()`, so an application that "
-    "commits by hand cannot see that nothing was committed until a later `Commit()` sends the offset "
-    "again."
+    "`ConsumerGroupSession.Commit()` returns nothing; for this code `offsetManager.handleResponse` neither repeats "
+    "the commit nor reports it to `ConsumerGroup.Errors()`, so an application that commits by hand cannot see that "
+    "nothing was committed until a later `Commit()` sends the offset again."
 )
 _NO_DELIVERY_TIMEOUT = "The library has no delivery timeout; the driver gives it as many retries as fit into one."
 _AFTER_METADATA = (
@@ -16,7 +15,61 @@ _RESOLVED = (
     "(`KafkaConsumer::Commit` in src/kafka-consumer.cc). An application that awaits it is not informed of a refusal."
 )
 
+_KAFKAJS_ENDED = (
+    "`eosManager.commit` changes the state to COMMITTING and sends EndTxn once (src/producer/eosManager/index.js). "
+    "After a retriable error the state remains, in which `isActive()` is false (src/producer/index.js): an "
+    "application can neither commit nor abort, both reject with `Cannot continue to use transaction once ended`. It "
+    "has to make another producer, without knowing whether the transaction is committed. A retry around `endTxn`, as"
+    " around `initProducerId`, would mend it."
+)
+_KAFKAJS_SAME_CONNECTION = (
+    "A request that timed out is repeated on the same connection, which is never closed "
+    "(`RequestQueue.scheduleRequestTimeoutCheck` rejects the request alone). A broker answers a connection's "
+    "requests in order, so one that is stuck, or a peer that is gone without a FIN, is asked until the retries are "
+    "used up."
+)
+
 NOTES: dict[tuple[str, str], str] = {
+    **{
+        ("kafkajs", f"transactions/{each}"): _KAFKAJS_ENDED
+        for each in (
+            "end-answer-lost",
+            "end-request-lost",
+            "end-not-coordinator",
+            "end-coordinator-not-available",
+            "end-coordinator-load-in-progress",
+            "end-concurrent-transactions",
+            "copy-end-answer-lost",
+        )
+    },
+    **{
+        ("kafkajs", each): _KAFKAJS_SAME_CONNECTION
+        for each in ("produce/silent-broker", "idempotence/answer-too-late", "connection/metadata-unanswered")
+    },
+    ("kafkajs", "connection/metadata-cut"): (
+        "`Connection` keeps the bytes of a frame that was cut (`chunks`, `bytesBuffered`, `bytesNeeded` in "
+        "src/network/connection.js) when the socket closes, and puts them before the first answer on the next one: "
+        "its correlation id is wrong (`Response without match`), the request times out, and so does each one after "
+        "it, because the connection stays out of step. Resetting the three fields in `connect()` would mend it."
+    ),
+    ("kafkajs", "hostile/negative-length"): (
+        "The size is not checked (src/network/connection.js, `processData`): `ERR_BUFFER_OUT_OF_BOUNDS` is thrown in"
+        " the socket's `data` event, where no application can catch it, and ends the process."
+    ),
+    ("kafkajs", "transactions/record-refused"): (
+        "The promise of `transaction.send` rejects, and `transaction.commit()` commits the others. The Java client's"
+        " `commitTransaction` throws if a send of the transaction failed; here an application has to await each "
+        "send."
+    ),
+    ("kafkajs", "idempotence/init-lost"): (
+        "`connect()` retries InitProducerId after some error codes, not after a lost "
+        "connection; the application can call "
+        "it again."
+    ),
+    (
+        "kafkajs",
+        "consumers/damaged-batch",
+    ): "The library decodes the checksum of a batch (src/protocol/recordBatch/v0/decoder.js) and never compares it.",
     **{
         ("confluent-kafka-javascript", f"groups/{each}"): _RESOLVED
         for each in (
@@ -27,11 +80,10 @@ NOTES: dict[tuple[str, str], str] = {
         )
     },
     ("aiokafka", "transactions/record-refused"): (
-        "The same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: "
-        "`send` reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a "
-        "read_committed consumer sees the other records. The Java client's `commitTransaction` throws if a "
-        "send of the transaction failed. Until then, an application has to await each future of the "
-        "transaction before it commits."
+        "The same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: `send` "
+        "reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a read_committed "
+        "consumer sees the other records. The Java client's `commitTransaction` throws if a send of the transaction "
+        "failed. Until then, an application has to await each future of the transaction before it commits."
     ),
     ("sarama", "groups/commit-coordinator-load-in-progress"): _SARAMA,
     ("sarama", "groups/commit-not-coordinator"): _SARAMA,
@@ -44,10 +96,24 @@ NOTES: dict[tuple[str, str], str] = {
     ("kafka-go", "consumers/damaged-batch"): (
         "`message_reader.go` reads the checksum of a batch and never compares it; there is no option for it."
     ),
+    **{
+        ("librdkafka", f"throttling/{each}"): (
+            "The throttle time is reported (`throttle_cb`), and the next request is sent at "
+            "once: the library leaves it "
+            "to the broker to stop reading."
+        )
+        for each in ("producer-waits", "consumer-waits")
+    },
+    **{
+        ("librdkafka", f"admin/{each}"): (
+            "Admin requests are sent once; each error is the application's, also one that is retriable."
+        )
+        for each in ("not-controller", "throttling-quota-exceeded", "request-lost", "answer-lost")
+    },
     ("librdkafka", "consumers/damaged-batch"): "By its default `check.crcs=false`; with `true` it notices.",
     ("librdkafka", "groups/offsetfetch-not-coordinator"): (
-        "It looks up the coordinator and does not send OffsetFetch again within the scenario's 15 s: the "
-        "member keeps its partition and reads nothing."
+        "It looks up the coordinator and does not send OffsetFetch again within the scenario's 15 s: the member "
+        "keeps its partition and reads nothing."
     ),
     ("confluent-kafka-javascript", "consumers/damaged-batch"): "As librdkafka, by its default `check.crcs=false`.",
     ("confluent-kafka-javascript", "groups/offsetfetch-not-coordinator"): "As librdkafka, on which it is built.",

@@ -84,6 +84,7 @@ LIBRARIES = {
         Library("sarama", ("go",), _go("sarama")),
         Library("kafka-go", ("go",), _go("kafkago")),
         Library("kafkajs", ("node", "npm"), _javascript("kafkajs.js")),
+        Library("platformatic", ("node", "npm"), _javascript("platformatic.js")),
         Library("confluent-kafka-javascript", ("node", "npm", "g++", "make"), _javascript("confluent.js")),
     )
 }

@@ -10,7 +10,9 @@ from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import NEEDS, checks, chosen
 from pipeline.commands.engines import is_small
 from pipeline.commands.progress import LINE_EVERY_S, Progress
-from pipeline.duck.tables import DuckTables
+from pipeline.conformance import run
+from pipeline.duck.engine import DuckEngine
+from pipeline.duck.tables import DuckTables, register_conformance
 from pipeline.duck.translation import NoTranslationError, structure, translate, translated
 from storage.checkpoints import CLEAN_SHUTDOWN
 from storage.leader_epochs import EpochEntry
@@ -68,6 +70,18 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> N
     ]
     tables.forget()
     assert sorted(found) == sorted(wanted)
+
+
+def test_what_is_broken_had_an_occasion(tmp_path: Path) -> None:
+    """Each invariant has a planted fault, and counts as exercised by the client that broke it."""
+    journal_faults.planted(tmp_path / "data", tmp_path / "journal")
+    engine = DuckEngine()
+    register_conformance(engine, str(tmp_path / "journal"))
+    found = run.look(engine, str(tmp_path / "journal"), run.invariants())
+    engine.close()
+    broken = [each for each in found.verdicts() if each.broken]
+    assert {each.check.name for each in broken} == {check.name for check in found.checks}
+    assert [each.check.name for each in broken if not each.occasions] == []
 
 
 def between(root: Path, names: list[str]) -> broker_faults.Found:

@@ -210,7 +210,7 @@ def test_SHR_25_a_closed_session_releases_what_the_member_holds() -> None:
     bench = Bench([Span(0, 9), Span(10, 19)])
     bench.fetch("m1", most=10)
     bench.fetch("m2", most=10)
-    change = release(bench.partition, "m1")
+    change = release(bench.partition, "m1", bench.now_ms)
     commit(bench.partition, change)
     assert change.batches == [StateBatch(0, 9, 0, 1)]
     assert bench.fetch("m3") == [(0, 9, 2)]

@@ -9,7 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from broker.share.machine.acknowledge import (
     Acknowledgement,
+    DeadRecords,
     acknowledge,
+    archive_dead,
     commit,
     expire,
     release,
@@ -22,8 +24,8 @@ from protocol.errors import KafkaError
 
 MEMBERS = st.sampled_from(["m1", "m2", "m3"])
 SETTINGS = ShareSettings(max_delivery_count=3, max_record_locks=20, lock_ms=100)
-AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = RecordState
-RENEW = 4
+AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = RecordState
+REJECT, RENEW = 3, 4
 OUTCOMES = {0: ARCHIVED, 1: ACKNOWLEDGED, 2: AVAILABLE, 3: ARCHIVED}
 
 
@@ -36,17 +38,21 @@ class Record:
     member: str = ""
     until_ms: int = 0
 
-    def end(self, state: RecordState) -> None:
+    def end(self, state: RecordState, given_up: RecordState) -> None:
         """End an acquisition."""
         if state is AVAILABLE and self.deliveries >= SETTINGS.max_delivery_count:
-            state = ARCHIVED
+            state = given_up
         self.state, self.member = state, ""
 
 
 class Queue(RuleBasedStateMachine):
+    settings = SETTINGS
+
     def __init__(self) -> None:
         super().__init__()
-        self.partition = InFlight(lambda: SETTINGS)
+        self.dead: list[DeadRecords] = []
+        self.given_up = self.settings.limit.then
+        self.partition = InFlight(lambda: self.settings)
         self.partition.load(0, [])
         self.spans: list[Span] = []
         self.records: list[Record] = []
@@ -100,11 +106,12 @@ class Queue(RuleBasedStateMachine):
             roll_back(self.partition, change, self.now_ms)
         else:
             commit(self.partition, change)
+            self.dead += change.dead
         for each in self.records[first : last + 1]:
             if kind == RENEW:
                 each.until_ms = self.now_ms + SETTINGS.lock_ms
             elif written:
-                each.end(OUTCOMES[kind])
+                each.end(self.given_up if kind == REJECT else OUTCOMES[kind], self.given_up)
 
     @rule(member=MEMBERS, first=st.integers(0, 40), length=st.integers(1, 5))
     def acknowledge_any(self, member: str, first: int, length: int) -> None:
@@ -122,19 +129,32 @@ class Queue(RuleBasedStateMachine):
     @rule(member=MEMBERS)
     def close(self, member: str) -> None:
         """Release what a member has."""
-        commit(self.partition, release(self.partition, member))
+        change = release(self.partition, member, self.now_ms)
+        commit(self.partition, change)
+        self.dead += change.dead
         for offset in self.held(member):
-            self.records[offset].end(AVAILABLE)
+            self.records[offset].end(AVAILABLE, self.given_up)
 
     @rule(ms=st.integers(1, 120))
     def advance(self, ms: int) -> None:
         """Let time pass."""
         self.now_ms += ms
-        expire(self.partition, self.now_ms)
+        self.dead += expire(self.partition, self.now_ms).dead
         self.partition.move_start()
         for each in self.records:
             if each.state is ACQUIRED and each.until_ms <= self.now_ms:
-                each.end(AVAILABLE)
+                each.end(AVAILABLE, self.given_up)
+
+    @precondition(lambda self: self.dead)
+    @rule(data=st.data())
+    def bury(self, data: st.DataObject) -> None:
+        """The dead-letter queue is done with some records."""
+        dead = self.dead.pop(data.draw(st.integers(0, len(self.dead) - 1)))
+        archive_dead(self.partition, dead)
+        self.partition.move_start()
+        for each in self.records[dead.first : dead.last + 1]:
+            assert each.state is ARCHIVING
+            each.state = ARCHIVED
 
     @invariant()
     def same_states(self) -> None:
@@ -162,9 +182,19 @@ class Queue(RuleBasedStateMachine):
         )
         assert all(record.state.terminal for record in self.records[:start])
         assert start >= len(self.records) or not self.records[start].state.terminal
+        burying = {offset for each in self.dead for offset in range(each.first, each.last + 1)}
+        assert burying == {offset for offset, each in enumerate(self.records) if each.state is ARCHIVING}
         ends = [record.until_ms for record in self.records if record.state is ACQUIRED]
         assert self.partition.next_lock_end_ms == min(ends, default=None)
 
 
+class QueueWithDeadLetters(Queue):
+    """Records that are given up are ARCHIVING until the dead-letter queue is done with them."""
+
+    settings = SETTINGS._replace(dead_letters=True)
+
+
 TestQueue: type[TestCase] = Queue.TestCase
+TestQueueWithDeadLetters: type[TestCase] = QueueWithDeadLetters.TestCase
+QueueWithDeadLetters.TestCase.settings = examples(max_examples=40, stateful_step_count=40, deadline=None)
 Queue.TestCase.settings = examples(max_examples=60, stateful_step_count=40, deadline=None)

@@ -18,6 +18,9 @@ from understudy import completion
         ("ctl clock a", "advance"),
         ("ctl faults add --api EndTxn --tr", "--transactional-id"),
         ("ctl transactions hold x --aft", "--after-markers"),
+        ("ctl topics desc", "describe"),
+        ("ctl groups describe g --wa", "--watch"),
+        ("ctl journal list --fol", "--follow"),
         ("completion z", "zsh"),
     ],
 )

@@ -10,11 +10,13 @@ from understudy.aio.coordination import (
     AsyncGroups,
     AsyncProducers,
     AsyncTransactions,
+    AsyncUsers,
     AsyncVersions,
 )
 from understudy.aio.log import AsyncClock, AsyncTopics
+from understudy.aio.registry import AsyncRegistry
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
-from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, RetentionVerbs
+from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, RetentionVerbs
 from understudy.aio.waiting import Pending, in_thread, pending
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
@@ -40,10 +42,13 @@ class AsyncCluster(AsyncBridge):
         self.transactions = AsyncTransactions(self._send)
         self.producers = AsyncProducers(self._send)
         self.groups = AsyncGroups(self._send)
+        self.users = AsyncUsers(self._send)
         self.versions = AsyncVersions(self._send)
         self.faults = AsyncFaults(self._send)
         self.journal = AsyncJournal(self._send)
+        self.diagrams = DiagramsVerbs(self._send)
         self.snapshots = AsyncSnapshots(self._send)
+        self.registry = AsyncRegistry(self._send)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -54,6 +59,11 @@ class AsyncCluster(AsyncBridge):
     def control_url(self) -> str:
         """URL of the control plane; empty if there is none, then every verb raises Unreachable."""
         return self.address.url
+
+    @property
+    def schema_registry_url(self) -> str:
+        """schema.registry.url for clients; empty unless this client started the server with `schema_registry=0`."""
+        return "" if self.process is None else self.process.ready.schema_registry_url or ""
 
     async def reset(self, *, keep: Iterable[str] = (), disconnect: bool = False) -> None:
         """Return to the state after the start.

@@ -13,6 +13,8 @@ from understudy.aio.verbs import (
     ProducerVerbs,
     TransactionsVerbs,
     TransactionVerbs,
+    UsersVerbs,
+    UserVerbs,
     VersionsVerbs,
 )
 from understudy.from_json import build
@@ -81,3 +83,15 @@ class AsyncVersions(VersionsVerbs):
         release = {} if as_version is None else {"as_version": as_version}
         ranges = {name: between(name, limits) for name, limits in apis.items()}
         await self._ask("versions set", **release, apis=ranges)
+
+
+class AsyncUser(UserVerbs):
+    """One SCRAM user."""
+
+
+class AsyncUsers(UsersVerbs):
+    """The SCRAM users, by name."""
+
+    def __getitem__(self, user: str) -> AsyncUser:
+        """The user of this name, who need not exist yet."""
+        return AsyncUser(self._send, user=user)

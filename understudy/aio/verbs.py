@@ -22,6 +22,10 @@ class ClusterVerbs(AsyncPart):
         """Brokers, controller, features, emulated version, seed."""
         return build(results.ClusterInfo, await self._ask("cluster"))
 
+    async def overview(self) -> results.Overview:
+        """What happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
+        return build(results.Overview, await self._ask("overview"))
+
     async def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
         """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
         return build(results.Report, await self._ask("report", **given(since=since, limit=limit)))
@@ -282,6 +286,29 @@ class GroupVerbs(AsyncPart):
         """Remove a member as if its session had timed out."""
         return build(results.Group, await self._ask("groups evict", member=member))
 
+    async def reset_offsets(
+        self,
+        topic: str,
+        *,
+        partition: int | None = None,
+        to: Literal["earliest", "latest"] | None = None,
+        offset: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> results.Group:
+        """Commit other offsets for a group without members."""
+        return build(
+            results.Group,
+            await self._ask(
+                "groups reset-offsets",
+                topic=topic,
+                **given(partition=partition, to=to, offset=offset, timestamp_ms=timestamp_ms),
+            ),
+        )
+
+
+class RegistryVerbs(AsyncPart):
+    """The verbs of `kafka.registry`."""
+
 
 class FaultsVerbs(AsyncPart):
     """The verbs of `kafka.faults`."""
@@ -297,3 +324,99 @@ class JournalVerbs(AsyncPart):
     async def clear(self) -> None:
         """Remove all requests."""
         await self._ask("journal clear")
+
+
+class DiagramsVerbs(AsyncPart):
+    """The verbs of `kafka.diagrams`."""
+
+    async def show(
+        self,
+        *,
+        transactional_id: str | None = None,
+        producer_id: int | None = None,
+        group: str | None = None,
+        connection: int | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int | None = None,
+        errors: bool | None = None,
+        polls: bool | None = None,
+    ) -> results.Diagram:
+        """Sequence diagram of a transactional id, a producer, a group or a connection: steps, text, Mermaid."""
+        return build(
+            results.Diagram,
+            await self._ask(
+                "diagrams show",
+                **given(
+                    transactional_id=transactional_id,
+                    producer_id=producer_id,
+                    group=group,
+                    connection=connection,
+                    since=since,
+                    until=until,
+                    limit=limit,
+                    errors=errors,
+                    polls=polls,
+                ),
+            ),
+        )
+
+    async def svg(
+        self,
+        *,
+        transactional_id: str | None = None,
+        producer_id: int | None = None,
+        group: str | None = None,
+        connection: int | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int | None = None,
+        errors: bool | None = None,
+        polls: bool | None = None,
+    ) -> bytes:
+        """The same diagram as an SVG image."""
+        content: bytes = await self._ask(
+            "diagrams svg",
+            **given(
+                transactional_id=transactional_id,
+                producer_id=producer_id,
+                group=group,
+                connection=connection,
+                since=since,
+                until=until,
+                limit=limit,
+                errors=errors,
+                polls=polls,
+            ),
+        )
+        return content
+
+
+class UsersVerbs(AsyncPart):
+    """The verbs of `kafka.users`."""
+
+    async def list(self) -> Sequence[results.User]:
+        """SCRAM users and their mechanisms."""
+        found = await self._ask("users list")
+        return [build(results.User, each) for each in found["users"]]
+
+
+class UserVerbs(AsyncPart):
+    """The verbs of `kafka.users[user]`."""
+
+    async def set(
+        self,
+        password: str,
+        *,
+        mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None,
+        iterations: int | None = None,
+    ) -> results.User:
+        """Set a user's SCRAM password, also the first user's."""
+        return build(
+            results.User,
+            await self._ask("users set", password=password, **given(mechanism=mechanism, iterations=iterations)),
+        )
+
+    async def delete(self, *, mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None) -> results.User:
+        """Delete a SCRAM user, or one of its passwords."""
+        return build(results.User, await self._ask("users delete", **given(mechanism=mechanism)))

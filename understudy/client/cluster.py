@@ -11,11 +11,13 @@ from understudy.client.coordination import (
     Groups,
     Producers,
     Transactions,
+    Users,
     Versions,
 )
 from understudy.client.log import Clock, Topics
+from understudy.client.registry import Registry
 from understudy.client.steering import Faults, Journal, Snapshots
-from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, RetentionVerbs
+from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, RetentionVerbs
 from understudy.client.waiting import Pending, in_thread, pending
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
@@ -41,10 +43,13 @@ class Cluster(Bridge):
         self.transactions = Transactions(self._send)
         self.producers = Producers(self._send)
         self.groups = Groups(self._send)
+        self.users = Users(self._send)
         self.versions = Versions(self._send)
         self.faults = Faults(self._send)
         self.journal = Journal(self._send)
+        self.diagrams = DiagramsVerbs(self._send)
         self.snapshots = Snapshots(self._send)
+        self.registry = Registry(self._send)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -55,6 +60,11 @@ class Cluster(Bridge):
     def control_url(self) -> str:
         """URL of the control plane; empty if there is none, then every verb raises Unreachable."""
         return self.address.url
+
+    @property
+    def schema_registry_url(self) -> str:
+        """schema.registry.url for clients; empty unless this client started the server with `schema_registry=0`."""
+        return "" if self.process is None else self.process.ready.schema_registry_url or ""
 
     def reset(self, *, keep: Iterable[str] = (), disconnect: bool = False) -> None:
         """Return to the state after the start.

@@ -14,6 +14,8 @@ from understudy.client.verbs import (
     ProducerVerbs,
     TransactionsVerbs,
     TransactionVerbs,
+    UsersVerbs,
+    UserVerbs,
     VersionsVerbs,
 )
 from understudy.from_json import build
@@ -82,3 +84,15 @@ class Versions(VersionsVerbs):
         release = {} if as_version is None else {"as_version": as_version}
         ranges = {name: between(name, limits) for name, limits in apis.items()}
         self._ask("versions set", **release, apis=ranges)
+
+
+class User(UserVerbs):
+    """One SCRAM user."""
+
+
+class Users(UsersVerbs):
+    """The SCRAM users, by name."""
+
+    def __getitem__(self, user: str) -> User:
+        """The user of this name, who need not exist yet."""
+        return User(self._send, user=user)

@@ -23,6 +23,10 @@ class ClusterVerbs(Part):
         """Brokers, controller, features, emulated version, seed."""
         return build(results.ClusterInfo, self._ask("cluster"))
 
+    def overview(self) -> results.Overview:
+        """What happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
+        return build(results.Overview, self._ask("overview"))
+
     def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
         """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
         return build(results.Report, self._ask("report", **given(since=since, limit=limit)))
@@ -283,6 +287,29 @@ class GroupVerbs(Part):
         """Remove a member as if its session had timed out."""
         return build(results.Group, self._ask("groups evict", member=member))
 
+    def reset_offsets(
+        self,
+        topic: str,
+        *,
+        partition: int | None = None,
+        to: Literal["earliest", "latest"] | None = None,
+        offset: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> results.Group:
+        """Commit other offsets for a group without members."""
+        return build(
+            results.Group,
+            self._ask(
+                "groups reset-offsets",
+                topic=topic,
+                **given(partition=partition, to=to, offset=offset, timestamp_ms=timestamp_ms),
+            ),
+        )
+
+
+class RegistryVerbs(Part):
+    """The verbs of `kafka.registry`."""
+
 
 class FaultsVerbs(Part):
     """The verbs of `kafka.faults`."""
@@ -298,3 +325,99 @@ class JournalVerbs(Part):
     def clear(self) -> None:
         """Remove all requests."""
         self._ask("journal clear")
+
+
+class DiagramsVerbs(Part):
+    """The verbs of `kafka.diagrams`."""
+
+    def show(
+        self,
+        *,
+        transactional_id: str | None = None,
+        producer_id: int | None = None,
+        group: str | None = None,
+        connection: int | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int | None = None,
+        errors: bool | None = None,
+        polls: bool | None = None,
+    ) -> results.Diagram:
+        """Sequence diagram of a transactional id, a producer, a group or a connection: steps, text, Mermaid."""
+        return build(
+            results.Diagram,
+            self._ask(
+                "diagrams show",
+                **given(
+                    transactional_id=transactional_id,
+                    producer_id=producer_id,
+                    group=group,
+                    connection=connection,
+                    since=since,
+                    until=until,
+                    limit=limit,
+                    errors=errors,
+                    polls=polls,
+                ),
+            ),
+        )
+
+    def svg(
+        self,
+        *,
+        transactional_id: str | None = None,
+        producer_id: int | None = None,
+        group: str | None = None,
+        connection: int | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int | None = None,
+        errors: bool | None = None,
+        polls: bool | None = None,
+    ) -> bytes:
+        """The same diagram as an SVG image."""
+        content: bytes = self._ask(
+            "diagrams svg",
+            **given(
+                transactional_id=transactional_id,
+                producer_id=producer_id,
+                group=group,
+                connection=connection,
+                since=since,
+                until=until,
+                limit=limit,
+                errors=errors,
+                polls=polls,
+            ),
+        )
+        return content
+
+
+class UsersVerbs(Part):
+    """The verbs of `kafka.users`."""
+
+    def list(self) -> Sequence[results.User]:
+        """SCRAM users and their mechanisms."""
+        found = self._ask("users list")
+        return [build(results.User, each) for each in found["users"]]
+
+
+class UserVerbs(Part):
+    """The verbs of `kafka.users[user]`."""
+
+    def set(
+        self,
+        password: str,
+        *,
+        mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None,
+        iterations: int | None = None,
+    ) -> results.User:
+        """Set a user's SCRAM password, also the first user's."""
+        return build(
+            results.User,
+            self._ask("users set", password=password, **given(mechanism=mechanism, iterations=iterations)),
+        )
+
+    def delete(self, *, mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None) -> results.User:
+        """Delete a SCRAM user, or one of its passwords."""
+        return build(results.User, self._ask("users delete", **given(mechanism=mechanism)))

@@ -1,10 +1,24 @@
 """Groups."""
 
+from typing import Annotated, Literal, Required, TypedDict
+
+from understudy.control_api.fields import About
 from understudy.control_api.verb import Verb
+
+
+class OffsetsReset(TypedDict, total=False):
+    """Where a group goes on reading: one of `to`, `offset` and `timestamp_ms`."""
+
+    topic: Required[Annotated[str, About("name of the topic", least=1, like="the name of a topic")]]
+    partition: Annotated[int, About("this partition only; by default all of the topic", least=0, most=2**31 - 1)]
+    to: Annotated[Literal["earliest", "latest"], About("the start or the end of each partition")]
+    offset: Annotated[int, About("this offset; beyond the log, its nearest end", least=0, most=2**63 - 1)]
+    timestamp_ms: Annotated[int, About("the first record of this time or later", least=0, most=2**63 - 1)]
+
 
 VERBS = (
     Verb("groups list", "GET", "/v1/groups", "groups.list()", "all groups", answer="groups.Groups", items="groups",
-         columns=("group_id", "type", "state", "epoch", "members")),
+         columns=("group_id", "type", "state", "epoch", "members", "lag")),
     Verb("groups show", "GET", "/v1/groups/{group}", "groups[id].show()", "members, assignment, offsets, lag",
          answer="groups.Group", items="members", columns=("member_id", "client_id", "instance_id", "assignment")),
     Verb("groups why", "GET", "/v1/groups/{group}/why", "groups[id].why()",
@@ -13,4 +27,7 @@ VERBS = (
          answer="groups.GroupInShort"),
     Verb("groups evict", "POST", "/v1/groups/{group}/members/{member}/evict", "groups[id].evict(member)",
          "remove a member as if its session had timed out", answer="groups.GroupInShort"),
+    Verb("groups reset-offsets", "POST", "/v1/groups/{group}/offsets", "groups[id].reset_offsets(topic)",
+         "commit other offsets for a group without members", body=OffsetsReset, answer="groups.GroupInShort",
+         example={"group": "shipping", "topic": "orders", "to": "earliest"}),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from understudy.control_api.verb import Removed, Verb
 class JournalQuery(TypedDict, total=False):
     """Conditions on requests, joined by AND."""
 
+    id: Annotated[int, About("id of the request", least=0)]
     api: Annotated[str, About("name of the API, such as EndTxn")]
     client_id: Annotated[str, About("client.id")]
     connection: Annotated[int, About("number of the connection", least=0)]

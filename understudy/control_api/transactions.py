@@ -41,7 +41,7 @@ TRANSACTION = "/v1/transactions/{transactional_id}"
 VERBS = (
     Verb("transactions list", "GET", "/v1/transactions", "transactions.list()", "all transactional ids",
          answer="transactions.Transactions", items="transactions",
-         columns=("transactional_id", "state", "producer_id", "producer_epoch", "partitions")),
+         columns=("transactional_id", "state", "producer_id", "producer_epoch", "partitions", "client_id")),
     Verb("transactions show", "GET", TRANSACTION, "transactions[id].show()",
          "state, epochs, partitions, deadline and timeline", answer="transactions.Transaction", items="timeline",
          columns=("at_ms", "event", "state_before", "state_after", "epoch_before", "epoch_after", "error", "citation")),

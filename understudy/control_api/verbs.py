@@ -2,19 +2,36 @@
 
 from collections.abc import Iterator, Mapping
 
-from understudy.control_api import brokers, cluster, faults, journal, producers, report, topics, transactions
+from understudy.control_api import (
+    brokers,
+    cluster,
+    diagrams,
+    faults,
+    journal,
+    overview,
+    producers,
+    report,
+    topics,
+    transactions,
+    users,
+)
 from understudy.control_api import groups as consumer_groups
+from understudy.control_api import registry as schema_registry
 from understudy.control_api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
     *cluster.VERBS,
+    *overview.VERBS,
     *brokers.VERBS,
     *topics.VERBS,
     *producers.VERBS,
     *transactions.VERBS,
     *consumer_groups.VERBS,
+    *schema_registry.VERBS,
     *faults.VERBS,
     *journal.VERBS,
+    *diagrams.VERBS,
+    *users.VERBS,
     *report.VERBS,
 )
 BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}

@@ -15,6 +15,7 @@ from understudy.results import JournalEntry, Record
 
 TIMEOUT_MS: Final = 15_000
 REQUEST_TIMEOUT_MS: Final = 2_000
+RETRY_S: Final = 0.1
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
     "idempotent": False,
@@ -104,15 +105,27 @@ class Producer:
                 outcome.offset = each["offset"]
         return int(found.get("pending", 0))
 
-    def call(self, command: str) -> None:
-        """Run `init_transactions`, `begin`, `commit` or `abort`. Raises CallError."""
-        fields: dict[str, Any] = {} if command == "begin" else {"timeout_ms": self.exercise.timeout_ms}
-        self.exercise.driver.call(command, producer=self.name, **fields)
+    def call(self, command: str, **fields: Any) -> None:
+        """Run `init_transactions`, `begin`, `send_offsets`, `commit` or `abort`. Raises CallError.
+
+        After a retriable error the same call is made again, as the class of the error asks applications to.
+        """
+        if command != "begin":
+            fields["timeout_ms"] = self.exercise.timeout_ms
+        until = self.exercise.deadline()
+        while True:
+            try:
+                self.exercise.driver.call(command, producer=self.name, **fields)
+            except CallError as error:
+                if error.error.kind != "retriable" or self.exercise.past(until):
+                    raise
+                time.sleep(RETRY_S)
+            else:
+                return
 
     def send_offsets(self, consumer: "Consumer") -> None:
         """Add the consumer's positions to the transaction. Raises CallError."""
-        call = self.exercise.driver.call
-        call("send_offsets", producer=self.name, consumer=consumer.name, timeout_ms=self.exercise.timeout_ms)
+        self.call("send_offsets", consumer=consumer.name)
 
     def refusal(self, command: str) -> LibraryError | None:
         """The error with which the library answers a command; None: it succeeds."""
@@ -145,8 +158,17 @@ class Consumer:
 
     def assign(self, offset: int = 0, *, topic: str = "t", partition: int = 0) -> None:
         """Read one partition from an offset."""
-        partitions = [{"topic": topic, "partition": partition, "offset": offset}]
+        self.assign_many(topic, {partition: offset})
+
+    def assign_many(self, topic: str, offsets: Mapping[int, int]) -> None:
+        """Read several partitions of a topic, each from its offset."""
+        partitions = [{"topic": topic, "partition": each, "offset": offset} for each, offset in offsets.items()]
         self.exercise.driver.call("assign", consumer=self.name, partitions=partitions)
+
+    def partitions(self) -> set[int]:
+        """The partitions that the library reports as assigned; for a consumer of one topic."""
+        found = self.exercise.driver.call("assignment", consumer=self.name)["partitions"]
+        return {int(each["partition"]) for each in found}
 
     def subscribe(self, *topics: str) -> None:
         """Join the group."""
@@ -225,6 +247,11 @@ class Exercise:
         """Until when to wait, on the monotonic clock."""
         return time.monotonic() + self.timeout_ms / 1000
 
+    @staticmethod
+    def past(deadline: float) -> bool:
+        """Whether the waiting is over."""
+        return time.monotonic() >= deadline
+
     def _name(self, kind: str) -> str:
         self.made += 1
         return f"exam-{kind}-{self.made}"
@@ -273,12 +300,17 @@ class Exercise:
         if not condition:
             raise Violation(text, level)
 
-    def require_exercised(self) -> None:
-        """Raise NotExercised if a fault has met no request."""
-        for fault in self.faults:
-            state = fault.show()
-            if not state.hits:
-                raise NotExercised(f"no request met the fault {state.match}")
+    def met(self, *, every_fault: bool = True) -> bool:
+        """Whether requests have met the faults, or one of them."""
+        hits = [bool(fault.show().hits) for fault in self.faults]
+        return all(hits) or (not every_fault and any(hits))
+
+    def require_exercised(self, *, every_fault: bool = True) -> None:
+        """Raise NotExercised if a fault has met no request, or, of faults of which one is enough, none has."""
+        states = [fault.show() for fault in self.faults]
+        unmet = [state for state in states if not state.hits]
+        if unmet and (every_fault or len(unmet) == len(states)):
+            raise NotExercised(f"no request met the fault {unmet[0].match}")
 
     def require_acknowledged(self, producer: Producer, level: Level = Level.MUST) -> None:
         """All records are reported as written. With SHOULD, a library may report that it gave a record up."""

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from understudy.exam.scenario import Level
 from understudy.exam.verdicts import ABOUT, ExamResult, Result, Verdict
 
 FORMATS: Final = ("table", "json", "junit", "markdown", "html", "badge")
@@ -120,7 +121,7 @@ def printable(text: str) -> str:
 
 
 def html(result: ExamResult) -> str:
-    """One self-contained page; the evidence of each finding unfolds."""
+    """One self-contained page, sortable by its columns; the evidence of each finding unfolds."""
     from jinja2 import Environment, select_autoescape
 
     source = resources.files("understudy.exam").joinpath("report.html").read_text(encoding="utf-8")
@@ -131,6 +132,8 @@ def html(result: ExamResult) -> str:
         verdicts=[(verdict, ABOUT[verdict], result.count(verdict)) for verdict in Verdict],
         areas=list(dict.fromkeys(each.scenario.area for each in result.results)),
         bad=_BAD,
+        levels=list(Level),
+        order=[*_BAD, Verdict.NOT_EXERCISED, Verdict.NOT_SUPPORTED, Verdict.PASS],
     )
 
 

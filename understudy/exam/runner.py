@@ -57,12 +57,13 @@ class Runner:
         with start(**self.options) as cluster:
             kafka = cluster.info().as_version
             for scenario in chosen:
-                result = self._judge(cluster, scenario, frozenset(library.capabilities))
+                result = self.judge(cluster, scenario, frozenset(library.capabilities))
                 results.append(result)
                 report(result)
         return ExamResult(library, __version__, kafka, tuple(results))
 
-    def _judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
+    def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
+        """Play a scenario as often as its verdict needs; a library without the capabilities is not asked."""
         missing = sorted(scenario.needs - capabilities)
         if missing:
             return Result(scenario, Verdict.NOT_SUPPORTED, f"needs {', '.join(missing)}")
@@ -90,9 +91,9 @@ class Runner:
         except CallError as error:
             return failed, f"the library reports an error: {error}", evidence_of(cluster)
         except DriverHang as error:
-            return failed, f"the library hangs: {error}", evidence_of(cluster)
+            return Verdict.FAIL, f"the library hangs: {error}", evidence_of(cluster)
         except DriverProblem as error:
-            return failed, f"the driver failed: {error}", evidence_of(cluster)
+            return Verdict.FAIL, f"the driver failed: {error}", evidence_of(cluster)
         except NotSupported as reason:
             return Verdict.NOT_SUPPORTED, str(reason), ()
         except NotExercised as reason:

@@ -3,6 +3,8 @@
 
 const KEY = Symbol("key");
 const PROPS = Symbol("props");
+const SHOWN = Symbol("shown");
+const SVG = "http://www.w3.org/2000/svg";
 
 /** An element: tag, properties (`key`, `on...` handlers, attributes; `value` and `open` are only how it begins), children. */
 export function h(tag, props, ...children) {
@@ -22,7 +24,7 @@ export function patch(parent, children) {
     let node = place;
     if (!node || !suits(node, child)) {
       const kept = isText(child) ? undefined : keyed.get(child.props.key);
-      node = kept && suits(kept, child) ? kept : create(child);
+      node = kept && suits(kept, child) ? kept : create(child, parent);
       parent.insertBefore(node, place);
     }
     update(node, child);
@@ -45,9 +47,10 @@ function suits(node, child) {
   return node.nodeType === Node.ELEMENT_NODE && node.localName === child.tag && node[KEY] === child.props.key;
 }
 
-function create(child) {
+function create(child, parent) {
   if (isText(child)) return document.createTextNode("");
-  const node = document.createElement(child.tag);
+  const drawn = child.tag === "svg" || parent.namespaceURI === SVG;
+  const node = drawn ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag);
   node[KEY] = child.props.key;
   node[PROPS] = {};
   patch(node, child.children);
@@ -60,6 +63,8 @@ function update(node, child) {
     if (node.data !== String(child)) node.data = String(child);
     return;
   }
+  if (node[SHOWN] === child) return; // the same description as last time: what is large is made once
+  node[SHOWN] = child;
   const before = node[PROPS] ?? {};
   for (const name of Object.keys(before)) if (!(name in child.props)) set(node, name, undefined);
   for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(node, name, value);

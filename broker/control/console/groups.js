@@ -1,6 +1,7 @@
 // Groups: who is in them, and how far they have come.
 
 import { get, path, post } from "./ask.js";
+import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { instant, number } from "./format.js";
 import { button, code, facts, lag, link, moves, panel, reason, state, table, timeline, to, total } from "./parts.js";
@@ -32,6 +33,7 @@ function one(group, tools) {
   const where = path`v1/groups/${group.group_id}`;
   return [
     reason(group.why),
+    h("p", null, link(diagramOf("groups", group.group_id), "Sequence diagram")),
     panel("About",
       facts(["State", state(group.state)], ["Type", group.type], ["Generation", number(group.epoch)],
         group.protocol && ["Assignor", code(group.protocol)], ["Coordinator", `broker ${group.coordinator}`]),
@@ -61,6 +63,7 @@ function one(group, tools) {
       ["Member", (each) => each.member_id && h("code", { class: "long" }, each.member_id), "wide"],
       ["Since", (each) => each.since_ms && instant(each.since_ms)],
       ["Locked until", (each) => each.lock_until_ms && instant(each.lock_until_ms)],
+      ["Before", (each) => each.last_end && `${each.last_member_id}: ${each.last_end}`, "wide"],
     ], group.share_partitions.flatMap((part) => part.records.map((each) => ({ ...each, topic: part.topic, partition: part.partition }))),
       (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "Nothing is in flight.")),
     panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood })),

@@ -1,9 +1,10 @@
 // Requests with their answers, newest first.
 
 import { download, get, query, remove } from "./ask.js";
+import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { instant, number } from "./format.js";
-import { button, code, facts, field, panel, state } from "./parts.js";
+import { button, code, facts, field, link, panel, save, state, to } from "./parts.js";
 
 const FIELDS = [
   ["api", "API"], ["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"],
@@ -14,17 +15,21 @@ const ASKED = 500;
 const POLLING = new Set(["Fetch", "Heartbeat"]);
 const filter = Object.fromEntries(FIELDS.map(([name]) => [name, ""]));
 const opened = new Set();
+let applied = ""; // the filters of the address
+let linked = 0; // how often the address has changed them
 let calm = true;
 let stops = false; // whether the list stands still, and as what
 let stopped = null;
 let apis = [];
 let known = { said: "", entries: new Map() };
 
-export const title = () => "Journal";
+export const title = ([id]) => (id === undefined ? "Journal" : `Request ${id}`);
 
 /** Asked for is what is new, what was not answered yet, and the last one known: without it the journal is another one. */
-export async function load() {
+export async function load([id]) {
+  if (id !== undefined) return { entry: (await get("v1/journal" + query({ id }))).entries[0] };
   if (apis.length === 0) apis = Object.keys((await get("v1/versions")).apis).sort();
+  follow();
   if (stops && stopped) return stopped;
   const said = JSON.stringify(filter);
   if (known.said !== said) known = { said, entries: new Map() };
@@ -40,23 +45,42 @@ export async function load() {
   return stopped;
 }
 
+/** The filters of the address, so that a filtered journal can be linked to. */
+function follow() {
+  const here = location.hash.split("?")[1] ?? "";
+  if (here === applied) return;
+  const params = new URLSearchParams(here);
+  for (const name of Object.keys(filter)) filter[name] = params.get(name) ?? "";
+  applied = here;
+  linked += 1;
+  stopped = null;
+  show();
+}
+
+/** The address of the filters. */
+function show() {
+  applied = query(filter).slice(1);
+  history.replaceState(null, "", `#/journal${query(filter)}`);
+}
+
 const polls = (entry) => POLLING.has(entry.api) && entry.error === null && entry.fault === null;
 
-export function render(found, _, { act, refresh }) {
+export function render(found, [id], { act, refresh }) {
+  if (id !== undefined) return one(found.entry, id);
   const filtered = Object.values(filter).some((value) => value !== "");
   const leaves = calm && !filter.api;
   const shown = found.entries.filter((entry) => !(leaves && polls(entry))).slice(0, SHOWN);
   return [
-    h("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    h("form", { key: linked, class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
       FIELDS.map(([name, label]) => field(label, h("input", {
         name, value: filter[name], list: name === "api" ? "apis" : undefined, autocomplete: "off", spellcheck: "false", placeholder: "any",
-        onchange: (event) => { filter[name] = event.target.value.trim(); stopped = null; refresh(); },
+        onchange: (event) => { filter[name] = event.target.value.trim(); stopped = null; show(); refresh(); },
       }))),
       h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
     h("div", { class: "row" },
       button(stops ? "Go on" : "Stop here", () => { stops = !stops; stopped = null; refresh(); }),
       button("Clear filters", (event) => { clear(event.target); refresh(); }),
-      button("Save for Wireshark", () => act(() => save())),
+      button("Save for Wireshark", () => act(async () => save(await download("v1/journal.pcap" + query(filter)), "journal.pcap"))),
       button("Forget all", () => act(() => remove("v1/journal"), "The journal is empty.")),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: true, onchange: (event) => { calm = event.target.checked; refresh({ redraw: true }); } }),
@@ -75,13 +99,12 @@ function clear(pressed) {
   stopped = null;
 }
 
-async function save() {
-  const address = URL.createObjectURL(await download("v1/journal.pcap" + query(filter)));
-  const anchor = document.createElement("a");
-  anchor.href = address;
-  anchor.download = "journal.pcap";
-  anchor.click();
-  URL.revokeObjectURL(address);
+function one(entry, id) {
+  if (entry === undefined) return h("p", { class: "empty" }, `The journal does not have request ${id} any more.`);
+  return panel(`${entry.api} v${entry.version}`,
+    h("p", null, instant(entry.at_ms), " ", entry.error && state(entry.error, "bad"), entry.outcome !== "answered" && state(entry.outcome, "busy"),
+      entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
+    details(entry));
 }
 
 function line(entry, refresh) {
@@ -97,13 +120,19 @@ function line(entry, refresh) {
         entry.outcome !== "answered" && state(entry.outcome, "busy"),
         entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
       h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`)),
-    open && h("div", { class: "opened" },
-      facts(
-        ["From", [code(entry.client), ` (connection ${entry.connection})`]],
-        ["To", `broker ${entry.broker}, listener ${entry.listener}`],
-        entry.software && ["Software", entry.software],
-        ["Correlation id", entry.correlation_id],
-        ["Bytes", `${number(entry.request_bytes)} asked, ${number(entry.response_bytes)} answered`]),
-      h("h3", null, "Request"), h("pre", { tabindex: "0" }, JSON.stringify(entry.request, null, 2)),
-      h("h3", null, "Answer"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2))));
+    open && h("div", { class: "opened" }, details(entry)));
+}
+
+function details(entry) {
+  return [
+    facts(
+      ["From", [code(entry.client), " (", link(diagramOf("connections", entry.connection), `connection ${entry.connection}`), ")"]],
+      ["Client id", entry.client_id ?? "none"],
+      ["To", `broker ${entry.broker}, listener ${entry.listener}`],
+      entry.software && ["Software", entry.software],
+      ["Correlation id", entry.correlation_id],
+      ["Bytes", `${number(entry.request_bytes)} asked, ${number(entry.response_bytes)} answered`]),
+    h("h3", null, "Request"), h("pre", { tabindex: "0" }, JSON.stringify(entry.request, null, 2)),
+    h("h3", null, "Answer"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2)),
+  ];
 }

@@ -1,27 +1,33 @@
 // The page: which view is shown, asking again every second, and what is said when something goes wrong.
 
 import { hasToken, Refusal, remember } from "./ask.js";
+import * as clients from "./clients.js";
 import * as clock from "./clock.js";
 import * as cluster from "./cluster.js";
+import * as diagrams from "./diagrams.js";
 import { h, patch } from "./dom.js";
 import * as faults from "./faults.js";
 import * as groups from "./groups.js";
+import * as home from "./home.js";
 import * as journal from "./journal.js";
 import * as producers from "./producers.js";
 import * as topics from "./topics.js";
 import * as transactions from "./transactions.js";
 
 const EVERY_MS = 1000;
-const VIEWS = { "": cluster, topics, groups, transactions, producers, journal, faults };
-const NAMES = { "": "Cluster", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", journal: "Journal", faults: "Faults" };
+const VIEWS = { "": home, cluster, clients, topics, groups, transactions, producers, diagrams, journal, faults };
+const NAMES = { "": "Overview", cluster: "Cluster", clients: "Clients", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", diagrams: "Diagrams", journal: "Journal", faults: "Faults" };
 
 const at = (id) => document.getElementById(id);
 let shown = null; // what the view was last told, and of which address
 let asking = 0; // the newest round; older ones that come late are not shown
 let timer;
 
+/** The address without its filters, which a view reads by itself. */
+const place = () => location.hash.split("?")[0];
+
 function address() {
-  const [section, ...names] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [section, ...names] = place().replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const known = section in VIEWS ? section : "";
   return { section: known, names: names.filter((name) => name !== ""), view: VIEWS[known] };
 }
@@ -37,11 +43,12 @@ function draw() {
   document.title = `${view.title(names)} · Understudy`;
   patch(at("nav"), Object.entries(NAMES).map(([name, text]) =>
     h("a", { key: name, href: `#/${name}`, "aria-current": name === section ? "page" : undefined }, text)));
-  if (shown === null || shown.hash !== location.hash) return;
+  if (shown === null || shown.hash !== place()) return;
   patch(at("clock"), clock.render(shown.clock, tools));
+  at("content").classList.toggle("wide", view.wide === true);
   patch(at("content"), [
     heading(where),
-    h("div", { key: location.hash, class: "view" }, view.render(shown.data, names, { ...tools, now_ms: shown.clock.now_ms })),
+    h("div", { key: place(), class: "view" }, view.render(shown.data, names, { ...tools, now_ms: shown.clock.now_ms })),
   ]);
 }
 
@@ -49,7 +56,7 @@ async function round() {
   clearTimeout(timer);
   const mine = ++asking;
   const { names, view } = address();
-  const hash = location.hash;
+  const hash = place();
   try {
     const [now, data] = await Promise.all([clock.load(), view.load(names)]);
     if (mine !== asking) return;
@@ -76,7 +83,7 @@ function failed(error) {
   lasting = true;
   const isGone = error instanceof Refusal && error.status === 404;
   at("problem").textContent = isGone ? "" : error.message;
-  if (isGone || shown?.hash !== location.hash) patch(at("content"), [heading(address()), h("p", { class: "empty" }, error.message)]);
+  if (isGone || shown?.hash !== place()) patch(at("content"), [heading(address()), h("p", { class: "empty" }, error.message)]);
 }
 
 function settle() {

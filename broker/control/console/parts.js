@@ -1,6 +1,6 @@
 // What the views are made of: tables that become cards on a narrow screen, states, buttons, fields.
 
-import { post } from "./ask.js";
+import { post, query } from "./ask.js";
 import { h } from "./dom.js";
 import { duration, instant, number, parsed } from "./format.js";
 
@@ -92,6 +92,33 @@ export function moves(type, key, cluster, { act }) {
     field("Coordinator", brokers("to", cluster)),
     field("Loading for", h("input", { name: "loading", placeholder: "0", size: 6, autocomplete: "off" })),
     h("button", { type: "submit" }, "Move"));
+}
+
+/** Numbers over time, as a line; `about` says what for those who do not see it. */
+export function sparkline(series, about) {
+  const most = Math.max(1, ...series);
+  const step = 100 / Math.max(1, series.length - 1);
+  const points = series.map((value, at) => `${(at * step).toFixed(1)},${(19 - (value / most) * 18).toFixed(1)}`).join(" ");
+  return h("svg", { class: "sparkline", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img", "aria-label": `${about}: at most ${most} in two seconds` },
+    h("polyline", { points }));
+}
+
+export const chips = (names) => names.map((name) => h("span", { key: name, class: "chip" }, name));
+
+/** The address of the journal with these filters. */
+export const journalOf = (filters) => `#/journal${query(filters)}`;
+
+/** Whether a fault has met as many requests as it was to meet. */
+export const spent = (fault) => fault.times !== null && fault.hits >= fault.times;
+
+/** Keep something in a file. */
+export function save(blob, name) {
+  const address = URL.createObjectURL(blob);
+  const anchor = document.createElement("a");
+  anchor.href = address;
+  anchor.download = name;
+  anchor.click();
+  URL.revokeObjectURL(address);
 }
 
 /** A part of a view; without a title where the page's heading says it. */

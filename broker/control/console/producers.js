@@ -1,6 +1,7 @@
 // Producer ids, idempotent and transactional: what partitions know of each, and what has happened to it.
 
 import { get, path, remove } from "./ask.js";
+import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
 import { button, code, facts, link, panel, reason, state, table, timeline, to } from "./parts.js";
@@ -28,6 +29,7 @@ function all(producers) {
 function one(found, { act }) {
   return [
     reason(found.why),
+    h("p", null, link(diagramOf("producers", found.producer_id), "Sequence diagram")),
     panel("About", facts(
       ["Epoch", number(found.producer_epoch)],
       found.client_id !== null && ["Client", code(found.client_id)],

@@ -1,6 +1,7 @@
 // Transactional ids, what has happened to each, and stopping a commit at a step.
 
 import { get, path, post } from "./ask.js";
+import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { duration, number } from "./format.js";
 import { button, choices, code, facts, field, inTime, link, moves, panel, reason, state, table, timeline, to } from "./parts.js";
@@ -55,6 +56,7 @@ function one(found, tools) {
   const pending = Object.entries(found.pending_offsets);
   return [
     reason(found.why),
+    h("p", null, link(diagramOf("transactions", found.transactional_id), "Sequence diagram")),
     panel("About",
       facts(
         ["State", state(found.state)],

@@ -40,10 +40,14 @@ class Refused:
     def explain(self) -> str:
         """Return the cause first, then the refused request."""
         it = self._it
-        last = refused(_request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)
+        return f"{self.cause()} {refused(_request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
+
+    def cause(self) -> str:
+        """The cause alone."""
+        it = self._it
         if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; nothing of the group decided that. {last}"
-        return f"{_EXPLAIN.get(ErrorCode[it.error or 'NONE'], Refused.plainly)(self)} {last}"
+            return f"a fault: {faults(self._asked, it.fault)}; nothing of the group decided that."
+        return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     def generation(self) -> str:
         """ILLEGAL_GENERATION."""

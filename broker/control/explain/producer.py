@@ -54,11 +54,15 @@ class Refused:
         """Return the cause first, then the refused request."""
         it = self._it
         batch = f"{_request(it)} to {it.partition}, {_sequences(it)} at epoch {it.producer_epoch},"
-        last = refused(batch, it.until_ms, it.error, cite(it.rule, it.source), it.count)
+        return f"{self.cause()} {refused(batch, it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
+
+    def cause(self) -> str:
+        """The cause alone."""
+        it = self._it
         if it.fault is not None:
             written = "" if it.event == REFUSED else "; the batch was written all the same"
-            return f"a fault: {transactional.faults(self._asked, it.fault)}; nothing else decided that{written}. {last}"
-        return f"{_EXPLAIN.get(ErrorCode[it.error or 'NONE'], Refused.plainly)(self)} {last}"
+            return f"a fault: {transactional.faults(self._asked, it.fault)}; nothing else decided that{written}."
+        return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------
 

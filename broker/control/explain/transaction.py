@@ -97,11 +97,14 @@ class Refused:
     def explain(self) -> str:
         """Return the cause first, then the refused request."""
         it = self._it
-        last = refused(request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)
+        return f"{self.cause()} {refused(request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
+
+    def cause(self) -> str:
+        """The cause alone."""
+        it = self._it
         if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; the coordinator did not decide that. {last}"
-        explain = _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)
-        return f"{explain(self)} {last}"
+            return f"a fault: {faults(self._asked, it.fault)}; the coordinator did not decide that."
+        return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------
 

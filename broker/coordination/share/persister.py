@@ -35,7 +35,8 @@ class SharePartitionKey(NamedTuple):
 class StateBatch(NamedTuple):
     """A run of offsets with one delivery state and count.
 
-    ``delivery_state`` is Kafka's ``RecordState``: 0 AVAILABLE, 1 ACQUIRED (never stored), 2 ACKNOWLEDGED, 4 ARCHIVED.
+    ``delivery_state`` is Kafka's ``RecordState``: 0 AVAILABLE, 1 ACQUIRED (never stored), 2 ACKNOWLEDGED,
+    3 ARCHIVING, 4 ARCHIVED.
     """
 
     first_offset: int

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from broker.coordination.share.persister import StateBatch
 from broker.share.machine.inflight import InFlight
-from broker.share.machine.states import InFlightBatch, InFlightState, RecordState
+from broker.share.machine.states import DeliveryLimit, InFlightBatch, InFlightState, RecordState
 from protocol.errors import ErrorCode, KafkaError
 
 
@@ -29,8 +29,17 @@ _STATES = {
     AcknowledgeType.GAP: RecordState.ARCHIVED,
     AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
     AcknowledgeType.RELEASE: RecordState.AVAILABLE,
-    AcknowledgeType.REJECT: RecordState.ARCHIVED,
 }
+
+
+_WHY = {
+    AcknowledgeType.GAP: "acknowledged as a gap",
+    AcknowledgeType.ACCEPT: "accepted",
+    AcknowledgeType.RELEASE: "released by its member",
+    AcknowledgeType.REJECT: "rejected by its member",
+}
+"""How an acquisition ends."""
+LOCK_ENDED, SESSION_CLOSED = "its lock ended", "the member's share session was closed"
 
 
 class Acknowledgement(NamedTuple):
@@ -41,19 +50,35 @@ class Acknowledgement(NamedTuple):
     types: Sequence[int]
 
 
+REJECTED = "Offset rejected by client."
+LIMIT_REACHED = "Offset delivery count exceeded the threshold."
+
+
+class DeadRecords(NamedTuple):
+    """A range of ARCHIVING records, which goes to the dead-letter queue for a ``cause`` (KIP-1191)."""
+
+    first: int
+    last: int
+    delivery_count: int
+    cause: str
+
+
 @dataclass(slots=True)
 class Change:
-    """Records whose state changes, and what is written about them."""
+    """Records whose state changes, what is written about them, and which of them go to the dead-letter queue then."""
 
     states: list[InFlightState] = field(default_factory=list)
     batches: list[StateBatch] = field(default_factory=list)
+    dead: list[DeadRecords] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.batches)
 
-    def add(self, first: int, last: int, state: InFlightState) -> None:
-        """Note the new state of a range."""
+    def add(self, first: int, last: int, state: InFlightState, cause: str = LIMIT_REACHED) -> None:
+        """Note the new state of a range, and why the group gives up on it if it does."""
         self.states.append(state)
+        if state.state is RecordState.ARCHIVING:
+            self.dead.append(DeadRecords(first, last, state.delivery_count, cause))
         self.batches.append(StateBatch(first, last, int(state.state), state.delivery_count))
 
 
@@ -146,16 +171,19 @@ def _apply(
         state.lock_until_ms = now_ms + settings.lock_ms
         inflight.lock(batch, state, first)
         return
-    if not state.begin_change(_STATES[AcknowledgeType(kind)], settings.max_delivery_count):
+    member, rejected = state.member, kind == AcknowledgeType.REJECT
+    becomes = settings.limit.then if rejected else _STATES[AcknowledgeType(kind)]
+    if not state.begin_change(becomes, settings.limit):
         raise _invalid_state("Unable to acknowledge records for the batch")
-    change.add(first, last, state)
+    state.note_end(member, now_ms, _WHY[AcknowledgeType(kind)])
+    change.add(first, last, state, REJECTED if rejected else LIMIT_REACHED)
     if state.state.terminal:
         inflight.delivery_complete_count += inflight.counted(first, last)
 
 
-def release(inflight: InFlight, member: str) -> Change:
+def release(inflight: InFlight, member: str, now_ms: int) -> Change:
     """Begin to release what a member holds: its share session is closed."""
-    change, most = Change(), inflight.settings.max_delivery_count
+    change, limit = Change(), inflight.settings.limit
     for batch in inflight.batches:
         whole = batch.whole
         if whole is not None and whole.member == member and batch.first < inflight.start_offset <= batch.last:
@@ -164,7 +192,8 @@ def release(inflight: InFlight, member: str) -> Change:
             if state.member != member or state.state is not RecordState.ACQUIRED:
                 continue
             below = last < inflight.start_offset
-            if state.begin_change(RecordState.ARCHIVED if below else RecordState.AVAILABLE, most):
+            if state.begin_change(RecordState.ARCHIVED if below else RecordState.AVAILABLE, limit):
+                state.note_end(member, now_ms, SESSION_CLOSED)
                 change.add(first, last, state)
                 if state.state.terminal:
                     inflight.delivery_complete_count += inflight.counted(first, last)
@@ -173,29 +202,31 @@ def release(inflight: InFlight, member: str) -> Change:
 
 def expire(inflight: InFlight, now_ms: int) -> Change:
     """End the locks that are due, at once; the change is only to be written (no :func:`commit`)."""
-    change, most = Change(), inflight.settings.max_delivery_count
+    change, limit = Change(), inflight.settings.limit
     for batch, offset in inflight.due_locks(now_ms):
         if batch.whole is not None and batch.first < inflight.start_offset <= batch.last:
             for each in inflight.split(batch):
-                _expire_one(inflight, batch, each, most, change)
+                _expire_one(inflight, batch, each, limit, change)
         else:
-            _expire_one(inflight, batch, offset, most, change)
+            _expire_one(inflight, batch, offset, limit, change)
     return change
 
 
-def _expire_one(inflight: InFlight, batch: InFlightBatch, offset: int, most: int, change: Change) -> None:
+def _expire_one(inflight: InFlight, batch: InFlightBatch, offset: int, limit: DeliveryLimit, change: Change) -> None:
     whole = batch.whole
     first, last = (batch.first, batch.last) if whole is not None else (offset, offset)
     state = whole if batch.offsets is None else batch.offsets[offset]
     assert state is not None
-    below = last < inflight.start_offset
-    if not state.end(RecordState.ARCHIVED if below else RecordState.AVAILABLE, most):
+    below, member, ended_ms = last < inflight.start_offset, state.member, state.lock_until_ms
+    if not state.end(RecordState.ARCHIVED if below else RecordState.AVAILABLE, limit):
         return
+    if ended_ms is not None:
+        state.note_end(member, ended_ms, LOCK_ENDED)
     state.lock_until_ms = None
     change.add(first, last, state)
     if state.state.terminal:
         inflight.delivery_complete_count += inflight.counted(first, last)
-    else:
+    elif state.state is RecordState.AVAILABLE:
         inflight.note_available()
 
 
@@ -216,3 +247,21 @@ def roll_back(inflight: InFlight, change: Change, now_ms: int) -> None:
             inflight.note_available()
         if RecordState(batch.delivery_state).terminal and not state.state.terminal:
             inflight.delivery_complete_count -= inflight.counted(batch.first_offset, batch.last_offset)
+
+
+def archive_dead(inflight: InFlight, dead: DeadRecords) -> StateBatch:
+    """The dead-letter queue is done with a range, whether it has the records or not; what is to be written of it."""
+    batches = inflight.batches[max(inflight.floor(dead.first), 0) : inflight.floor(dead.last) + 1]
+    inflight.archive(dead.first, dead.last, RecordState.ARCHIVING, batches)
+    inflight.delivery_complete_count += inflight.counted(dead.first, dead.last)
+    return StateBatch(dead.first, dead.last, int(RecordState.ARCHIVED), dead.delivery_count)
+
+
+def dead_records(inflight: InFlight) -> list[DeadRecords]:
+    """The ARCHIVING ranges of a partition that was loaded: a leader before has not finished with them."""
+    most = inflight.settings.max_delivery_count
+    return [
+        DeadRecords(first, last, state.delivery_count, LIMIT_REACHED if state.delivery_count >= most else REJECTED)
+        for first, last, state in inflight.runs()
+        if state.state is RecordState.ARCHIVING
+    ]

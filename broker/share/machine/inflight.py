@@ -11,7 +11,7 @@ from itertools import count
 from typing import NamedTuple
 
 from broker.coordination.share.persister import StateBatch
-from broker.share.machine.states import InFlightBatch, InFlightState, RecordState
+from broker.share.machine.states import DeliveryLimit, InFlightBatch, InFlightState, RecordState
 from protocol.errors import ErrorCode, KafkaError
 
 THROTTLED_FROM = 2
@@ -25,6 +25,14 @@ class ShareSettings(NamedTuple):
     max_record_locks: int = 2000
     lock_ms: int = 30_000
     renew_enabled: bool = True
+    dead_letters: bool = False
+    """Whether records that the group gives up on are written to a dead-letter queue first."""
+
+    @property
+    def limit(self) -> DeliveryLimit:
+        """How often a record is delivered, and its state after that."""
+        then = RecordState.ARCHIVING if self.dead_letters else RecordState.ARCHIVED
+        return DeliveryLimit(self.max_delivery_count, then)
 
     @property
     def throttled_from(self) -> int:

@@ -17,12 +17,13 @@ class RecordState(IntEnum):
     AVAILABLE = 0
     ACQUIRED = 1
     ACKNOWLEDGED = 2
+    ARCHIVING = 3  # being written to the group's dead-letter queue (KIP-1191)
     ARCHIVED = 4
 
     @property
     def terminal(self) -> bool:
         """Whether the group is done with the record."""
-        return self >= RecordState.ACKNOWLEDGED
+        return self in (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 
 class _Before(NamedTuple):
@@ -30,7 +31,24 @@ class _Before(NamedTuple):
 
     state: RecordState
     member: str
-    max_delivery_count: int
+    limit: "DeliveryLimit"
+    last: "LastDelivery | None"
+
+
+class DeliveryLimit(NamedTuple):
+    """How often a record is delivered, and what becomes of it then: ARCHIVED, or ARCHIVING with a dead-letter queue."""
+
+    deliveries: int = 5
+    then: RecordState = RecordState.ARCHIVED
+
+
+class LastDelivery(NamedTuple):
+    """An acquisition that has ended: whose it was, since when, when it ended and why."""
+
+    member: str
+    since_ms: int | None
+    ended_ms: int
+    why: str
 
 
 class InFlightState:
@@ -41,9 +59,10 @@ class InFlightState:
         member: the id of the member that has acquired it; "" for none.
         lock_until_ms: when the acquisition lock ends; ``None`` without a lock.
         since_ms: when it was acquired last; ``None`` if that was before the partition was loaded.
+        last: the acquisition before, which has ended; ``None`` without one since the partition was loaded.
     """
 
-    __slots__ = ("_archived", "_before", "delivery_count", "lock_until_ms", "member", "since_ms", "state")
+    __slots__ = ("_archived", "_before", "delivery_count", "last", "lock_until_ms", "member", "since_ms", "state")
 
     def __init__(
         self,
@@ -55,6 +74,7 @@ class InFlightState:
     ) -> None:
         self.state, self.delivery_count, self.member = state, delivery_count, member
         self.lock_until_ms, self.since_ms = lock_until_ms, since_ms
+        self.last: LastDelivery | None = None
         self._before: _Before | None = None
         self._archived = False
 
@@ -70,29 +90,35 @@ class InFlightState:
 
     def copy(self) -> "InFlightState":
         """The same for one offset of a batch."""
-        return InFlightState(self.state, self.delivery_count, self.member, self.lock_until_ms, self.since_ms)
+        copied = InFlightState(self.state, self.delivery_count, self.member, self.lock_until_ms, self.since_ms)
+        copied.last = self.last
+        return copied
+
+    def note_end(self, member: str, now_ms: int, why: str) -> None:
+        """Remember how the acquisition of a member ended."""
+        self.last = LastDelivery(member, self.since_ms, now_ms, why)
 
     def acquire(self, member: str, lock_until_ms: int, now_ms: int) -> None:
         """Deliver to a member once more."""
         self.state, self.member, self.delivery_count = RecordState.ACQUIRED, member, self.delivery_count + 1
         self.lock_until_ms, self.since_ms = lock_until_ms, now_ms
 
-    def end(self, state: RecordState, max_delivery_count: int) -> bool:
+    def end(self, state: RecordState, limit: DeliveryLimit) -> bool:
         """End an acquisition, for good or for the next delivery; false if a change is being written already.
 
-        A record that was delivered as often as allowed becomes ARCHIVED instead of AVAILABLE.
+        A record that was delivered as often as allowed becomes ``limit.then`` instead of AVAILABLE.
         """
         if self._before is not None or self.state is not RecordState.ACQUIRED:
             return False
-        if state is RecordState.AVAILABLE and self.delivery_count >= max_delivery_count:
-            state = RecordState.ARCHIVED
+        if state is RecordState.AVAILABLE and self.delivery_count >= limit.deliveries:
+            state = limit.then
         self.state, self.member = state, NO_MEMBER
         return True
 
-    def begin_change(self, state: RecordState, max_delivery_count: int) -> bool:
+    def begin_change(self, state: RecordState, limit: DeliveryLimit) -> bool:
         """:meth:`end`, to be committed or rolled back when the share coordinator has answered."""
-        before = _Before(self.state, self.member, max_delivery_count)
-        if not self.end(state, max_delivery_count):
+        before = _Before(self.state, self.member, limit, self.last)
+        if not self.end(state, limit):
             return False
         self._before = before
         return True
@@ -108,11 +134,11 @@ class InFlightState:
             self.lock_until_ms = None
             return
         if self.lock_until_ms is not None and self.lock_until_ms <= now_ms:
-            limit_reached = self.delivery_count >= before.max_delivery_count
-            self.state = RecordState.ARCHIVED if limit_reached else RecordState.AVAILABLE
+            limit_reached = self.delivery_count >= before.limit.deliveries
+            self.state = before.limit.then if limit_reached else RecordState.AVAILABLE
             self.member, self.lock_until_ms = NO_MEMBER, None
         else:
-            self.state, self.member = before.state, before.member
+            self.state, self.member, self.last = before.state, before.member, before.last
 
     def archive(self) -> None:
         """End it for good, also while a change is being written."""

@@ -83,6 +83,7 @@ type Report struct {
 	Requests    []ReportedRequest `json:"requests"`
 	Refusals    []ReportedRefusal `json:"refusals"`
 	UnmetFaults []FaultState      `json:"unmet_faults"`
+	Diagrams    []string          `json:"diagrams"`
 	Hints       []string          `json:"hints"`
 }
 

@@ -91,6 +91,7 @@ export interface Report {
   refusals: ReportedRefusal[];
   unmet_faults: FaultState[];
   hints: string[];
+  diagrams: string[];
 }
 
 export interface ClockState {
@@ -130,6 +131,7 @@ export interface KafkaRecord {
 }
 
 export interface JournalQuery {
+  id?: number;
   api?: string;
   client_id?: string;
   connection?: number;

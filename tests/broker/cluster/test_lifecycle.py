@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import shutil
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -125,6 +126,18 @@ async def test_a_partition_without_another_replica_has_no_leader(stage: Stage) -
     await stage.cluster.lifecycle.start(node(stage, 2))
     assert (await led(stage))[0] == 2
     assert values(stage, 2) == [b"kept"]
+
+
+async def test_a_leader_that_lost_its_log_does_not_cost_the_others_their_records(tmp_path: Path) -> None:
+    """It is out of the in-sync replicas before any replica is cut to what its leader has (KIP-966)."""
+    async with running(brokers=3, data_dir=tmp_path) as stage:
+        await assigned(stage, 2, 3, 1)
+        assert await produce(stage, 2, b"kept", acks=-1) is ErrorCode.NONE
+    shutil.rmtree(tmp_path / "broker-2" / "t-0")
+    (tmp_path / "broker-2" / ".kafka_cleanshutdown").unlink()
+    async with running(brokers=3, data_dir=tmp_path) as stage:
+        assert (await led(stage))[2] == [1, 2, 3]
+        assert [values(stage, broker) for broker in (1, 2, 3)] == [[b"kept"]] * 3
 
 
 @on_three_brokers

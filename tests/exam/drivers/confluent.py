@@ -36,6 +36,7 @@ class Driver(Base):
     version = str(confluent_kafka.libversion()[0])
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
+        "reassign",
         "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
     )  # fmt: skip
 

@@ -17,6 +17,11 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.records.batch import RecordBatch
 from protocol.records.records import read_records
@@ -51,6 +56,8 @@ class ReferenceConsumer:
         self.network, self.options, self.mutations = network, options, network.mutations
         self.positions: dict[Place, int] = {}
         self.topics: list[str] = []
+        self.epochs: dict[Place, int] = {}
+        self.confirmed: dict[Place, int] = {}
         self.member_id, self.generation = "", -1
         self.next_heartbeat = 0.0
         self.errors: list[Refused] = []
@@ -62,6 +69,8 @@ class ReferenceConsumer:
 
     def assign(self, places: Mapping[Place, int]) -> None:
         """Read from these offsets."""
+        if self.positions and "keeps-first-assignment" in self.mutations:
+            return
         self.positions = dict.fromkeys(places, 0) if "starts-at-zero" in self.mutations else dict(places)
 
     def seek(self, place: Place, offset: int) -> None:
@@ -91,6 +100,10 @@ class ReferenceConsumer:
     def _fetch(self, place: Place) -> list[dict[str, Any]]:
         topic, partition = place
         deadline = time.monotonic() + DEADLINE_S
+        self.network.leader(topic, partition, deadline)
+        newest = self.network.leader_epochs[place]
+        if max(self.epochs.get(place, newest), self.confirmed.get(place, -1)) < newest:
+            self._confirm(place, deadline)
         asked = FetchPartition(partition, self.positions[place], 1_000_000)
         committed = self.options["isolation"] == "read_committed" and "reads-uncommitted" not in self.mutations
         request = FetchRequest(-1, 50, 1, 10_000_000, int(committed), [FetchTopic(topic, [asked])], 0, -1)
@@ -106,7 +119,10 @@ class ReferenceConsumer:
             return []
         code, found = answer.error_code, None
         if code is ErrorCode.NONE:
-            ((found,),) = [each.partitions for each in answer.responses]
+            found = next((each for topic_ in answer.responses for each in topic_.partitions), None)
+            if found is None:
+                self.positions[place] += "skips-when-empty" in self.mutations
+                return []
             code = found.error_code
         if code is not ErrorCode.NONE:
             self._on_error(place, code, deadline)
@@ -123,13 +139,41 @@ class ReferenceConsumer:
                 self.positions.pop(place)
                 return
             self.positions[place] = self._first_offset(place, deadline)
-        elif "gives-up-on-errors" in self.mutations or code not in RETRIABLE:
-            raise Refused("other", code, code.name)
         else:
             if "skips-after-error" in self.mutations:
                 self.positions[place] += 1
+            elif "gives-up-on-errors" in self.mutations or code not in RETRIABLE:
+                raise Refused("other", code, code.name)
             self.network.forget_leader(*place)
             self.network.pause(deadline)
+
+    def _confirm(self, place: Place, deadline: float) -> None:
+        """Ask the leader where the epoch of the last batch ends (KIP-320), and go back if the log was truncated."""
+        topic, partition = place
+        asked = OffsetForLeaderTopic(topic, [OffsetForLeaderPartition(partition, -1, self.epochs.get(place, 0))])
+        request = OffsetForLeaderEpochRequest([asked], -1)
+        while True:
+            try:
+                address = self.network.leader(topic, partition, deadline)
+                answer = self.network.ask(address, ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request)
+            except Lost as error:
+                if "gives-up-unconfirmed" in self.mutations:
+                    self.positions.pop(place)
+                    raise Refused("other", None, str(error)) from error
+            else:
+                ((found,),) = [each.partitions for each in answer.topics]
+                if found.error_code is ErrorCode.NONE:
+                    self.confirmed[place] = self.network.leader_epochs[place]
+                    break
+                if "gives-up-on-errors" in self.mutations:
+                    raise Refused("other", found.error_code, found.error_code.name)
+            self.network.forget_leader(topic, partition)
+            self.network.pause(deadline)
+        if 0 <= found.end_offset < self.positions[place] and "ignores-truncation" not in self.mutations:
+            if self.options["offset_reset"] == "none":
+                self.positions.pop(place)
+                raise Refused("other", None, f"the log was truncated at {found.end_offset}")
+            self.positions[place] = found.end_offset
 
     def _first_offset(self, place: Place, deadline: float) -> int:
         topic, partition = place
@@ -177,6 +221,7 @@ class ReferenceConsumer:
                     if record.offset >= self.positions[place] or "delivers-whole-batches" in self.mutations
                 ]
             self.positions[place] = max(self.positions[place], batch.next_offset)
+            self.epochs[place] = batch.partition_leader_epoch
         return records
 
     # --- membership --------------------------------------------------------------------------------------------------

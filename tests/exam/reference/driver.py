@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.exam.drivers import kit
+from tests.exam.reference.admin import create_topic
 from tests.exam.reference.consumer import ReferenceConsumer
+from tests.exam.reference.consumer_protocol import ProtocolConsumer
 from tests.exam.reference.network import Network, Refused
 from tests.exam.reference.producer import ReferenceProducer
 from understudy.exam.driver import CallError, NotSupported, library_error
@@ -21,7 +23,7 @@ class ReferenceDriver(kit.Base):
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "groups", "assignment",
-        "commit_offsets",
+        "commit_offsets", "consumer_protocol", "admin", "reassign",
     )  # fmt: skip
 
     def __init__(self, mutations: frozenset[str] = frozenset()) -> None:
@@ -70,7 +72,8 @@ class ReferenceDriver(kit.Base):
 
     def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
         network = self._network(bootstrap_servers, client_id, options["request_timeout_ms"])
-        self.consumers[name] = ReferenceConsumer(network, options)
+        kind = ProtocolConsumer if options["protocol"] == "consumer" else ReferenceConsumer
+        self.consumers[name] = kind(network, options)
 
     def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
         self.consumers[consumer].assign({(p["topic"], p["partition"]): p["offset"] for p in partitions})
@@ -93,6 +96,13 @@ class ReferenceDriver(kit.Base):
 
     def commit_offsets(self, consumer: str, timeout_ms: int) -> None:  # noqa: ARG002 - the consumer has its own
         self.consumers[consumer].commit()
+
+    def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
+        network = self._network(bootstrap_servers, "exam-admin", 2_000)
+        try:
+            create_topic(network, topic, partitions, timeout_ms)
+        finally:
+            network.close()
 
     def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - closing takes no time
         if name in self.consumers:

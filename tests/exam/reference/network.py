@@ -11,6 +11,7 @@ from protocol.codec import decode_response
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.wire import Closed, Wire
 
@@ -34,6 +35,8 @@ RETRIABLE = frozenset(
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
         ErrorCode.INVALID_FETCH_SESSION_EPOCH,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }
 )
 
@@ -80,18 +83,28 @@ class Network:
         self.wires: dict[str, Wire] = {}
         self.nodes: dict[int, str] = {}
         self.leaders: dict[tuple[str, int], int] = {}
+        self.leader_epochs: dict[tuple[str, int], int] = {}
         self.coordinators: dict[tuple[int, str], str] = {}
         self.never = threading.Event()
+        self.quiet_until: dict[str, float] = {}
+        self.has_asked_for_telemetry = False
 
     def ask(self, address: str, key: ApiKey, version: int, request: Any, patience_s: float | None = None) -> Any:
         """One request and its answer. Raises Lost; the connection is closed then."""
+        if "ignores-throttling" not in self.mutations:
+            self.never.wait(max(self.quiet_until.get(address, 0) - time.monotonic(), 0))
         try:
             wire = self._connected(address)
             wire.socket.settimeout(patience_s or self.patience_s)
-            return wire.call(key, version, request)
-        except (Closed, TimeoutError, OSError, AssertionError, ValueError, IndexError) as error:
+            answer = wire.call(key, version, request)
+        except (Closed, TimeoutError, OSError, AssertionError, ValueError, IndexError, struct.error) as error:
             self.disconnect(address)
             raise Lost(str(error)) from error
+        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        self.quiet_until[address] = time.monotonic() + throttle_ms / 1000
+        if throttle_ms and "throttling-is-loss" in self.mutations:
+            raise Lost("throttled")
+        return answer
 
     def _connected(self, address: str) -> Wire:
         if address not in self.wires:
@@ -134,6 +147,8 @@ class Network:
         """An answer from any broker. Raises Refused at the deadline."""
         while True:
             addresses = list(dict.fromkeys([*self.nodes.values(), *self.bootstrap]))
+            if self.nodes and "forgets-bootstrap" in self.mutations:
+                addresses = list(self.nodes.values())
             if "one-bootstrap-server" in self.mutations:
                 addresses = self.bootstrap[:1]
             for address in addresses:
@@ -142,6 +157,8 @@ class Network:
                 except Lost:
                     if "gives-up-when-lost" in self.mutations:
                         raise Refused("other", None, "the connection was lost") from None
+            if self.nodes and "forgets-bootstrap" in self.mutations:
+                raise Refused("other", None, "no broker is left")
             self.pause(deadline)
 
     def pause(self, deadline: float) -> None:
@@ -152,18 +169,41 @@ class Network:
 
     def leader(self, topic: str, partition: int, deadline: float) -> str:
         """The address of a partition's leader, looked up where it is not known. Raises Refused."""
+        self._ask_for_telemetry()
         while (topic, partition) not in self.leaders:
-            answer = self.ask_any(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(topic)]), deadline)
+            answer = self.ask_any(ApiKey.METADATA, 13, MetadataRequest([MetadataRequestTopic(topic)]), deadline)
+            if answer.error_code is ErrorCode.REBOOTSTRAP_REQUIRED:
+                if "does-not-rebootstrap" in self.mutations:
+                    raise Refused("other", answer.error_code, "a code that it does not know")
+                self.nodes = {}
+                continue
             self.nodes = {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
             (found,) = answer.topics
             for each in found.partitions:
                 if each.leader_id in self.nodes:
                     self.leaders[topic, each.partition_index] = each.leader_id
+                    self.leader_epochs[topic, each.partition_index] = each.leader_epoch
             if (topic, partition) not in self.leaders:
                 if "gives-up-without-leader" in self.mutations:
                     raise Refused("other", ErrorCode.LEADER_NOT_AVAILABLE, "no leader")
                 self.pause(deadline)
         return self.nodes[self.leaders[topic, partition]]
+
+    def _ask_for_telemetry(self) -> None:
+        """Once, without waiting long: nothing depends on the answer (KIP-714)."""
+        if self.has_asked_for_telemetry:
+            return
+        self.has_asked_for_telemetry = True
+        request = GetTelemetrySubscriptionsRequest()
+        vital = "telemetry-is-vital" in self.mutations
+        try:
+            answer = self.ask(self.bootstrap[0], ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, request, 0.5)
+        except Lost:
+            if vital:
+                raise Refused("other", None, "no subscriptions") from None
+        else:
+            if vital and answer.error_code is not ErrorCode.NONE:
+                raise Refused("other", answer.error_code, "no subscriptions")
 
     def forget_leader(self, topic: str, partition: int) -> None:
         """Look it up before the next request."""

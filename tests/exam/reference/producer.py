@@ -92,19 +92,26 @@ class ReferenceProducer:
                 left + 0.01 if "never-times-out" in self.mutations else min(self.network.patience_s, max(left, 0.01))
             )
             try:
-                answer = self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch), patience_s)
+                found = self._attempt(address, batch, patience_s)
             except Lost as error:
                 base = self._after_loss(batch, error)
                 if base is not None:
                     return base
                 self.network.pause(deadline)
                 continue
-            ((found,),) = [each.partition_responses for each in answer.responses]
             base = self._judge(batch, found, deadline)
             if base is not None:
                 if "writes-twice" in self.mutations:
                     self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch))
                 return base
+
+    def _attempt(self, address: str, batch: Batch, patience_s: float) -> Any:
+        """The answer for the batch's partition. Raises Lost, also where the answer does not mention it."""
+        answer = self.network.ask(address, ApiKey.PRODUCE, self._version(), self._request(batch), patience_s)
+        for topic in answer.responses:
+            for each in topic.partition_responses:
+                return each
+        raise Lost("no partition in the answer")
 
     def _after_loss(self, batch: Batch, error: Lost) -> int | None:
         if "lost-answer-is-success" in self.mutations:

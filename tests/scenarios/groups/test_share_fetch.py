@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.releases import Behaviour
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from tests.conftest import BrokerWith
@@ -248,7 +249,18 @@ def test_SHR_29_batch_size(server: Server) -> None:
 
 
 def test_SHR_31_an_unknown_topic_id(server: Server) -> None:
-    """The whole fetch fails, also the next one, until the topic is forgotten."""
+    """On its partition; the others are served."""
+    queue = Queue(server)
+    stranger = Sharer(queue.holder().wire, RANDOM_ID, "m3")
+    assert only(stranger.fetch()).error_code is ErrorCode.UNKNOWN_TOPIC_ID
+    assert stranger.ack(0, 9, ACCEPT) is ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_an_unknown_topic_id_before_4_4(broker_with: BrokerWith) -> None:
+    """The whole fetch fails, also the next one, until the topic is forgotten (SHARE_FETCH_OF_UNKNOWN_TOPICS)."""
+    assert Behaviour.SHARE_FETCH_OF_UNKNOWN_TOPICS.since == "4.4"
+    server = broker_with(settings=SHARE_SETTINGS, as_version="4.3")
+    server.freeze()
     queue = Queue(server)
     member = queue.holder()
     stranger = Sharer(member.wire, RANDOM_ID, "m3")

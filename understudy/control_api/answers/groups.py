@@ -35,15 +35,22 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class ShareRecords:
-    """Records of a share group in one state, by offset. Members and times are those of acquired records."""
+    """Records of a share group in one state, by offset, and the acquisition before that has ended.
+
+    `member_id`, `since_ms` and `lock_until_ms` are those of acquired records.
+    """
 
     first_offset: Int64
     last_offset: Int64
-    state: Annotated[str, About("available, acquired, acknowledged or archived")]
+    state: Annotated[str, About("available, acquired, acknowledged, archiving (for the dead-letter queue) or archived")]
     delivery_count: int = 0
     member_id: str | None = None
     since_ms: TimeMs | None = None
     lock_until_ms: Annotated[int | None, About("when the acquisition lock ends")] = None
+    last_member_id: Annotated[str | None, About("who had it before, since the leader loaded the partition")] = None
+    last_since_ms: TimeMs | None = None
+    last_ended_ms: TimeMs | None = None
+    last_end: Annotated[str | None, About("why it was taken from that member, and is delivered again")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,9 @@ class Group:
     ] = ()
     timeline: Annotated[tuple[GroupEvent, ...], About(detail=True)] = ()
     forgotten: Forgotten = 0
+    lag: Annotated[
+        int | None, About("sum over its committed offsets; null: it has committed none, or it is unknown", wide=True)
+    ] = None
 
 
 GroupInShort = Short[Group]

@@ -33,6 +33,7 @@ class JournalEntry:
     client: Annotated[str, About("HOST:PORT")] = ""
     request_bytes: int = 0
     response_bytes: int = 0
+    ts_us: Annotated[int, About("when it arrived, in microseconds since 1970, by the machine's clock")] = 0
 
 
 class JournalEntries(TypedDict):

@@ -43,6 +43,9 @@ class Report:
     ] = ()
     refusals: tuple[ReportedRefusal, ...] = ()
     unmet_faults: Annotated[tuple[FaultState, ...], About("faults that no request met")] = ()
+    diagrams: Annotated[
+        tuple[str, ...], About("what happened to the transactional ids that matter most, drawn in characters")
+    ] = ()
     hints: Annotated[tuple[str, ...], About("what may explain a test that waits or finds nothing")] = ()
 
     def __str__(self) -> str:

@@ -57,6 +57,10 @@ class Transaction:
     timeline: Annotated[tuple[TimelineEvent, ...], About(detail=True)] = ()
     forgotten: Forgotten = 0
     stopped: Annotated[bool, About("whether it has reached the step at which it is held")] = False
+    client_id: Annotated[str | None, About("of the client whose request was the last one about it")] = None
+    connection: Annotated[int | None, About("number of that client's connection, as in the journal")] = None
+    client: Annotated[str | None, About("its address, while the journal has a request of that connection")] = None
+    software: Annotated[str | None, About("its library with the version, where it sends them")] = None
 
 
 class Transactions(TypedDict):

@@ -1,5 +1,31 @@
 """The scenarios, area by area. Importing this package registers all of them, in this order."""
 
-from understudy.exam.scenarios import connection, produce, idempotence, transactions, consumers, groups  # noqa: I001 - the order of the report
+from understudy.exam.scenarios import (  # noqa: I001 - the order of the report
+    connection,
+    produce,
+    idempotence,
+    transactions,
+    consumers,
+    truncation,
+    groups,
+    consumer_protocol,
+    admin,
+    throttling,
+    bootstrap,
+    hostile,
+)
 
-__all__ = ["connection", "consumers", "groups", "idempotence", "produce", "transactions"]
+__all__ = [
+    "admin",
+    "bootstrap",
+    "connection",
+    "consumer_protocol",
+    "consumers",
+    "groups",
+    "hostile",
+    "idempotence",
+    "produce",
+    "throttling",
+    "transactions",
+    "truncation",
+]

@@ -100,8 +100,8 @@ def metadata_unanswered(exercise: Exercise) -> None:
     loss=LOST,
 )
 def metadata_in_pieces(exercise: Exercise) -> None:
-    """Seven bytes at a time."""
-    exercise.fault(api="Metadata", bytes={"drip": {"size": 7, "every_ms": 5}})
+    """Seven bytes at a time; each answer."""
+    exercise.fault(api="Metadata", bytes={"drip": {"size": 7, "every_ms": 5}}, times=None)
     check_written(exercise)
 
 

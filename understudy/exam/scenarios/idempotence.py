@@ -1,6 +1,7 @@
 """Idempotent producers (KIP-98, KIP-360): each record once, in order, through lost answers and retries."""
 
-from understudy.exam.exercise import Exercise, Producer
+from understudy.exam.driver import CallError
+from understudy.exam.exercise import Exercise, Producer, Violation
 from understudy.exam.scenario import Level, scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect, Error
@@ -25,8 +26,14 @@ def begun(exercise: Exercise) -> Producer:
 def check_exactly_once(
     exercise: Exercise, count: int = 20, *, one_by_one: bool = True, producer: Producer | None = None
 ) -> None:
-    """All records acknowledged, each in the log once and in order, with sound sequences on the wire."""
-    producer = producer or exercise.producer(idempotent=True)
+    """All records acknowledged, each in the log once and in order, with sound sequences on the wire.
+
+    A library that reports at once that it cannot make the producer has lost nothing.
+    """
+    try:
+        producer = producer or exercise.producer(idempotent=True)
+    except CallError as error:
+        raise Violation(f"the library reports an error: {error}", Level.SHOULD) from error
     for value in numbered(count) if one_by_one else ():
         producer.send([value])
     if not one_by_one:

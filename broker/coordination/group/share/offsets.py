@@ -45,8 +45,9 @@ class ShareOffsets:
     # --- initialization ----------------------------------------------------------------------------------------------
 
     def initialized(self, builder: OutcomeBuilder, group_id: str, partitions: Mapping[UUID, Collection[int]]) -> None:
-        """The share coordinator has created the state of all these partitions."""
-        self._record(builder, group_id, lambda lists: lists.finished(self._named(partitions)))
+        """The share coordinator has created the state of all these partitions; none, if no topic exists."""
+        if partitions:
+            self._record(builder, group_id, lambda lists: lists.finished(self._named(partitions)))
 
     def not_initialized(
         self, builder: OutcomeBuilder, group_id: str, partitions: Mapping[UUID, Collection[int]]

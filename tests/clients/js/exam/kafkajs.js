@@ -18,7 +18,7 @@ class KafkaJS {
     ];
   }
 
-  // It has no delivery timeout: as many retries as fit into it.
+  // It has no delivery timeout: as many retries as fit into it, if each is answered at once.
   client(o) {
     const backoff = o.retry_backoff_ms || 50;
     const retry = { initialRetryTime: backoff, maxRetryTime: 4 * backoff, retries: Math.ceil((o.delivery_timeout_ms || 15_000) / (4 * backoff)) };
@@ -90,21 +90,21 @@ class KafkaJS {
     this.consumers.set(o.name, c);
   }
 
-  async start(c, topics) {
+  async start(c, topics, autoCommit) {
     await c.inner.connect();
     await c.inner.subscribe({ topics, fromBeginning: c.options.offset_reset === 'earliest' });
     await c.inner.run({
-      autoCommit: c.options.auto_commit,
+      autoCommit, autoCommitThreshold: 1,
       eachMessage: async ({ topic, partition, message }) => { c.inbox.record(topic, partition, message); },
     });
   }
 
-  subscribe({ consumer, topics }) { return this.start(known(this.consumers, consumer, 'consumer'), topics); }
+  subscribe({ consumer, topics }) { const c = known(this.consumers, consumer, 'consumer'); return this.start(c, topics, c.options.auto_commit); }
 
-  // A group of its own, and a seek.
+  // A group of its own, and a seek. It commits: the library goes back to the group's offsets when it begins again after an error.
   async assign({ consumer, partitions }) {
     const c = known(this.consumers, consumer, 'consumer');
-    await this.start(c, [...new Set(partitions.map(({ topic }) => topic))]);
+    await this.start(c, [...new Set(partitions.map(({ topic }) => topic))], true);
     for (const { topic, partition, offset } of partitions) c.inner.seek({ topic, partition, offset: `${offset}` });
     await within(c.joined, 15_000);
     c.inbox.records = [];

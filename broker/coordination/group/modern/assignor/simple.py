@@ -30,6 +30,8 @@ def assign_simply(
         topics = subscribers[0].topics if subscribers else ()
         if topics:
             _deal_all(targets, topics, assignable)
+        else:  # Kafka's result names no member then
+            targets = [{} for _ in subscribers]
     else:
         _deal_by_topic(subscribers, targets, assignable)
     return {

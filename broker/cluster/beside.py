@@ -1,0 +1,25 @@
+"""What a server that runs beside the brokers, in their process, adds to the cluster; the cluster does not know it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+Function = Callable[..., Awaitable[Any]]
+"""A function that answers a verb of the control plane, as in ``broker.control.verbs``."""
+
+
+@dataclass(slots=True)
+class Beside:
+    """Filled in at the start, before the cluster is announced."""
+
+    addresses: dict[str, str] = field(default_factory=dict)
+    """Name, such as ``schema_registry_url`` -> URL: of the ready file and, with dots, of the banner."""
+    verbs: dict[str, Function] = field(default_factory=dict)
+    """Verb -> the function that answers it."""
+    on_reset: list[Callable[[frozenset[str]], None]] = field(default_factory=list)
+    """Called at each reset, with what is kept."""
+
+    def reset(self, keep: frozenset[str]) -> None:
+        """The cluster is reset."""
+        for call in self.on_reset:
+            call(keep)

@@ -1,0 +1,149 @@
+"""Counts of the latest requests, by API, client and topic: made of the journal when the console asks.
+
+Serving requests costs nothing for it. Each look continues where the last one ended; if too many requests came in
+between, the oldest of them are skipped and counted as such, so that a look takes a bounded time.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from broker.clock import Slices, stopwatch_ns
+from broker.context import Connection
+from broker.control.watched import Watched
+from broker.journal.entries import TopicName, decode, title
+from broker.journal.mentioned import place, requested
+from broker.journal.ring import Chunk, Entry, Journal, Raw
+from protocol.paths import first_error
+
+STEP_MS, STEPS = 2000, 60
+"""Length of a step of the window, and their number."""
+_MOST_READ = 5000
+"""So many requests are decoded in one look."""
+_MOST_ERRORS = 500
+Series = list[int]
+
+
+@dataclass(slots=True)
+class Step:
+    """The requests of one step."""
+
+    number: int
+    requests: int = 0
+    errors: int = 0
+    apis: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    topics: Counter[str] = field(default_factory=Counter)
+    connections: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    codes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a connection from its requests."""
+
+    connection: Connection | None
+    client_id: str = ""
+    apis: set[tuple[str, int]] = field(default_factory=set)
+    last_step: int = 0
+
+
+class Activity:
+    """The counts of one cluster."""
+
+    def __init__(self) -> None:
+        self._begin(None)
+
+    def _begin(self, ring: object | None) -> None:
+        self.steps: dict[int, Step] = {}
+        self.connections: dict[int, Known] = {}
+        self.latest: dict[tuple[str, str], tuple[int, str]] = {}
+        """API and error -> the latest request with it: its id and its client."""
+        self.skipped = 0
+        self._ring = ring
+        self._chunk: Chunk | None = None
+        self._position = 0
+
+    async def look(self, source: Watched, name_of: TopicName) -> int:
+        """Count what is new. Returns the number of the present step."""
+        journal, slices = source.journal, Slices()
+        if self._ring is not journal.chunks:  # it was cleared, or never looked at
+            self._begin(journal.chunks)
+        now = stopwatch_ns() // 1_000_000 // STEP_MS
+        fresh = list(self._fresh(journal))
+        self.skipped += max(len(fresh) - _MOST_READ, 0)
+        for raw, connection in fresh[-_MOST_READ:]:
+            await slices.pause()
+            entry = Entry(*raw)
+            number = entry.began_us // 1000 // STEP_MS
+            if number > now - STEPS:
+                self._count(entry, connection, number, name_of)
+        self._forget(now)
+        return now
+
+    def _fresh(self, journal: Journal) -> Iterator[tuple[Raw, Connection | None]]:
+        """What was added since the last look."""
+        chunks = list(journal.chunks)
+        begin = next((at for at, chunk in enumerate(chunks) if chunk is self._chunk), None)
+        if begin is None:
+            begin, self._position = 0, 0
+        for at, chunk in enumerate(chunks[begin:]):
+            entries = chunk.entries[self._position if at == 0 else 0 :]
+            yield from ((raw, chunk.connections.get(raw[4])) for raw in entries)
+        self._chunk, self._position = chunks[-1], len(chunks[-1].entries)
+
+    def _count(self, entry: Entry, connection: Connection | None, number: int, name_of: TopicName) -> None:
+        known = decode(entry)
+        api = "unreadable" if known.header is None else title(known.header.api_key)
+        code = first_error(known.response)
+        error = code.name if code is not None else None if entry.outcome == "answered" else entry.outcome
+        step = self.steps.setdefault(number, Step(number))
+        step.requests += 1
+        step.apis[api, error is not None] += 1
+        step.connections[entry.connection, error is not None] += 1
+        client_id = (known.header.client_id or "") if known.header is not None else ""
+        if error is not None:
+            step.errors += 1
+            step.codes[api, error] += 1
+            self.latest[api, error] = (entry.id, client_id)
+        topics = {place(item._replace(partition=None), name_of) for item in requested(known)}
+        step.topics.update(topics - {""})
+        about = self.connections.setdefault(entry.connection, Known(connection))
+        about.client_id = client_id or about.client_id
+        about.last_step = number
+        if known.header is not None:
+            about.apis.add((api, known.header.api_version))
+
+    def _forget(self, now: int) -> None:
+        for number in [each for each in self.steps if each <= now - STEPS]:
+            del self.steps[number]
+        old = [number for number, each in self.connections.items() if each.last_step <= now - STEPS]
+        for number in old:
+            connection = self.connections[number].connection
+            if connection is None or connection.lost:
+                del self.connections[number]
+        while len(self.latest) > _MOST_ERRORS:
+            del self.latest[next(iter(self.latest))]
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def series(self, now: int) -> tuple[Series, Series]:
+        """Requests and errors in each step."""
+        steps = [self.steps.get(number) for number in range(now - STEPS + 1, now + 1)]
+        return [0 if s is None else s.requests for s in steps], [0 if s is None else s.errors for s in steps]
+
+    def by(self, kind: str, now: int) -> dict[object, tuple[Series, int]]:
+        """Of apis, topics or connections: requests in each step, and errors."""
+        found: defaultdict[object, list[int]] = defaultdict(lambda: [0] * STEPS)
+        errors: Counter[object] = Counter()
+        for number, step in self.steps.items():
+            at = number - (now - STEPS + 1)
+            counts: Counter[object] = getattr(step, kind)
+            for key, count in counts.items() if 0 <= at < STEPS else ():
+                name, failed = key if isinstance(key, tuple) else (key, False)
+                found[name][at] += count
+                errors[name] += count * failed
+        return {name: (series, errors[name]) for name, series in found.items()}
+
+    def codes(self) -> Counter[tuple[str, str]]:
+        """API and error -> how often."""
+        return sum((step.codes for step in self.steps.values()), Counter())

@@ -1,0 +1,118 @@
+// The sequence diagram of one transactional id, producer, group or connection.
+
+import { download, get, query } from "./ask.js";
+import { h } from "./dom.js";
+import { instant, number, plural } from "./format.js";
+import { button, choices, field, link, panel, save, state, table, to } from "./parts.js";
+
+const SUBJECTS = { transactions: "transactional_id", producers: "producer_id", groups: "group", connections: "connection" };
+const LABELS = { transactions: "transactional id", producers: "producer", groups: "group", connections: "connection" };
+const ZOOMS = [0.5, 0.65, 0.8, 1, 1.25, 1.5, 2];
+const FIRST = { limit: "60", errors: false, polls: false };
+let chosen = { ...FIRST };
+let zoom = 3;
+let shown = { asked: "", diagram: null, drawing: null };
+let again = false; // whether to ask although the question is the same
+
+export const wide = true; // it takes the width that there is
+
+export const title = ([kind, name]) => (name === undefined ? "Diagrams" : `Diagram of ${LABELS[kind] ?? kind} ${name}`);
+
+/** The address of a diagram. */
+export const diagramOf = (kind, name) => to("diagrams", kind, String(name));
+
+const question = ([kind, name]) => query({ [SUBJECTS[kind]]: name, limit: chosen.limit, errors: chosen.errors || "", polls: chosen.polls || "" });
+
+export async function load(names) {
+  if (names.length < 2 || !(names[0] in SUBJECTS)) return subjects();
+  const asked = question(names);
+  if (again || shown.asked !== asked) {
+    const diagram = await get("v1/diagrams" + asked);
+    shown = { asked, diagram, drawing: draw(diagram) };
+    again = false;
+  }
+  return shown;
+}
+
+async function subjects() {
+  const [transactions, groups, producers, journal] = await Promise.all([get("v1/transactions"), get("v1/groups"), get("v1/producers"), get("v1/journal?limit=300")]);
+  const connections = new Map(journal.entries.map((entry) => [entry.connection, entry]));
+  return { subjects: [
+    ...transactions.transactions.map((each) => ["transactions", each.transactional_id, each.state]),
+    ...groups.groups.map((each) => ["groups", each.group_id, each.state]),
+    ...producers.producers.filter((each) => each.transactional_id === null).slice(-50).map((each) => ["producers", String(each.producer_id), each.client_id ?? ""]),
+    ...[...connections.values()].reverse().map((each) => ["connections", String(each.connection), `${each.client_id ?? ""} to broker ${each.broker}`]),
+  ] };
+}
+
+export const render = (data, names, tools) => (data.subjects ? all(data.subjects) : one(data, names, tools));
+
+function all(subjects) {
+  return panel(null,
+    h("p", null, "Clients, coordinators, partition leaders and logs as lanes; requests, answers, markers, changes of state, faults and holds as steps."),
+    table("Diagrams", [
+      ["Of", ([kind]) => LABELS[kind]],
+      ["Diagram", ([kind, name]) => link(diagramOf(kind, name), name), "wide"],
+      ["About", ([, , about]) => about, "wide"],
+    ], subjects.slice(0, 200), ([kind, name]) => `${kind}/${name}`, "Nothing has happened yet."));
+}
+
+function one({ diagram, drawing }, names, { act, refresh }) {
+  const change = (name, value) => { chosen[name] = value; refresh(); };
+  const refused = diagram.steps.filter((step) => step.reason);
+  return [
+    panel("Diagram",
+      h("form", { class: "row tight", "aria-label": "What is drawn", onsubmit: (event) => event.preventDefault() },
+        field("Newest requests", choices("limit", ["20", "60", "200", "1000"], chosen.limit, (event) => change("limit", event.target.value))),
+        check("Only what went wrong", chosen.errors, (on) => change("errors", on)),
+        check("Fetch, heartbeats, Metadata too", chosen.polls, (on) => change("polls", on))),
+      h("div", { class: "row tight" },
+        button("Smaller", () => { zoom = Math.max(0, zoom - 1); refresh({ redraw: true }); }),
+        h("span", { class: "quiet", role: "status" }, `${Math.round(ZOOMS[zoom] * 100)} %`),
+        button("Larger", () => { zoom = Math.min(ZOOMS.length - 1, zoom + 1); refresh({ redraw: true }); }),
+        button("Ask again", () => { again = true; refresh(); }),
+        button("Save as SVG", () => act(async () => save(await download("v1/diagrams.svg" + question(names)), "diagram.svg"))),
+        button("Save as Mermaid", () => act(() => save(new Blob([diagram.mermaid], { type: "text/plain" }), "diagram.mmd"))),
+        link(to(...names), `About this ${LABELS[names[0]]}`)),
+      h("p", { class: "quiet" }, `${plural(diagram.steps.length, "step")}`, diagram.left_out > 0 && `, ${plural(diagram.left_out, "older request")} left out`),
+      h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": diagram.title },
+        picture(drawing.head, 0, diagram.head, diagram.width, "head"), picture(drawing.body, diagram.head, diagram.height - diagram.head, diagram.width))),
+    refused.length > 0 && panel("What was refused, and why", table("Refusals", [
+      ["Time", (step) => h("time", null, instant(step.at_ms).slice(11, 23))],
+      ["Client", (step) => diagram.lanes[step.target].title],
+      ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]]],
+      ["Why", (step) => step.reason, "wide"],
+    ], refused.toReversed(), (step) => step.entry, "")),
+    panel("As text", h("details", null, h("summary", null, "The diagram in characters"), h("pre", { class: "plain", tabindex: "0" }, diagram.text)),
+      h("details", null, h("summary", null, "The diagram for Mermaid"), h("pre", { tabindex: "0" }, diagram.mermaid))),
+  ];
+}
+
+const check = (text, on, change) => h("label", { class: "check" },
+  h("input", { type: "checkbox", checked: on, onchange: (event) => change(event.target.checked) }), text);
+
+/** A part of the drawing, from `top`; the lanes' titles stay in sight while the rest is scrolled. */
+function picture(shapes, top, height, width, kind = "") {
+  const size = ZOOMS[zoom];
+  return h("svg", { key: kind || "body", class: `diagram ${kind}`, viewBox: `0 ${top} ${width} ${height}`, width: Math.round(width * size), height: Math.round(height * size) }, shapes);
+}
+
+/** The shapes as elements, those of each step in a group; a request leads to its entry in the journal. */
+function draw(diagram) {
+  const head = diagram.shapes.filter((each) => each.step < 0 && each.y < diagram.head && each.style !== "life").map(shape);
+  const lives = diagram.shapes.filter((each) => each.style === "life").map(shape);
+  const steps = diagram.steps.map(() => []);
+  for (const each of diagram.shapes) if (each.step >= 0) steps[each.step].push(shape(each));
+  return { head, body: [...lives, ...steps.map((shapes, at) => grouped(shapes, diagram.steps[at], at))] };
+}
+
+function grouped(shapes, step, at) {
+  if (step.kind !== "request") return h("g", { key: at }, shapes);
+  return h("a", { key: at, href: to("journal", String(step.entry)), "aria-label": `${step.text}, in the journal` }, shapes);
+}
+
+function shape({ kind, style, x, y, x2, y2, text }, key) {
+  if (kind === "text") return h("text", { key, class: style, x, y }, text);
+  if (kind === "line") return h("line", { key, class: style, x1: x, y1: y, x2, y2 });
+  return h("rect", { key, class: style, x, y, width: x2 - x, height: y2 - y, rx: 4 });
+}

@@ -1,0 +1,100 @@
+// What happens in the cluster: rates, errors, refusals, clients, groups, transactions, faults. Everything leads to its page.
+
+import { get, Refusal } from "./ask.js";
+import { diagramOf } from "./diagrams.js";
+import { h } from "./dom.js";
+import { instant, number } from "./format.js";
+import { chips, code, inTime, journalOf, json, lag, link, panel, sparkline, spent, state, table, to } from "./parts.js";
+
+export const wide = true;
+
+export const title = () => "Overview";
+
+export async function load() {
+  try {
+    return await get("v1/overview");
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 409) return null; // a proxy
+    throw error;
+  }
+}
+
+export function render(found) {
+  if (found === null) return h("p", null, "This is a proxy: ", link("#/cluster", "its brokers"), ", ", link("#/journal", "requests"), " and ", link("#/faults", "faults"), ".");
+  return [
+    h("dl", { class: "figures" },
+      figure("Requests", link("#/journal", rate(found.series, found.step_ms)), sparkline(found.series, "requests in the last two minutes")),
+      figure("Errors", number(found.errors), sparkline(found.error_series, "errors in the last two minutes")),
+      figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
+      figure("Open transactions", link("#/transactions", number(found.transactions.length))),
+      figure("Faults", link("#/faults", number(found.faults.filter((each) => !spent(each)).length)))),
+    found.skipped > 0 && h("p", { class: "quiet" }, `${number(found.skipped)} requests were too many to be counted.`),
+    h("div", { class: "board" }, panels(found)),
+  ];
+}
+
+function panels(found) {
+  return [
+    part("Refusals of the last minutes", table("Refusals", [
+      ["Time", (each) => instant(each.at_ms).slice(11, 19)],
+      ["Of", (each) => link(diagramOf(each.kind, each.name), each.name)],
+      ["Error", (each) => state(each.error, "bad")],
+      ["Why", (each) => each.why, "wide"],
+    ], found.refusals, (each) => `${each.kind}/${each.name}`, "Nothing was refused."), "double"),
+    part("Faults, holds and what else is not as usual", oddities(found)),
+    part("Open transactions", table("Open transactions", [
+      ["Transactional id", (each) => link(to("transactions", each.transactional_id), each.transactional_id), "wide"],
+      ["State", (each) => [state(each.state), each.held_at && state(each.stopped ? `held at ${each.held_at}` : `will stop at ${each.held_at}`, "busy")]],
+      ["Times out", (each) => each.deadline_ms !== null && inTime(each.deadline_ms, found.now_ms)],
+    ], found.transactions, (each) => each.transactional_id, "None is open.")),
+    part("Errors in the last two minutes", table("Errors", [
+      ["API", (each) => link(journalOf({ api: each.api }), each.api)],
+      ["Error", (each) => (/^[A-Z_]+$/.test(each.error) ? link(journalOf({ api: each.api, error: each.error }), each.error) : each.error), "wide"],
+      ["Times", (each) => number(each.count), "number"],
+      ["Latest", (each) => link(to("journal", String(each.entry)), each.client_id || `request ${each.entry}`)],
+    ], found.counted_errors, (each) => `${each.api}/${each.error}`, "No answer had an error.")),
+    part("Groups", table("Groups", [
+      ["Group", (each) => link(to("groups", each.group_id), each.group_id), "wide"],
+      ["State", (each) => state(each.state)],
+      ["Members", (each) => number(each.members), "number"],
+      ["Lag", (each) => (each.lag === null ? "" : lag(each.lag)), "number"],
+    ], found.groups, (each) => each.group_id, "No groups yet.")),
+    part("Clients", table("Clients", [
+      ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
+      ["Software", (each) => each.software || "unknown", "wide"],
+      ["Requests", (each) => link(journalOf({ client_id: each.client_id }), number(each.requests)), "number"],
+      ["Errors", (each) => (each.errors ? state(number(each.errors), "bad") : ""), "number"],
+      ["", (each) => sparkline(each.series, `requests of ${each.client_id}`)],
+    ], found.clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client yet.")),
+    part("Requests by API", counted("Requests by API", "API", found.apis, (name) => journalOf({ api: name }))),
+    part("Requests by topic", counted("Requests by topic", "Topic", found.topics, (name) => to("topics", name))),
+  ];
+}
+
+const counted = (label, name, rows, where) => table(label, [
+  [name, (each) => link(where(each.name), each.name), "wide"],
+  ["Requests", (each) => number(each.requests), "number"],
+  ["Errors", (each) => (each.errors ? state(number(each.errors), "bad") : ""), "number"],
+  ["", (each) => sparkline(each.series, `requests of ${each.name}`)],
+], rows, (each) => each.name, "No requests in the last two minutes.");
+
+function oddities(found) {
+  const rows = [...found.faults.map((fault) => ({ key: fault.id, fault })), ...found.oddities.map((text) => ({ key: text, text }))];
+  return table("Faults and oddities", [
+    ["What", ({ fault, text }) => (fault ? [link("#/faults", `fault ${fault.id}`), " ", code(json(fault.do))] : link("#/cluster", text)), "wide"],
+    ["At", ({ fault }) => fault && chips(Object.entries(fault.match).map(([name, value]) => `${name} ${typeof value === "object" ? json(value) : value}`)), "wide"],
+    ["Hits", ({ fault }) => fault && [number(fault.hits), spent(fault) && [" ", state("used up")]], "number"],
+  ], rows, (each) => each.key, "No fault, no hold.");
+}
+
+const figure = (name, value, more) => h("div", { key: name }, h("dt", null, name), h("dd", null, value, more));
+
+/** A panel of a fixed height, so that what comes in one does not move the others. */
+const part = (name, content, kind = "") => h("div", { key: name, class: `part ${kind}` }, panel(name, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, list` }, content)));
+
+/** Requests in a second, over the last five whole steps. */
+function rate(series, step_ms) {
+  const last = series.slice(-6, -1);
+  const each = last.reduce((sum, count) => sum + count, 0) / (last.length * step_ms / 1000);
+  return `${each < 10 ? each.toFixed(1) : number(Math.round(each))} a second`;
+}

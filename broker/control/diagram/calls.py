@@ -1,0 +1,244 @@
+"""The requests of a diagram, decoded, and as text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from broker.clock import Slices
+from broker.context import Connection
+from broker.control.journal import Pausing, Place, Query, Sifting, search, topic_names
+from broker.control.request import Asked
+from broker.journal.entries import Decoded, TopicName, decode, title
+from broker.journal.mentioned import answered, few, names, place, requested
+from broker.journal.ring import Entry, Raw
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.paths import errors
+from protocol.records.batch import RecordBatch, begins_with_batch
+from understudy.control_api.diagrams import DiagramQuery
+from understudy.control_api.journal import JournalQuery
+
+POLLS = frozenset(
+    {
+        "ApiVersions", "Metadata", "Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat",
+        "StreamsGroupHeartbeat", "ShareFetch", "ListOffsets", "GetTelemetrySubscriptions", "PushTelemetry",
+    }
+)  # fmt: skip
+"""What clients send all the time; left out where it succeeded, unless the query asks for it."""
+_SEARCHED = 10
+"""So many requests are looked at for each that is shown."""
+_FRAME, _ANSWER = 5, 6
+Producer = tuple[int, int]
+"""Producer id and epoch."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a Produce request wrote to one partition; ``offset`` is -1 where it wrote nothing."""
+
+    place: str
+    sequences: tuple[int, int]
+    offset: int = -1
+    records: int = 0
+
+
+@dataclass(slots=True)
+class Call:
+    """A request with its answer. ``changes`` (when and what) and ``reason`` come from the timelines."""
+
+    entry: Entry
+    connection: Connection | None
+    known: Decoded
+    api: str
+    asks: str
+    result: str
+    error: str | None
+    producers: tuple[Producer, ...] = ()
+    written: tuple[Written, ...] = ()
+    changes: list[tuple[int, str]] = field(default_factory=list)
+    reason: str = ""
+    count: int = 1
+
+    @property
+    def client_id(self) -> str:
+        """The client's id, empty where it gave none."""
+        return (self.known.header.client_id or "") if self.known.header else ""
+
+    @property
+    def version(self) -> int:
+        """The version of the API, -1 where the request cannot be read."""
+        return -1 if self.known.header is None else self.known.header.api_version
+
+    @property
+    def ends_ms(self) -> float:
+        """When it was answered, or given up; a request that is being served has no end."""
+        return float("inf") if self.entry.duration_us < 0 else self.entry.at_ms + self.entry.duration_us / 1000
+
+
+class _OfProducer:
+    """Requests of a producer id: those with its batches, those that name it, and the one that gave it out."""
+
+    def __init__(self, producer_id: int, since: int) -> None:
+        self._id, self._since = producer_id, since
+        self._bytes = producer_id.to_bytes(8, "big")
+
+    def sift(self, raws: Sequence[Raw]) -> list[Raw]:
+        """The entries that have the bytes of the id."""
+        return [raw for raw in raws if raw[1] >= self._since and (self._in(raw[_FRAME]) or self._in(raw[_ANSWER]))]
+
+    def _in(self, kept: Any) -> bool:
+        pieces = kept if type(kept) is tuple else (kept,)
+        return any(isinstance(piece, bytes | bytearray) and self._bytes in piece for piece in pieces)
+
+    def settles(self, raw: Raw) -> bool:
+        """Whether the id is where producers name themselves."""
+        return any(each[0] == self._id for each in producers_of(decode(Entry(*raw))))
+
+
+async def find(asked: Asked, query: DiagramQuery) -> list[Call]:
+    """The requests of a diagram, the oldest first, and more than it shows: equal ones will be one step."""
+    limit, name_of, slices = query["limit"], topic_names(asked), Slices()
+    found: list[Call] = []
+    for raw, connections in await _entries(asked, query, _SEARCHED * limit):
+        await slices.pause()
+        entry = Entry(*raw)
+        if query["until"] is not None and entry.at_ms > query["until"]:
+            continue
+        call = read(entry, connections.get(entry.connection), name_of, f"group {query.get('group', '')}")
+        odd = call.error is not None or entry.fault is not None or entry.outcome != "answered"
+        if odd or (not query["errors"] and (query["polls"] or call.api not in POLLS)):
+            found.append(call)
+    return found
+
+
+async def _entries(asked: Asked, query: DiagramQuery, limit: int) -> Iterator[Place]:
+    slices: Pausing = Slices()
+    sifting: Sifting
+    if "producer_id" in query:
+        sifting = _OfProducer(query["producer_id"], query["since"])
+    else:
+        conditions: JournalQuery = {"since": query["since"]}
+        for name in ("transactional_id", "group", "connection"):
+            if name in query:
+                conditions[name] = query[name]
+        sifting = Query(asked, conditions)
+    return await search(asked.source.journal, sifting, limit, slices)
+
+
+def read(entry: Entry, connection: Connection | None, name_of: TopicName, own: str = "") -> Call:
+    """A journal entry as text; ``own`` is the subject of the diagram, which is left out."""
+    known = decode(entry)
+    error = next(errors(known.response), None)
+    written = tuple(_written(known, name_of))
+    done = "ok" if entry.outcome == "answered" else entry.outcome
+    result = done if error is None else error.name
+    asked_for = [_asks(known.request)]
+    if written:
+        asked_for.append(few([f"{each.place} {_span('sequence', *each.sequences)}".strip() for each in written], 3))
+    else:
+        named = [each for each in names(requested(known), name_of) if not each.startswith("transactional id")]
+        asked_for.append(few([each for each in named if each != own]))
+    gains = _gains(known) if error is None else _refused_at(known, error, name_of)
+    return Call(
+        entry,
+        connection,
+        known,
+        "unreadable request" if known.header is None else title(known.header.api_key),
+        ", ".join(filter(None, asked_for)),
+        f"{result}: {gains}" if gains else result,
+        None if result.startswith("ok") else error.name if error is not None else entry.outcome,
+        producers_of(known),
+        written,
+    )
+
+
+def _refused_at(known: Decoded, error: ErrorCode, name_of: TopicName) -> str:
+    """The places with the error, where the answer has several."""
+    places = list(answered(known))
+    return few([place(each, name_of) for each in places if each.error is error], 3) if len(places) > 1 else ""
+
+
+# --- producers and what they wrote -----------------------------------------------------------------------------------
+
+
+def producers_of(known: Decoded) -> tuple[Producer, ...]:
+    """The producers by which a request and its answer name the client: id and epoch, without those that are none."""
+    found = []
+    transactions = getattr(known.request, "transactions", None) or ()
+    for message in (known.request, *transactions, known.response):
+        given = (getattr(message, "producer_id", -1), getattr(message, "producer_epoch", -1))
+        if type(given[0]) is int and given[0] >= 0:
+            found.append(given)
+    found += [(batch.producer_id, batch.producer_epoch) for _, _, batch in _batches(known) if batch.producer_id >= 0]
+    return tuple(dict.fromkeys(found))
+
+
+def _batches(known: Decoded) -> Iterator[tuple[Any, Any, RecordBatch]]:
+    """The first batch of each partition of a Produce request."""
+    if known.header is None or known.header.api_key != ApiKey.PRODUCE or known.request is None:
+        return
+    for topic in known.request.topic_data:
+        for data in topic.partition_data:
+            if data.records and begins_with_batch(bytes(data.records)):
+                yield topic, data, RecordBatch(bytes(data.records))
+
+
+def _written(known: Decoded, name_of: TopicName) -> Iterator[Written]:
+    offsets: dict[tuple[Any, Any, int], int] = {}
+    if known.response is not None and known.header is not None and known.header.api_key == ApiKey.PRODUCE:
+        for topic in known.response.responses:
+            for part in topic.partition_responses:
+                offsets[topic.name, topic.topic_id, part.index] = part.base_offset
+    items = {(each.topic, each.partition): each for each in requested(known)}
+    for topic, data, batch in _batches(known):
+        item = items.get((topic.name or topic.topic_id, data.index))
+        named = f"{topic.name}-{data.index}" if item is None else place(item, name_of)
+        sequences = (batch.base_sequence, batch.last_sequence) if batch.producer_id >= 0 else (-1, -1)
+        offset = offsets.get((topic.name, topic.topic_id, data.index), -1)
+        yield Written(named, sequences, offset, batch.record_count)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _span(what: str, first: int, last: int) -> str:
+    if first < 0:
+        return ""
+    return f"{what} {first}" if first == last else f"{what}s {first} to {last}"
+
+
+def _asks(request: Any) -> str:
+    """What a request asks for besides the names in it, such as ``commit, epoch 3``."""
+    parts = []
+    if hasattr(request, "committed"):
+        parts.append("commit" if request.committed else "abort")
+    for name, noun, none in (
+        ("producer_epoch", "epoch", -1), ("generation_id", "generation", -1), ("member_epoch", "member epoch", None),
+        ("generation_id_or_member_epoch", "generation", -1),
+    ):  # fmt: skip
+        value = getattr(request, name, none)
+        if type(value) is int and value != none:
+            parts.append(f"{noun} {value}")
+    return ", ".join(parts)
+
+
+def _gains(known: Decoded) -> str:
+    """What an answer without an error gives, such as ``producer 4000, epoch 0``."""
+    response, parts = known.response, []
+    if type(getattr(response, "producer_id", None)) is int and response.producer_id >= 0:  # type: ignore[union-attr]
+        parts.append(f"producer {response.producer_id}, epoch {response.producer_epoch}")  # type: ignore[union-attr]
+    for name, noun in (("generation_id", "generation"), ("member_epoch", "member epoch")):
+        value = getattr(response, name, None)
+        if type(value) is int and value >= 0:
+            parts.append(f"{noun} {value}")
+    nodes = {each.node_id for each in _coordinators(response)}
+    parts += [f"broker {node}" for node in sorted(nodes)]
+    return ", ".join(parts)
+
+
+def _coordinators(response: Any) -> Iterable[Any]:
+    """The coordinators that FindCoordinator answers, in the shape of every version."""
+    found = getattr(response, "coordinators", None)
+    if found:
+        return tuple(found)
+    return (response,) if type(getattr(response, "node_id", None)) is int and hasattr(response, "port") else ()

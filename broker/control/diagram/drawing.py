@@ -1,0 +1,95 @@
+"""A diagram as lines, boxes and texts in pixels: the console draws them, and the SVG image is made of them."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import NamedTuple
+
+from understudy.control_api.answers.diagrams import Lane, Shape, ShapeKind, Step
+from understudy.control_api.times import local_time
+
+HEAD = 64
+_LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15
+"""Where the first lane may begin, width of a lane, height of a row, height of a line of text."""
+_REASON, _REASON_CHARACTERS = 430, 62
+_TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30
+_CHARACTER = 6.6
+"""Width of a character of labels; the font is a fixed one."""
+_TIME_OF_DAY = slice(11, 23)
+
+
+class Drawing(NamedTuple):
+    """The shapes, and the size that they need."""
+
+    shapes: tuple[Shape, ...]
+    width: int
+    height: int
+
+
+def draw(lanes: Sequence[Lane], steps: Sequence[Step]) -> Drawing:
+    """The whole diagram."""
+    reasons_at = _LEFT + _LANE * len(lanes) + 8
+    shapes: list[Shape] = []
+    y = HEAD + 8
+    for at, step in enumerate(steps):
+        reason = wrap(step.reason, _REASON_CHARACTERS)
+        width_left = _beside(step, reasons_at)
+        label = step.text + (f" x{step.count}" if step.count > 1 else "")
+        lines = wrap(label, width_left) or [""]
+        height = max(_ROW, _ROW - _LINE + _LINE * max(len(lines), len(reason)))
+        shapes += _step(step, at, lines, reason, y + height - 9, reasons_at)
+        y += height
+    bottom = y + 16
+    head = [shape for at, lane in enumerate(lanes) for shape in _lane(lane, _x(at), bottom)]
+    width = reasons_at + (_REASON if any(step.reason for step in steps) else 40)
+    return Drawing((*head, *shapes), width, bottom)
+
+
+def _x(lane: int) -> int:
+    return _LEFT + lane * _LANE + _LANE // 2
+
+
+def _beside(step: Step, right: int) -> int:
+    """How many characters there are for a step's label, from where it begins."""
+    return max(int((right - _text_x(step)) / _CHARACTER), 20)
+
+
+def _text_x(step: Step) -> int:
+    return _x(min(step.source, step.target)) + 10
+
+
+def _lane(lane: Lane, x: int, bottom: int) -> Iterator[Shape]:
+    yield _shape("box", f"lane {lane.kind}", (x - _LANE // 2 + 6, 8), (x + _LANE // 2 - 6, HEAD - 10))
+    yield _shape("text", "title", (x, 27), text=_cut(lane.title, _TITLE_CHARACTERS))
+    yield _shape("text", "detail", (x, 44), text=_cut(lane.detail, _DETAIL_CHARACTERS))
+    yield _shape("line", "life", (x, HEAD - 10), (x, bottom))
+
+
+def _step(step: Step, at: int, lines: list[str], reason: list[str], y: int, reasons_at: int) -> Iterator[Shape]:
+    """``y`` is where the arrow is; its label is above it."""
+    style = "refused" if step.error is not None else step.kind
+    time = local_time(step.at_ms)[_TIME_OF_DAY] or str(step.at_ms)
+    if step.kind != "gap":
+        yield _shape("text", "time", (8, y), text=time, step=at)
+    start, end = _x(step.source), _x(step.target)
+    if start != end:
+        back = 7 if end < start else -7
+        yield _shape("line", style, (start, y), (end, y), step=at)
+        yield _shape("line", f"{style} head", (end + back, y - 4), (end, y), step=at)
+        yield _shape("line", f"{style} head", (end + back, y + 4), (end, y), step=at)
+    else:
+        yield _shape("box", f"note {style}", (start - 5, y - 10), (start + 5, y), step=at)
+    top = y - 5 if start != end else y
+    for number, line in enumerate(reversed(lines)):
+        yield _shape("text", f"label {style}", (_text_x(step), top - number * _LINE), text=line, step=at)
+    for number, line in enumerate(reversed(reason)):
+        yield _shape("text", "reason", (reasons_at, y - number * _LINE), text=line, step=at)
+
+
+def _shape(
+    kind: ShapeKind, style: str, begin: tuple[int, int], end: tuple[int, int] = (0, 0), text: str = "", step: int = -1
+) -> Shape:
+    return Shape(kind=kind, style=style, x=begin[0], y=begin[1], x2=end[0], y2=end[1], text=text, step=step)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,130 @@
+"""What happened beside the requests of a diagram: from the timelines, and from the notes on markers."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from broker.control.diagram.calls import Call
+from broker.control.explain.group import Refused as GroupRefused
+from broker.control.explain.producer import Refused as ProducerRefused
+from broker.control.explain.transaction import Refused as TransactionRefused
+from broker.control.request import Asked
+from broker.coordination.reasons import STEERING
+from broker.timelines.producer_events import ACCEPTED
+from broker.transactions.marker_notes import MarkerNote
+
+_OMITTED = frozenset({"refused", "asked again, nothing changed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened. With a connection it belongs to a request; ``role`` is where it happened otherwise."""
+
+    at_ms: int
+    role: str
+    text: str
+    connection: int | None = None
+    api: str | None = None
+    error: str | None = None
+    reason: str = ""
+    before: int | None = None
+    """The request that it was decided before, although that one came within the same millisecond."""
+
+
+def of_transaction(asked: Asked, name: str) -> Iterator[Event]:
+    """The timeline of a transactional id."""
+    events = asked.source.transaction_timelines.of(name).events
+    for at, event in enumerate(events):
+        if event.error is not None:
+            cause = TransactionRefused(asked, name, events[:at], event).cause()
+            text = "" if event.count == 1 else f"refused {event.count} times"
+            yield Event(event.at_ms, "transaction", text, event.connection, event.api, event.error, cause)
+            continue
+        moved = _moved(event.state_before, event.state_after)
+        if event.epoch_before != event.epoch_after >= 0:
+            moved = f"{moved}, epoch {event.epoch_after}".removeprefix(", ")
+        name_of_event = "" if event.event in _OMITTED else event.event
+        by = " by the control plane" if event.rule == STEERING else ""
+        text = ": ".join(filter(None, (f"{name_of_event}{by}", moved)))
+        connection = event.connection if event.count == 1 else None
+        yield Event(event.at_ms, "transaction", text, connection, event.api)
+
+
+def of_producer(asked: Asked, producer_id: int) -> Iterator[Event]:
+    """The timeline of a producer id: what its partitions refused, or recognised."""
+    history = asked.source.producer_timelines.of(producer_id)
+    events = [] if history is None else history.events
+    for at, event in enumerate(events):
+        if event.error is not None:
+            cause = ProducerRefused(asked, events[:at], event).cause()
+            yield Event(event.at_ms, "leader", "", event.connection, event.api, event.error, cause)
+        elif event.event != ACCEPTED and event.count == 1 and event.place is not None:
+            text = f"{event.event}: {event.partition}" + (f", {event.detail}" if event.detail else "")
+            yield Event(event.at_ms, "leader", text, event.connection, event.api)
+
+
+def of_group(asked: Asked, name: str) -> Iterator[Event]:
+    """The timeline of a group."""
+    for event in asked.source.group_timelines.of(name).events:
+        if event.error is not None:
+            cause = GroupRefused(asked, event).cause()
+            yield Event(event.at_ms, "group", "", event.connection, event.api, event.error, cause)
+            continue
+        moved = _moved(event.state_before, event.state_after)
+        if event.epoch_before != event.epoch_after >= 0:
+            moved = f"{moved}, generation {event.epoch_after}".removeprefix(", ")
+        if moved:
+            connection = event.connection if event.count == 1 else None
+            yield Event(event.at_ms, "group", f"{event.event}: {moved}", connection, event.api)
+
+
+def marker_notes(asked: Asked, name: str) -> list[MarkerNote]:
+    """The markers of a transactional id; none are known of a cluster behind a proxy."""
+    return [] if asked.source.own is None else list(asked.cluster.markers.notes.of(name))
+
+
+def _moved(before: str, after: str) -> str:
+    if not after or before == after:
+        return ""
+    return f"{before} -> {after}" if before else after
+
+
+def assign(calls: Sequence[Call], events: Iterable[Event]) -> list[Event]:
+    """Give the events to the requests that they came from. Returns the others."""
+    places: defaultdict[tuple[int, str], list[Call]] = defaultdict(list)
+    for call in calls:
+        places[call.entry.connection, call.api].append(call)
+    matched = []
+    for event in events:
+        found = _call_of(places, event)
+        matched.append((event, found))
+        if found is None:
+            continue
+        if event.text and (event.at_ms, event.text) not in found.changes:
+            found.changes.append((event.at_ms, event.text))
+        found.reason = found.reason or event.reason
+    left: list[Event] = []
+    after: Event | None = None
+    request = -1
+    for event, found in reversed(matched):
+        if found is not None:
+            after, request = event, found.entry.id
+        else:
+            follows = after is not None and after.role == event.role and after.at_ms == event.at_ms
+            left.append(replace(event, before=request) if follows else event)
+    left.reverse()
+    # An event of a request that is not shown would have nothing to point at.
+    return [event for event in left if event.connection is None and event.text]
+
+
+def _call_of(places: defaultdict[tuple[int, str], list[Call]], event: Event) -> Call | None:
+    if event.connection is None or event.api is None:
+        return None
+    here = places.get((event.connection, event.api), [])
+    at = bisect_right(here, event.at_ms, key=lambda call: call.entry.at_ms)
+    near = [call for call in here[max(at - 20, 0) : at] if call.ends_ms + 1 >= event.at_ms]
+    fitting = [call for call in near if event.error is None or call.error == event.error]
+    # Of several within the millisecond, the first that has no event yet.
+    fresh = [call for call in fitting if not call.reason and (event.error is not None or not call.changes)]
+    return next(iter(fresh), None) or next(reversed(fitting), None)

@@ -1,0 +1,202 @@
+"""The steps of a diagram in their order: requests, what followed within the broker, answers, what came by itself."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from broker.control.diagram.calls import Call
+from broker.control.diagram.events import Event
+from broker.control.diagram.lanes import Key, Lanes, role_of
+from broker.control.request import Asked
+from broker.transactions.marker_notes import MarkerNote
+from understudy.control_api.answers.diagrams import Step, StepKind
+from understudy.control_api.spelling import plain
+
+_GAP_MS = 5000
+"""A pause from here on is drawn."""
+_MOST_APPENDS = 3
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+
+
+class _Order(NamedTuple):
+    """When: milliseconds; then requests by id, in each of them the request, what it did, its answer."""
+
+    at_ms: float
+    entry: int
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A step whose lanes are not numbered yet."""
+
+    order: _Order
+    kind: StepKind
+    source: Key
+    target: Key
+    text: str
+    count: int = 1
+    error: str | None = None
+    reason: str = ""
+    fault: str | None = None
+    entry: int | None = None
+
+
+def folded(calls: Sequence[Call]) -> list[Call]:
+    """Equal neighbouring requests become one that counts, as long as they changed nothing."""
+    found: list[Call] = []
+    for call in calls:
+        last = found[-1] if found else None
+        if last is not None and not last.changes and not call.changes and _alike(last, call):
+            last.count += 1
+            last.result = call.result
+            continue
+        found.append(call)
+    return found
+
+
+def _alike(one: Call, other: Call) -> bool:
+    first, second = one.entry, other.entry
+    same = (first.connection, first.broker, first.fault) == (second.connection, second.broker, second.fault)
+    if not same or (one.api, one.version, one.error) != (other.api, other.version, other.error):
+        return False
+    # Produce requests differ in their sequences, and each is worth a line.
+    return one.asks == other.asks and not one.written and second.duration_us >= 0
+
+
+def build(
+    asked: Asked, calls: Sequence[Call], events: Iterable[Event], notes: Iterable[MarkerNote], lanes: Lanes
+) -> tuple[Step, ...]:
+    """All steps, the earliest first."""
+    drafts = [each for call in calls for each in _of_call(asked, call, calls, lanes)]
+    alone = list(events)
+    anchors = {event.at_ms: event.before for event in reversed(alone)}
+    drafts += [_of_event(event, lanes) for event in alone]
+    drafts += [each for note in notes for each in _of_note(note, anchors.get(note.at_ms), lanes)]
+    drafts.sort(key=lambda draft: draft.order)
+    positions = lanes.positions()
+    steps: list[Step] = []
+    for draft in drafts:
+        at_ms = int(draft.order.at_ms)
+        if steps and at_ms - steps[-1].at_ms >= _GAP_MS:
+            later = f"{_duration(at_ms - steps[-1].at_ms)} later"
+            pause = _Draft(draft.order, "gap", draft.source, draft.source, later)
+            steps.append(_step(pause, at_ms, positions))
+        steps.append(_step(draft, at_ms, positions))
+    return tuple(steps)
+
+
+def _step(draft: _Draft, at_ms: int, positions: Mapping[Key, int]) -> Step:
+    return Step(
+        kind=draft.kind,
+        at_ms=at_ms,
+        source=positions[draft.source],
+        target=positions[draft.target],
+        text=plain(draft.text),
+        count=draft.count,
+        error=draft.error,
+        reason=plain(draft.reason),
+        fault=draft.fault,
+        entry=draft.entry,
+    )
+
+
+# --- a request -------------------------------------------------------------------------------------------------------
+
+
+def _of_call(asked: Asked, call: Call, calls: Sequence[Call], lanes: Lanes) -> Iterator[_Draft]:
+    entry = call.entry
+    client, broker = lanes.client(call), lanes.broker(role_of(call.api), entry.broker)
+
+    def order(rank: int) -> _Order:
+        return _Order(entry.at_ms, entry.id, rank)
+
+    text = f"{call.api} v{call.version}" + (f" {call.asks}" if call.asks else "")
+    yield _Draft(order(0), "request", client, broker, text, call.count, entry=entry.id)
+    if entry.fault is not None:
+        yield _Draft(order(1), "fault", broker, broker, _fault(asked, entry.fault), fault=entry.fault)
+    for at_ms, change in call.changes:
+        yield _Draft(_Order(max(at_ms, entry.at_ms), entry.id, 3), "state", broker, broker, change)
+    written = [each for each in call.written if each.offset >= 0]
+    for each in written[:_MOST_APPENDS]:
+        last = each.offset + max(each.records, 1) - 1
+        offsets = f"offset {each.offset}" if last == each.offset else f"offsets {each.offset} to {last}"
+        yield _Draft(order(4), "append", broker, lanes.log(each.place), offsets)
+    if len(written) > _MOST_APPENDS:
+        more = f"{len(written) - _MOST_APPENDS} further partitions"
+        yield _Draft(order(4), "append", broker, lanes.log(written[_MOST_APPENDS].place), more)
+    if entry.duration_us < 0:
+        return  # it is being served: there is no answer yet
+    quick = entry.duration_us < 1000
+    ends_ms = max([entry.at_ms if quick else _end(call, calls), *(at_ms for at_ms, _ in call.changes)])
+    answer = _Order(ends_ms, entry.id, 5)
+    yield _Draft(
+        answer, "answer", broker, client, call.result, call.count, call.error, call.reason, entry.fault, entry.id
+    )
+
+
+def _end(call: Call, calls: Sequence[Call]) -> float:
+    """When it was answered: not after the client's next request on this connection.
+
+    Durations are the machine's and times the cluster's; a clock that is pushed or frozen would tear them apart.
+    """
+    entry = call.entry
+    later = (
+        each.entry.at_ms for each in calls if each.entry.id > entry.id and each.entry.connection == entry.connection
+    )
+    return max(float(entry.at_ms), min(call.ends_ms, min(later, default=call.ends_ms)))
+
+
+def _fault(asked: Asked, ids: str) -> str:
+    known = asked.source.faults.faults
+    return "; ".join(
+        f"fault {each}: {_do(known[each].description['do'])}" if each in known else f"fault {each}, removed since"
+        for each in ids.split(",")
+    )
+
+
+def _do(do: object) -> str:
+    """A fault's effect in few characters: apply_then disconnect reset."""
+    if isinstance(do, dict):
+        return ", ".join(f"{name} {_do(value)}" for name, value in do.items() if name != "where")
+    return str(do)
+
+
+# --- what came by itself ---------------------------------------------------------------------------------------------
+
+_LAST = 1 << 62
+"""After all requests of the same millisecond."""
+
+
+def _of_event(event: Event, lanes: Lanes) -> _Draft:
+    lane = lanes.broker(event.role)
+    order = _Order(event.at_ms, _LAST if event.before is None else event.before, 2)
+    return _Draft(order, "state", lane, lane, event.text)
+
+
+def _of_note(note: MarkerNote, before: int | None, lanes: Lanes) -> Iterator[_Draft]:
+    """``before`` is the request that the end of the transaction was decided before, in the same millisecond."""
+    coordinator = lanes.broker("transaction")
+    order = _Order(note.at_ms, _LAST if before is None else before, 1)
+    marker = f"{'COMMIT' if note.committed else 'ABORT'} marker, epoch {note.producer_epoch}"
+    if note.place is None:
+        text = f"held at {note.detail}, until its release" if note.what == "held" else "released"
+        yield _Draft(order, "hold", coordinator, coordinator, text)
+        return
+    place, leader = f"{note.place[0]}-{note.place[1]}", lanes.broker("leader", note.leader)
+    error = None if note.what == "written" else "not written"
+    yield _Draft(order, "marker", coordinator, leader, f"{marker}, {place}", error=error)
+    if note.what == "written":
+        yield _Draft(
+            order, "append", leader, lanes.log(place), f"{marker.split(maxsplit=1)[0]} at offset {note.offset}"
+        )
+
+
+def _duration(ms: int) -> str:
+    """The two largest parts: 1 h 3 min."""
+    parts = []
+    for size, unit in _UNITS:
+        if ms >= size:
+            parts.append(f"{ms // size} {unit}")
+            ms %= size
+    return " ".join(parts[:2])

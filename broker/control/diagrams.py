@@ -1,0 +1,132 @@
+"""Verbs that draw what happened: the sequence diagram of a transactional id, a producer, a group or a connection."""
+
+from collections.abc import Iterable
+
+from starlette.responses import Response
+
+from broker.control.diagram import calls as requests
+from broker.control.diagram import events, steps
+from broker.control.diagram.calls import Call
+from broker.control.diagram.drawing import HEAD, draw
+from broker.control.diagram.events import Event
+from broker.control.diagram.lanes import Lanes
+from broker.control.diagram.mermaid import mermaid
+from broker.control.diagram.text import text
+from broker.control.problems import not_found, unprocessable
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.transactions.marker_notes import MarkerNote
+from understudy.control_api.answers.diagrams import Diagram
+from understudy.control_api.diagrams import DiagramQuery
+from understudy.control_api.spelling import plain
+
+_SUBJECTS = {
+    "transactional_id": "Transactional id",
+    "producer_id": "Producer",
+    "group": "Group",
+    "connection": "Connection",
+}
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Of the image: it has no scripts, loads nothing, and its style is inside it."""
+
+
+@answers("diagrams show")
+async def show(asked: Asked, query: DiagramQuery) -> Diagram:
+    """The diagram as steps, as text, in Mermaid's language, and as a drawing."""
+    return await diagram_of(asked, query)
+
+
+@answers("diagrams svg")
+async def image(asked: Asked, query: DiagramQuery) -> Response:
+    """The diagram as an SVG image."""
+    from broker.control.diagram.svg import svg  # noqa: PLC0415 - few ask for an image
+
+    content = svg(await diagram_of(asked, query))
+    return Response(content, media_type="image/svg+xml", headers={"Content-Security-Policy": POLICY})
+
+
+async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
+    """The diagram. Raises Problem 422 without exactly one subject, 404 where nothing is known of it."""
+    given = [name for name in _SUBJECTS if name in query]
+    if len(given) != 1:
+        wanted = "give exactly one of transactional_id, producer_id, group and connection"
+        raise unprocessable(f"{wanted}, not {len(given)} of them", given[1] if given else "transactional_id")
+    subject = given[0]
+    named = str(query[subject])  # type: ignore[literal-required]
+    found = await requests.find(asked, query)
+    happened = [event for event in _events_of(asked, query, found) if _within(event.at_ms, query)]
+    notes = [note for note in _notes(asked, query) if _within(note.at_ms, query)]
+    if not found and not happened and not notes:
+        raise not_found(f"nothing is known of {_SUBJECTS[subject].lower()} {named!r}, or not in this selection")
+    others = events.assign(found, happened)
+    if query["errors"]:
+        others, notes = [], []
+    folded = steps.folded(found)
+    left_out = max(len(folded) - query["limit"], 0)
+    shown = folded[left_out:]
+    if left_out:  # what belongs to requests that are not shown is not shown either
+        first_ms = shown[0].entry.at_ms
+        others = [event for event in others if event.at_ms >= first_ms]
+        notes = [note for note in notes if note.at_ms >= first_ms]
+    lanes = Lanes(shown)
+    rows = steps.build(asked, shown, others, notes, lanes)
+    participants = lanes.lanes()
+    title = plain(f"{_SUBJECTS[subject]} {named}")
+    drawing = draw(participants, rows)
+    return Diagram(
+        title=title,
+        text=text(title, participants, rows),
+        mermaid=mermaid(title, participants, rows),
+        lanes=participants,
+        steps=rows,
+        shapes=drawing.shapes,
+        width=drawing.width,
+        height=drawing.height,
+        head=HEAD,
+        left_out=left_out,
+    )
+
+
+def _within(at_ms: int, query: DiagramQuery) -> bool:
+    until = query["until"]
+    return query["since"] <= at_ms and (until is None or at_ms <= until)
+
+
+def _events_of(asked: Asked, query: DiagramQuery, found: list[Call]) -> Iterable[Event]:
+    """The events of the timelines; of a connection only those of its own requests."""
+    if "group" in query:
+        yield from events.of_group(asked, query["group"])
+        return
+    if "connection" in query:
+        for transactional_id in dict.fromkeys(filter(None, map(_transactional_id, found))):
+            yield from (each for each in events.of_transaction(asked, transactional_id) if each.connection is not None)
+        for group in dict.fromkeys(filter(None, (getattr(call.known.request, "group_id", None) for call in found))):
+            yield from (each for each in events.of_group(asked, group) if each.connection is not None)
+    elif (name := _id_of(asked, query)) is not None:
+        yield from events.of_transaction(asked, name)
+    producers = {producer for call in found for producer, _ in call.producers}
+    for producer_id in {query["producer_id"]} if "producer_id" in query else producers:
+        yield from events.of_producer(asked, producer_id)
+
+
+def _transactional_id(call: Call) -> str | None:
+    request = call.known.request
+    transactions = getattr(request, "transactions", None)
+    found = transactions[0].transactional_id if transactions else getattr(request, "transactional_id", None)
+    return found if isinstance(found, str) else None
+
+
+def _notes(asked: Asked, query: DiagramQuery) -> list[MarkerNote]:
+    """Markers and holds; those of other producers of a transactional id are left out where one is asked for."""
+    name = _id_of(asked, query)
+    notes = [] if name is None else events.marker_notes(asked, name)
+    producer_id = query.get("producer_id")
+    return [note for note in notes if producer_id is None or note.producer_id == producer_id]
+
+
+def _id_of(asked: Asked, query: DiagramQuery) -> str | None:
+    """The transactional id that is asked for, or that the producer has."""
+    if "producer_id" in query:
+        history = asked.source.producer_timelines.of(query["producer_id"])
+        return None if history is None else history.transactional_id
+    return query.get("transactional_id")

@@ -1,0 +1,81 @@
+"""Moving a group's committed offsets, as kafka-consumer-groups.sh --reset-offsets does."""
+
+from collections.abc import Iterator
+
+from broker.control.coordinators import group_coordinator
+from broker.control.groups import describe
+from broker.control.problems import conflict, unprocessable
+from broker.control.request import Asked
+from broker.control.topics import log_of, topic_named
+from broker.control.verbs import answers
+from broker.coordination.metadata.image import Topic
+from broker.coordination.runtime import State
+from broker.node import GROUP_TOPIC
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from storage.log.partition_log import PartitionLog
+from understudy.control_api.answers import groups as answer
+from understudy.control_api.groups import OffsetsReset
+
+_WAYS = ("to", "offset", "timestamp_ms")
+
+
+@answers("groups reset-offsets")
+async def reset(asked: Asked, body: OffsetsReset) -> answer.Group:
+    """Commit other offsets for a group without members; a group that does not exist begins with them."""
+    name = asked.names["group"]
+    given = [way for way in _WAYS if way in body]
+    if len(given) != 1:
+        raise unprocessable(f"the body needs exactly one of {', '.join(_WAYS)}; it has {' and '.join(given) or 'none'}",
+                            "to")  # fmt: skip
+    topic = topic_named(asked, body["topic"])
+    partitions = list(_partitions(asked, topic, body))
+    if GROUP_TOPIC not in asked.cluster.image.topics:
+        await asked.cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(GROUP_TOPIC, to))
+    found = group_coordinator(asked.cluster, name)
+    if found is None or found[1].state is State.LOADING:
+        raise conflict(f"group {name!r} has no coordinator at the moment; start its broker, push the clock, or wait")
+    node, runtime = found
+    commit = OffsetCommitRequest(name, topics=[OffsetCommitRequestTopic(topic.name, partitions, topic.id)])
+    try:
+        await runtime.ask(
+            lambda machine, now_ms, to: machine.commit_offsets(commit, now_ms, to, knows_stale_epochs=False)
+        )
+    except KafkaError as error:
+        raise conflict(_refusal(name, error)) from error
+    return describe(asked, runtime.machine.groups[name], node, runtime.machine)
+
+
+def _refusal(name: str, error: KafkaError) -> str:
+    if error.code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH):
+        return f"group {name!r} has members, which would not notice; stop its consumers first, or evict them"
+    return f"{error.code.name}: {error.message or 'the coordinator of the group refuses'}"
+
+
+def _partitions(asked: Asked, topic: Topic, body: OffsetsReset) -> Iterator[OffsetCommitRequestPartition]:
+    """The new offset of each partition."""
+    only = body.get("partition")
+    if only is not None and only >= len(topic.partitions):
+        last = len(topic.partitions) - 1
+        raise unprocessable(f"topic {topic.name!r} has no partition {only}; it has 0 to {last}", "partition")
+    for index in range(len(topic.partitions)) if only is None else (only,):
+        hosted = asked.cluster.partitions.get((topic.name, index))
+        log = None if hosted is None else log_of(hosted)
+        if log is None:
+            raise conflict(f"{topic.name}-{index} has no replica on a running broker, so its offsets are unknown")
+        yield OffsetCommitRequestPartition(index, _offset(log, body), "", log.epochs.latest)
+
+
+def _offset(log: PartitionLog, body: OffsetsReset) -> int:
+    """Within the log, as Kafka's tool keeps it; a time after the last record is the end."""
+    start, end = log.log_start_offset, log.high_watermark
+    if "offset" in body:
+        return min(max(body["offset"], start), end)
+    if "timestamp_ms" in body:
+        found = log.reader.offset_for_timestamp(body["timestamp_ms"], end)
+        return end if found is None else found.offset
+    return start if body["to"] == "earliest" else end

@@ -1,0 +1,160 @@
+"""The verb behind the console's first page."""
+
+from collections.abc import AsyncIterator, Iterator
+
+from broker.control.activity import STEP_MS, STEPS, Activity
+from broker.control.coordinators import transaction_coordinators
+from broker.control.faults import state_of
+from broker.control.groups import read_all as read_groups
+from broker.control.journal import topic_names
+from broker.control.refusals import refusals_since
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from protocol.log_records.transaction import TransactionState
+from understudy.control_api.answers.overview import Activity as Counted
+from understudy.control_api.answers.overview import (
+    ClientActivity,
+    CountedError,
+    LatestRefusal,
+    Overview,
+    OverviewGroup,
+    OverviewTransaction,
+)
+
+_MOST = 20
+_MOST_CLIENTS = 200
+_REFUSALS_MS = 15 * 60_000
+_DONE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT,
+                   TransactionState.DEAD})  # fmt: skip
+
+
+@answers("overview")
+async def overview(asked: Asked) -> Overview:
+    """What happens, in one answer."""
+    activity = asked.activity
+    now = await activity.look(asked.source, topic_names(asked))
+    series, errors = activity.series(now)
+    now_ms = asked.cluster.clock.now_ms()
+    return Overview(
+        now_ms=now_ms,
+        window_ms=STEPS * STEP_MS,
+        step_ms=STEP_MS,
+        requests=sum(series),
+        errors=sum(errors),
+        series=tuple(series),
+        error_series=tuple(errors),
+        skipped=activity.skipped,
+        apis=_counted(activity, "apis", now),
+        topics=_counted(activity, "topics", now),
+        clients=tuple(_clients(activity, now, now_ms)),
+        counted_errors=tuple(_errors(activity)),
+        groups=tuple([each async for each in _groups(asked)]),
+        transactions=tuple(_transactions(asked)),
+        refusals=tuple([each async for each in _refusals(asked, now_ms)]),
+        faults=tuple(map(state_of, asked.source.faults.faults.values())),
+        oddities=tuple(_oddities(asked)),
+    )
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+def _counted(activity: Activity, kind: str, now: int) -> tuple[Counted, ...]:
+    found = [
+        Counted(name=str(name), requests=sum(series), errors=errors, series=tuple(series))
+        for name, (series, errors) in activity.by(kind, now).items()
+    ]
+    most = sorted(found, key=lambda each: -each.requests)[:_MOST]
+    return tuple(sorted(most, key=lambda each: each.name))  # a list that changes its order cannot be read
+
+
+def _errors(activity: Activity) -> Iterator[CountedError]:
+    for (api, error), count in activity.codes().most_common(_MOST):
+        entry, client_id = activity.latest.get((api, error), (-1, ""))
+        yield CountedError(api=api, error=error, count=count, entry=entry, client_id=client_id)
+
+
+def _clients(activity: Activity, now: int, now_ms: int) -> Iterator[ClientActivity]:
+    """Connections of one client id, software and host together."""
+    clients: dict[tuple[str, str, str], list[int]] = {}
+    for number, known in activity.connections.items():
+        connection = known.connection
+        named = connection is not None and connection.software_name != "unknown"
+        software = f"{connection.software_name} {connection.software_version}" if named and connection else ""
+        host = "" if connection is None else connection.client_host
+        clients.setdefault((known.client_id, software, host), []).append(number)
+    counted = activity.by("connections", now)
+    for (client_id, software, host), numbers in sorted(list(clients.items())[-_MOST_CLIENTS:]):
+        series = [
+            sum(column) for column in zip(*(counted[each][0] for each in numbers if each in counted), strict=True)
+        ]
+        apis = sorted({pair for each in numbers for pair in activity.connections[each].apis})
+        connections = [activity.connections[each].connection for each in numbers]
+        alive = [each for each in connections if each is not None and not each.lost]
+        yield ClientActivity(
+            client_id=client_id,
+            software=software,
+            host=host,
+            connections=tuple(sorted(numbers)),
+            open=len(alive),
+            apis=tuple(f"{api} v{version}" for api, version in apis),
+            requests=sum(series),
+            errors=sum(counted[each][1] for each in numbers if each in counted),
+            throttled_ms=max([0, *(each.throttled_until_ms - now_ms for each in alive)]),
+            series=tuple(series) or (0,) * STEPS,
+        )
+
+
+# --- state -----------------------------------------------------------------------------------------------------------
+
+
+async def _groups(asked: Asked) -> AsyncIterator[OverviewGroup]:
+    """The groups with most lag, by name."""
+    found = sorted((await read_groups(asked))["groups"], key=lambda each: -(each.lag or 0))
+    for group in sorted(found[:_MOST], key=lambda each: each.group_id):
+        yield OverviewGroup(
+            group_id=group.group_id, type=group.type, state=group.state, members=len(group.members), lag=group.lag
+        )
+
+
+def _transactions(asked: Asked) -> Iterator[OverviewTransaction]:
+    holds = asked.cluster.markers.holds
+    for _, runtime in transaction_coordinators(asked.cluster):
+        for record in list(runtime.machine.transactions.values()):
+            name = str(record.transactional_id)
+            held = holds.held(name)
+            if held is None and record.state in _DONE:
+                continue
+            ongoing = record.state is TransactionState.ONGOING
+            yield OverviewTransaction(
+                transactional_id=name,
+                state=record.state.text,
+                deadline_ms=record.start_ms + record.timeout_ms if ongoing else None,
+                partitions=len(record.partitions or ()),
+                held_at=None if held is None else held[0].value,
+                stopped=held is not None and held[1],
+            )
+
+
+async def _refusals(asked: Asked, now_ms: int) -> AsyncIterator[LatestRefusal]:
+    found = [each async for each in refusals_since(asked, now_ms - _REFUSALS_MS)]
+    found.sort(key=lambda each: each[1].at_ms or 0, reverse=True)
+    for subject, last in found[:_MOST]:
+        yield LatestRefusal(
+            kind=subject.kind, name=subject.name, error=str(last.error), why=last.why, at_ms=last.at_ms or 0
+        )
+
+
+def _oddities(asked: Asked) -> Iterator[str]:
+    """What was changed on purpose, and explains what clients see."""
+    cluster = asked.cluster
+    if cluster.clock.frozen:
+        yield "the clock is frozen"
+    for node in cluster.nodes.values():
+        if not node.up:
+            yield f"broker {node.id} is down"
+        elif node.silent:
+            yield f"broker {node.id} is paused"
+    for partition in cluster.partitions.values():
+        if partition.held:
+            yield f"{partition.name}: replicas on {', '.join(map(str, sorted(partition.held)))} replicate nothing"

@@ -1,0 +1,56 @@
+"""The last refusal of each transactional id, each producer without one, and each group."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import NamedTuple
+
+from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.control.explain.group import why as why_group
+from broker.control.explain.producer import why as why_producer
+from broker.control.explain.transaction import why as why_transaction
+from broker.control.problems import Problem
+from broker.control.request import Asked
+from understudy.control_api.answers.common import Refusal
+
+_MOST_SUBJECTS = 50
+Why = Callable[[Asked], Awaitable[Refusal]]
+
+
+class Subject(NamedTuple):
+    """What was refused something: the group of verbs that it belongs to, its name there, and a text for people."""
+
+    kind: str
+    name: str
+    text: str
+
+
+async def refusals_since(asked: Asked, since_ms: int) -> AsyncIterator[tuple[Subject, Refusal]]:
+    """The refusals since that time of the cluster's clock; of a large cluster those of the latest ids of each kind."""
+    for subject, why, names in _subjects(asked):
+        try:
+            last = await why(Asked(asked.cluster, names))
+        except Problem:  # its coordinator is loading, or moved just now
+            continue
+        if last.error is not None and (last.at_ms or 0) >= since_ms:
+            yield subject, last
+
+
+def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
+    records = [
+        record
+        for _, runtime in transaction_coordinators(asked.cluster)
+        for record in runtime.machine.transactions.values()
+    ]
+    for record in records[-_MOST_SUBJECTS:]:
+        name = str(record.transactional_id)
+        subject = Subject("transactions", name, f"transactional id {name}")
+        yield subject, why_transaction, {"transactional_id": name}
+    transactional = {record.producer_id for record in records}
+    timelines = asked.cluster.producer_timelines
+    for producer_id in timelines.ids()[-_MOST_SUBJECTS:]:
+        history = timelines.of(producer_id)
+        if history is not None and producer_id not in transactional:
+            subject = Subject("producers", str(producer_id), f"producer {producer_id} ({history.client_id})")
+            yield subject, why_producer, {"producer_id": str(producer_id)}
+    groups = [str(name) for _, runtime in group_coordinators(asked.cluster) for name in runtime.machine.groups]
+    for name in groups[-_MOST_SUBJECTS:]:
+        yield Subject("groups", name, f"group {name}"), why_group, {"group": name}

@@ -1,0 +1,36 @@
+"""Verbs of a schema registry, where there is none; one that is there answers them itself (``Cluster.beside``)."""
+
+from broker.control.problems import Problem, conflict
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from understudy.control_api.answers.registry import RegistryFaults, RegistryFaultState, RegistryInfo
+from understudy.control_api.registry import RegistryFault
+from understudy.control_api.verb import Removed
+
+
+def _none() -> Problem:
+    return conflict("this server has no schema registry; start it with --schema-registry PORT")
+
+
+@answers("registry show")
+async def show(asked: Asked) -> RegistryInfo:  # noqa: ARG001
+    """Refused."""
+    raise _none()
+
+
+@answers("registry fail")
+async def fail(asked: Asked, body: RegistryFault) -> RegistryFaultState:  # noqa: ARG001
+    """Refused."""
+    raise _none()
+
+
+@answers("registry faults")
+async def faults(asked: Asked) -> RegistryFaults:  # noqa: ARG001
+    """Refused."""
+    raise _none()
+
+
+@answers("registry heal")
+async def heal(asked: Asked) -> Removed:  # noqa: ARG001
+    """Refused."""
+    raise _none()

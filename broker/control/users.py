@@ -1,0 +1,79 @@
+"""Verbs about SCRAM users.
+
+They are stored as AlterUserScramCredentials stores them (KIP-554). Releases before 2.7 and from 3.3 to 3.4 have no
+such request: there ``kafka-configs --zookeeper`` did it, or nothing could.
+"""
+
+from collections.abc import Iterable
+
+from broker.control.problems import not_found, unprocessable
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.coordination.metadata import scram
+from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
+from broker.rng import unguessable
+from broker.sasl.scram import MECHANISMS, credential, salted
+from protocol.errors import KafkaError
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+from understudy.control_api.answers.users import User, Users
+from understudy.control_api.spelling import suggestion
+from understudy.control_api.users import CredentialQuery, Mechanism, NewCredential
+
+_NAMES: dict[int, Mechanism] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+_SALT_BYTES = 20
+
+
+@answers("users list")
+async def listed(asked: Asked) -> Users:
+    """All users, by name."""
+    stored = scram.describe(asked.cluster.image, ())
+    return {"users": [_user(name, found) for name, found in stored.items() if not isinstance(found, KafkaError)]}
+
+
+@answers("users set")
+async def set_password(asked: Asked, body: NewCredential) -> User:
+    """Add a credential to a user, or replace it."""
+    if asked.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
+        raise unprocessable(f"metadata.version is below {SCRAM_LEVEL}, the first with SCRAM in KRaft")
+    name, mechanism = asked.names["user"], MECHANISMS[body["mechanism"]]
+    salt = unguessable(8 * _SALT_BYTES).to_bytes(_SALT_BYTES, "big")
+    password = salted(mechanism, body["password"], salt, body["iterations"])
+    await _alter(asked, upsertions=[credential(name, mechanism, salt, password, body["iterations"])])
+    return _user(name, _stored(asked))
+
+
+@answers("users delete")
+async def delete(asked: Asked, query: CredentialQuery) -> User:
+    """Remove one credential of a user, or all of them; 404 if there is none. Answers what remains."""
+    name, wanted, mine = asked.names["user"], query.get("mechanism"), _stored(asked)
+    doomed = [each for each in mine if wanted is None or each.mechanism == MECHANISMS[wanted]]
+    if not mine:
+        raise not_found(
+            f"there is no SCRAM user {name!r}{suggestion(name, {user for user, _ in asked.cluster.image.scram})}"
+        )
+    if not doomed:
+        raise not_found(f"SCRAM user {name!r} has no password for {wanted}")
+    for each in doomed:
+        await _alter(asked, deletions=[(name, each.mechanism)])
+    return _user(name, _stored(asked))
+
+
+def _stored(asked: Asked) -> list[UserScramCredentialRecord]:
+    return [each for each in asked.cluster.image.scram.values() if each.name == asked.names["user"]]
+
+
+async def _alter(
+    asked: Asked,
+    *,
+    deletions: Iterable[tuple[str, int]] = (),
+    upsertions: Iterable[UserScramCredentialRecord] = (),
+) -> None:
+    answered, records = scram.alter(asked.cluster.image, deletions, upsertions)
+    for problem in answered.values():
+        if problem is not None:
+            raise unprocessable(problem.message or problem.code.name)
+    await asked.cluster.metadata.ask(lambda machine, _now_ms, token: machine.remember(records, token))
+
+
+def _user(name: str, stored: Iterable[UserScramCredentialRecord]) -> User:
+    return User(name=name, mechanisms=tuple(_NAMES[each] for each in sorted({each.mechanism for each in stored})))

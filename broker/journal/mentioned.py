@@ -1,0 +1,51 @@
+"""What requests and their answers name: topics, partitions, groups and transactional ids, as people read them."""
+
+from collections.abc import Iterable, Iterator
+
+from broker.journal.entries import Decoded, TopicName
+from protocol.items import Item, items_of, request_level, response_level
+from protocol.types import uuid_text
+
+_MOST_NAMED = 4
+
+
+def requested(known: Decoded) -> Iterator[Item]:
+    """The items of a request."""
+    if known.header is not None and known.request is not None:
+        yield from items_of(request_level(known.header.api_key), known.request)
+
+
+def answered(known: Decoded) -> Iterator[Item]:
+    """The items of an answer, with their errors."""
+    if known.header is not None and known.response is not None:
+        yield from items_of(response_level(known.header.api_key), known.response)
+
+
+def names(items: Iterable[Item], name_of: TopicName) -> Iterator[str]:
+    """Each thing that the items name, once: orders-0, orders, group g, transactional id x."""
+    seen: set[str] = set()
+    for item in items:
+        for text in (
+            f"transactional id {item.transactional_id}" if item.transactional_id else "",
+            f"group {item.group}" if item.group else "",
+            place(item, name_of),
+        ):
+            if text and text not in seen:
+                seen.add(text)
+                yield text
+
+
+def place(item: Item, name_of: TopicName) -> str:
+    """An item's partition or topic, such as orders-0; empty where it has none. Topics by id get their names."""
+    topic = item.topic
+    if topic is not None and not isinstance(topic, str):
+        topic = name_of(uuid_text(topic)) or uuid_text(topic)
+    if not topic:
+        return ""
+    return topic if item.partition is None else f"{topic}-{item.partition}"
+
+
+def few(found: list[str], most: int = _MOST_NAMED) -> str:
+    """The first of them, and how many more there are."""
+    more = len(found) - most
+    return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,219 @@
+"""The process around a cluster or a proxy: the event loop, signals, the control plane, the banner, the ready file."""
+
+import asyncio
+import errno
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from broker.clock import PushedClock
+from broker.control.server import ControlOptions, open_control
+from broker.event_loop import backend_options, on_signals
+from broker.journal.feed import CannotWrite, Feed, Source
+from broker.logs import configure_logging
+from broker.network import file_limits
+from broker.network.endpoints import PortTaken
+from broker.ready_file import NotAReadyFile, ReadyFile
+from broker.settings import BrokerSettings
+from protocol.errors import KafkaError
+from storage.files import DirectoryLockedError
+from storage.log_dir import WrongDirectoryError
+
+if TYPE_CHECKING:
+    from broker.control.watched import Watched  # its imports are the control plane's, which may be off
+
+    class Served(Watched, Source, Protocol):
+        """What a process serves: the cluster of ``understudy serve``, or the proxy of ``understudy proxy``."""
+
+        @property
+        def bootstrap(self) -> Sequence[tuple[str, int]]:
+            """Host and port of each broker, as clients are to dial them."""
+
+        async def start(self) -> None:
+            """Open the brokers' ports."""
+
+        def stop(self) -> None:
+            """Close them in good order."""
+
+
+_log = structlog.get_logger(__name__)
+EXIT_CANNOT_START = 1
+_REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongDirectoryError, KafkaError, OSError)
+
+
+class Options(ControlOptions, Protocol):
+    """What the runner reads of a command's options."""
+
+    @property
+    def log_format(self) -> str:
+        """``console`` or ``json``."""
+        ...
+
+    @property
+    def log_level(self) -> str:
+        """The least level that is logged."""
+        ...
+
+    @property
+    def ready_file(self) -> Path | None:
+        """Where programs read the addresses."""
+        ...
+
+    @property
+    def journal_dir(self) -> Path | None:
+        """Where the journal is written, if it is."""
+        ...
+
+    @property
+    def data_dir(self) -> Path | None:
+        """Where logs are kept, if they are."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Those that are set, by Kafka's names."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Logged once: what was understood but has no use here."""
+        ...
+
+    def option_of_port(self, port: int) -> str:
+        """The option that asked for this port, for the message that the port is taken."""
+        ...
+
+    def option_of_host(self, host: str) -> str:
+        """The option that asked for this address, for the message that it is not this machine's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What the banner and the ready file hold beside the addresses (contract 2).
+
+    ``brokers`` are the ready file's objects; ``lines`` are printed between the bootstrap servers and the control plane.
+    """
+
+    title: str
+    brokers: Sequence[dict[str, Any]]
+    lines: Sequence[str] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Of other servers in the process: a name, such as ``schema_registry_url``, and a URL."""
+
+
+ServedT = TypeVar("ServedT", bound="Served")
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+class CannotStart(Exception):
+    """The process cannot serve; the message is one sentence with the reason and the remedy."""
+
+
+def run(
+    command: str,
+    options: OptionsT,
+    build: Callable[[OptionsT, PushedClock, TaskGroup], ServedT],
+    announcement: Callable[[ServedT], Announcement],
+    afterwards: Callable[[], None] = lambda: None,
+) -> int:
+    """Serve until the process is asked to stop; its exit code. ``afterwards`` is called once it serves.
+
+    0 after an orderly stop; 1 where it cannot start, with one sentence on stderr that names the command.
+    """
+    configure_logging(options.log_format, options.log_level)
+    file_limits.raise_limit()
+    try:
+        return anyio.run(_serve, options, build, announcement, afterwards, backend_options=backend_options())
+    except CannotStart as error:
+        print(f"understudy {command}: {error}", file=sys.stderr)
+        return EXIT_CANNOT_START
+
+
+async def _serve(
+    options: OptionsT,
+    build: Callable[[OptionsT, PushedClock, TaskGroup], ServedT],
+    announcement: Callable[[ServedT], Announcement],
+    afterwards: Callable[[], None],
+) -> int:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    on_signals(loop, stopped.set)
+    refusal: CannotStart | None = None
+    feed: Feed | None = None
+    async with anyio.create_task_group() as tasks:
+        served = build(options, PushedClock(loop), tasks)
+        try:
+            if options.ready_file is not None:
+                ReadyFile(options.ready_file).prepare()
+            if options.journal_dir is not None:
+                feed = await Feed.open(options.journal_dir, BrokerSettings(1, options.settings), served)
+                served.journal.recorder = feed
+            await served.start()
+            control_url = await open_control(served, options, tasks)
+        except CannotStart as error:
+            refusal = error
+        except _REFUSALS as error:
+            refusal = CannotStart(_sentence(error, options))
+        else:
+            _announce(served, options, announcement(served), control_url)
+            afterwards()
+            await stopped.wait()
+            served.stop()
+        tasks.cancel_scope.cancel()
+    if feed is not None:
+        await feed.close()
+    if refusal is not None:
+        raise refusal
+    if options.ready_file is not None:
+        ReadyFile(options.ready_file).remove()
+    return 0
+
+
+def _sentence(error: Exception, options: Options) -> str:
+    """The problem and its remedy, in one sentence."""
+    if isinstance(error, PortTaken):
+        option = options.option_of_port(error.port)
+        if error.errno in (errno.EADDRNOTAVAIL, None) or isinstance(error.__cause__, socket.gaierror):
+            where = options.option_of_host(error.host)
+            return f"{error.host} is no address of this machine; {where} needs one that is, or 0.0.0.0 for all of them"
+        if error.errno == errno.EACCES:
+            return f"port {error.port} needs more rights than this process has; choose one from 1024 on with {option}"
+        return f"port {error.port} is taken; choose another one with {option}, or 0 for a free one"
+    if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dir is not None):
+        return f"the data directory {options.data_dir} cannot be used: {error}"
+    return str(error)
+
+
+def _announce(served: "Served", options: Options, banner: Announcement, control_url: str | None) -> None:
+    """The banner on stdout, and the ready file for programs (contract 2)."""
+    servers = [f"{host}:{port}" for host, port in served.bootstrap]
+    if options.ready_file is not None:
+        ready = {
+            "bootstrap_servers": servers,
+            "control_url": control_url,
+            "cluster_id": served.cluster_id,
+            "pid": os.getpid(),
+            "brokers": list(banner.brokers),
+            **banner.addresses,
+        }
+        ReadyFile(options.ready_file).write(ready)
+    print(f"understudy is ready: {banner.title}")
+    print(f"bootstrap.servers={','.join(servers)}")
+    for line in banner.lines:
+        print(line)
+    if control_url is not None:
+        print(f"control={control_url}")
+    for name, url in banner.addresses.items():
+        print(f"{name.replace('_', '.')}={url}")
+    sys.stdout.flush()
+    for note in options.notes:
+        _log.info(note)

@@ -1,0 +1,88 @@
+"""Waiting until share groups are at rest: state that is being initialized or deleted, and records that are released.
+
+Kafka answers a heartbeat before it has initialized the state of the share partitions, and closes a session before it
+has written what its member had; both are over within milliseconds.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from comparison.histories.end_state import Ends, coordinators_log, states_of_shares
+from comparison.histories.quiescence import PROBE_TOPIC, deadline_for
+from comparison.target import Target
+from comparison.values import OFFSETS, plain
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+from protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+ALIKE_WITHIN_S = 0.6
+WARM_GROUPS = 6
+"""Enough to reach every partition of the share coordinator."""
+STATE_PARTITIONS = "STATE_PARTITIONS"
+
+
+def wait_shares(targets: Sequence[Target], since: Ends, group: str) -> None:
+    """Wait until a group looks alike on all clusters, with no state on its way.
+
+    The time may run out: what differs for good shows in the next responses.
+    """
+    until = time.monotonic() + ALIKE_WITHIN_S
+    before: str | None = None
+    while time.monotonic() < until:
+        views = [_view(target, since, group) for target in targets]
+        quiet = not any(moving for _, moving in views)
+        seen = {view for view, _ in views}
+        if quiet and len(seen) == 1 and before in seen:
+            return
+        before = views[0][0]
+        time.sleep(0.004)
+
+
+def _view(target: Target, since: Ends, group: str) -> tuple[str, bool]:
+    name = target.called(group)
+    described = target.call(ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest([name])).groups[0]
+    members = sorted((each.member_id, each.member_epoch) for each in described.members)
+    seen = (described.error_code, described.group_state, described.group_epoch, described.assignment_epoch, members)
+    states = {
+        (group, str(topic.topic_id)): [
+            (each.partition, each.start_offset, plain(each.state_batches)) for each in topic.partitions
+        ]
+        for group, answer in states_of_shares(target).items()
+        for topic in answer.results
+    }
+    return str((seen, states)), _moving(target, since, name)
+
+
+def _moving(target: Target, since: Ends, name: str) -> bool:
+    """Whether the group's last record about its state names a topic that is being initialised or deleted."""
+    last: dict[str, Any] | None = None
+    for address, topic, partition in since:
+        if topic == OFFSETS and address == target.address:
+            for record in coordinators_log(target, since, topic, partition):
+                about = record.get("is")
+                if isinstance(about, dict) and (about.get("kind"), about.get("group_id")) == (STATE_PARTITIONS, name):
+                    last = about["value"]
+    return last is not None and bool(last["initializing"] or last["deleting"])
+
+
+def warm_shares(target: Target) -> None:
+    """Wait until the share coordinator is there: Kafka creates its topic when the first share group needs it."""
+    deadline = deadline_for("the share coordinator loads")
+    topics = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(PROBE_TOPIC)], False)).topics
+    topic_id = topics[0].topic_id
+    for number in range(WARM_GROUPS):
+        group = f"warm-{number}"
+        target.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, ShareGroupHeartbeatRequest(group, "W", 0, None, [PROBE_TOPIC]))
+        while True:
+            fetch = ShareFetchRequest(group, "W", 0, 100, 1, 1000, 1, 1, [FetchTopic(topic_id, [FetchPartition(0)])])
+            answer = target.call(ApiKey.SHARE_FETCH, 1, fetch)
+            if answer.error_code is ErrorCode.NONE and any(
+                each.error_code is ErrorCode.NONE for topic in answer.responses for each in topic.partitions
+            ):
+                break
+            deadline.check()
+    target.close()

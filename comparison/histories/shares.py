@@ -1,0 +1,321 @@
+"""Steps of share groups (KIP-932): heartbeats, fetches and acknowledgements of members, and their offsets."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from comparison.histories.quiescence import wait_metadata
+from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.target import Sharer, Target
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages import share_acknowledge, share_fetch
+from protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.share_group_describe import ShareGroupDescribeRequest
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+GROUP = 32
+SET, DELETE = 0, 1
+LOCK, SHORTEST_LOCK_MS = "share.record.lock.duration.ms", "1000"
+LOCKS_ENDED_S = 1.25
+RENEW = 4
+WAIT_MS, WAIT_TO_LOAD_MS = 80, 2500
+Place = tuple[Any, int]
+Acks = dict[Place, list[tuple[int, int, list[int]]]]
+
+
+def _sharer(target: Target, step: Step) -> Sharer:
+    return target.sharers.setdefault((step["group"], step["member"]), Sharer())
+
+
+def beat(target: Target, step: Step) -> StepRequest:
+    """ShareGroupHeartbeat: `epoch` is a number, or "own", the last one that the member was given."""
+    sharer = _sharer(target, step)
+    epoch = sharer.epoch if step["epoch"] == "own" else step["epoch"]
+    topics = step.get("topics")
+    request = ShareGroupHeartbeatRequest(
+        target.called(step["group"]),
+        step["member"],
+        min(epoch + step.get("epoch_shift", 0), 2**31 - 1),
+        step.get("rack"),
+        None if topics is None else [target.called(topic) for topic in topics],
+    )
+
+    def after(answer: Any) -> None:
+        if answer.error_code is ErrorCode.NONE:
+            sharer.epoch = answer.member_epoch
+        elif answer.error_code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
+            sharer.epoch = 0
+
+    return StepRequest(ApiKey.SHARE_GROUP_HEARTBEAT, step["v"], request, step["c"], after, Settle.SHARES, step["group"])
+
+
+def describe(target: Target, step: Step) -> StepRequest:
+    """ShareGroupDescribe of groups, which may be named twice."""
+    groups = [target.called(group) if group else "" for group in step["groups"]]
+    request = ShareGroupDescribeRequest(groups, step.get("operations", False))
+    return StepRequest(ApiKey.SHARE_GROUP_DESCRIBE, step["v"], request, step["c"], reads=True)
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def _runs(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of neighbouring offsets."""
+    first = last = offsets[0]
+    for offset in offsets[1:]:
+        if offset != last + 1:
+            yield first, last
+            first = offset
+        last = offset
+    yield first, last
+
+
+def _batches(sharer: Sharer, place: Place, part: Any, types: Sequence[int]) -> list[tuple[int, int, list[int]]]:
+    """The acknowledgements of a partition: of what the member holds there, or of the offsets that are named."""
+    if isinstance(part, list):
+        return [(part[0], part[1], list(types))]
+    held = sorted(sharer.held.get(place, ()))
+    if not held:
+        return []
+    if part in ("first", "last"):
+        offset = held[0] if part == "first" else held[-1]
+        return [(offset, offset, list(types[:1]))]
+    if part == "all":
+        return [(first, last, list(types[:1])) for first, last in _runs(held)]
+    return [
+        (first, last, [types[index % len(types)] for index in range(last - first + 1)] if types else [])
+        for first, last in _runs(held)
+    ]
+
+
+def _acks(target: Target, sharer: Sharer, step: Step) -> Acks:
+    found: Acks = {}
+    for topic, partition, part, types in step.get("acks", ()):
+        place = (target.topic_id(topic), partition)
+        if place not in found:
+            found[place] = _batches(sharer, place, part, types)
+    return found
+
+
+def _forget_acknowledged(sharer: Sharer, acks: Acks, errors: dict[Place, Any]) -> None:
+    """What was acknowledged, or cannot be any more, is not held any more."""
+    for place, batches in acks.items():
+        if place not in errors:
+            continue
+        for first, last, types in batches:
+            if RENEW not in types:
+                sharer.held.get(place, set()).difference_update(range(first, min(last, first + 10_000) + 1))
+
+
+def _by_place(answer: Any) -> dict[Place, Any]:
+    return {(topic.topic_id, each.partition_index): each for topic in answer.responses for each in topic.partitions}
+
+
+def _next_epoch(sharer: Sharer, step: Step) -> int:
+    epoch = sharer.session if step["epoch"] == "own" else step["epoch"]
+    return int(epoch + (step.get("epoch_shift") or 0)) if epoch >= 0 else int(epoch)
+
+
+def _session_is(sharer: Sharer, sent: int, code: ErrorCode) -> None:
+    if code in (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH) or sent == -1:
+        sharer.session = 0
+        if sent == -1 and code is ErrorCode.NONE:
+            sharer.held.clear()
+    elif code is ErrorCode.NONE:
+        sharer.session = 1 if sent >= 2**31 - 1 else sent + 1
+
+
+def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, list[Place]]:
+    """The session's epoch, the acknowledgements and the partitions of a fetch.
+
+    A partition that the leader has not loaded is fetched alone, in a new session: of several, chance decides which one
+    is loaded first.
+    """
+    places = list(dict.fromkeys((target.topic_id(topic), partition) for topic, partition in step["topics"]))
+    unloaded = [place for place in places if (step["group"], place) not in target.shared]
+    if unloaded and _reads(step):
+        return 0, {}, unloaded[:1]
+    return _next_epoch(sharer, step), _acks(target, sharer, step), places
+
+
+def _reads(step: Step) -> bool:
+    return bool(step["max_records"] and step.get("max_bytes", 1) and not step.get("renews"))
+
+
+def fetch(target: Target, step: Step) -> StepRequest:
+    """ShareFetch; with `locks_end` its locks are of the shortest time, and have ended before the next step."""
+    sharer = _sharer(target, step)
+    epoch, acks, places = _fetched(target, sharer, step)
+    partitions: dict[Any, list[share_fetch.FetchPartition]] = {}
+    for place in (*places, *(each for each in acks if each not in places)):
+        batches = [share_fetch.AcknowledgementBatch(*each) for each in acks.get(place, ())]
+        partitions.setdefault(place[0], []).append(share_fetch.FetchPartition(place[1], batches))
+    loaded = all((step["group"], place) in target.shared for place in places)
+    limits = (WAIT_MS if loaded else WAIT_TO_LOAD_MS, 1, step.get("max_bytes", 1 << 20), step["max_records"])
+    renews = bool(step.get("renews")) and bool(acks)
+    wait_ms, min_bytes, max_bytes, max_records = (0, 0, 0, 0) if renews else limits
+    request = share_fetch.ShareFetchRequest(
+        target.called(step["group"]),
+        step["member"],
+        epoch,
+        wait_ms,
+        min_bytes,
+        max_bytes,
+        max_records,
+        step["batch_size"],
+        [share_fetch.FetchTopic(topic, each) for topic, each in partitions.items()],
+        [
+            share_fetch.ForgottenTopic(target.topic_id(topic), [partition])
+            for topic, partition in step.get("forget", ())
+        ],
+        step.get("mode", 0),
+        renews,
+    )
+    if step.get("locks_end"):
+        _set_config(target, step["group"], LOCK, SHORTEST_LOCK_MS)
+
+    def after(answer: Any) -> None:
+        _session_is(sharer, epoch, answer.error_code)
+        found = _by_place(answer)
+        _forget_acknowledged(sharer, acks, found)
+        for place, data in found.items():
+            held = sharer.held.setdefault(place, set())
+            for run in data.acquired_records:
+                held.update(range(run.first_offset, run.last_offset + 1))
+        _note_loaded(target, step, epoch, places, found)
+        if step.get("locks_end"):
+            time.sleep(LOCKS_ENDED_S)
+            _set_config(target, step["group"], LOCK, None)
+
+    return StepRequest(ApiKey.SHARE_FETCH, step["v"], request, step["c"], after, Settle.SHARES, step["group"])
+
+
+def _note_loaded(target: Target, step: Step, epoch: int, places: Sequence[Place], found: dict[Place, Any]) -> None:
+    group = step["group"]
+    if _reads(step):
+        target.shared.update((group, place) for place in places)
+    failed = [place for place, data in found.items() if data.error_code is ErrorCode.UNKNOWN_SERVER_ERROR]
+    target.shared.difference_update((group, place) for place in failed)
+    if epoch == -1:
+        target.shared = {each for each in target.shared if each[0] != group}
+
+
+def acknowledge(target: Target, step: Step) -> StepRequest:
+    """ShareAcknowledge."""
+    sharer = _sharer(target, step)
+    epoch = _next_epoch(sharer, step)
+    acks = _acks(target, sharer, step)
+    partitions: dict[Any, list[share_acknowledge.AcknowledgePartition]] = {}
+    for place, batches in acks.items():
+        asked = [share_acknowledge.AcknowledgementBatch(*each) for each in batches]
+        partitions.setdefault(place[0], []).append(share_acknowledge.AcknowledgePartition(place[1], asked))
+    request = share_acknowledge.ShareAcknowledgeRequest(
+        target.called(step["group"]),
+        step["member"],
+        epoch,
+        [share_acknowledge.AcknowledgeTopic(topic, each) for topic, each in partitions.items()],
+        bool(step.get("renews")),
+    )
+
+    def after(answer: Any) -> None:
+        _session_is(sharer, epoch, answer.error_code)
+        found = {
+            (topic.topic_id, each.partition_index): each for topic in answer.responses for each in topic.partitions
+        }
+        _forget_acknowledged(sharer, acks, found)
+        if epoch == -1:
+            target.shared = {each for each in target.shared if each[0] != step["group"]}
+
+    return StepRequest(ApiKey.SHARE_ACKNOWLEDGE, step["v"], request, step["c"], after, Settle.SHARES, step["group"])
+
+
+# --- administration ---------------------------------------------------------------------------------------------------
+
+
+def _configs(target: Target, group: str, name: str, value: str | None) -> IncrementalAlterConfigsRequest:
+    change = AlterableConfig(name, DELETE if value is None else SET, value)
+    return IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP, target.called(group), [change])])
+
+
+def _set_config(target: Target, group: str, name: str, value: str | None) -> None:
+    target.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, _configs(target, group, name, value))
+    wait_metadata(target)
+
+
+def group_config(target: Target, step: Step) -> StepRequest:
+    """IncrementalAlterConfigs of a group's setting; `value` null removes it."""
+    request = _configs(target, step["group"], step["name"], step["value"])
+    return StepRequest(ApiKey.INCREMENTAL_ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)
+
+
+def offsets(target: Target, step: Step) -> StepRequest:
+    """DescribeShareGroupOffsets of one group: some partitions, or all of them."""
+    topics = None
+    if step.get("places") is not None:
+        named: dict[str, list[int]] = {}
+        for topic, partition in step["places"]:
+            named.setdefault(target.called(topic), []).append(partition)
+        topics = [DescribeShareGroupOffsetsRequestTopic(topic, each) for topic, each in named.items()]
+    group = DescribeShareGroupOffsetsRequestGroup(target.called(step["group"]), topics)
+    request = DescribeShareGroupOffsetsRequest([group])
+    return StepRequest(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, step["v"], request, step["c"], reads=True)
+
+
+def alter_offsets(target: Target, step: Step) -> StepRequest:
+    """AlterShareGroupOffsets."""
+    named: dict[str, list[AlterShareGroupOffsetsRequestPartition]] = {}
+    for topic, partition, offset in step["places"]:
+        partitions = named.setdefault(target.called(topic), [])
+        partitions.append(AlterShareGroupOffsetsRequestPartition(partition, offset))
+    topics = [AlterShareGroupOffsetsRequestTopic(topic, each) for topic, each in named.items()]
+    request = AlterShareGroupOffsetsRequest(target.called(step["group"]), topics)
+    key = ApiKey.ALTER_SHARE_GROUP_OFFSETS
+    return StepRequest(key, step["v"], request, step["c"], settle=Settle.SHARES, about=step["group"])
+
+
+def delete_offsets(target: Target, step: Step) -> StepRequest:
+    """DeleteShareGroupOffsets."""
+    topics = [DeleteShareGroupOffsetsRequestTopic(target.called(topic)) for topic in step["topics"]]
+    request = DeleteShareGroupOffsetsRequest(target.called(step["group"]), topics)
+    key = ApiKey.DELETE_SHARE_GROUP_OFFSETS
+    return StepRequest(key, step["v"], request, step["c"], settle=Settle.SHARES, about=step["group"])
+
+
+def delete_group(target: Target, step: Step) -> StepRequest:
+    """DeleteGroups of one share group."""
+    request = DeleteGroupsRequest([target.called(step["group"])])
+    key = ApiKey.DELETE_GROUPS
+    return StepRequest(key, step["v"], request, step["c"], settle=Settle.SHARES, about=step["group"])
+
+
+STEPS: dict[str, Builder] = {
+    "share_beat": beat,
+    "describe_share_group": describe,
+    "share_fetch": fetch,
+    "share_ack": acknowledge,
+    "group_config": group_config,
+    "share_offsets": offsets,
+    "alter_share_offsets": alter_offsets,
+    "delete_share_offsets": delete_offsets,
+    "delete_share_group": delete_group,
+}

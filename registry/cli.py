@@ -1,0 +1,19 @@
+"""From parsed options to a running server with a registry: `understudy serve --schema-registry PORT`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from broker.options import OptionError
+from registry.options import parse
+
+
+def main(given: Mapping[str, Sequence[str]]) -> int:
+    """Run brokers and registry, and return the exit code; 2 and one sentence on stderr if an option is invalid."""
+    try:
+        options, at = parse(given)
+    except OptionError as error:
+        print(f"understudy serve: {error}", file=sys.stderr)
+        return 2
+    from registry.server import serve
+
+    return serve(options, at)

@@ -1,0 +1,72 @@
+"""Compatibility levels: with which earlier versions a new one is compared, and in which direction."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from registry.errors import RegistryError
+from registry.formats import ParsedSchema
+
+DEFAULT = "BACKWARD"
+
+
+class Level(NamedTuple):
+    """What a level asks of a new version."""
+
+    reads_older: bool
+    """The new schema reads what the older one wrote."""
+    is_read_by_older: bool
+    """The older schema reads what the new one writes."""
+    transitive: bool
+    """All older versions count, not the newest only."""
+
+
+LEVELS = {
+    "NONE": Level(reads_older=False, is_read_by_older=False, transitive=False),
+    "BACKWARD": Level(reads_older=True, is_read_by_older=False, transitive=False),
+    "BACKWARD_TRANSITIVE": Level(reads_older=True, is_read_by_older=False, transitive=True),
+    "FORWARD": Level(reads_older=False, is_read_by_older=True, transitive=False),
+    "FORWARD_TRANSITIVE": Level(reads_older=False, is_read_by_older=True, transitive=True),
+    "FULL": Level(reads_older=True, is_read_by_older=True, transitive=False),
+    "FULL_TRANSITIVE": Level(reads_older=True, is_read_by_older=True, transitive=True),
+}
+
+
+class Older(NamedTuple):
+    """An earlier version; its schema is None where its type is another one."""
+
+    version: int
+    type: str
+    schema: ParsedSchema | None
+
+
+def level_named(text: object) -> str:
+    """A level by its name, in either case of letters. Raises RegistryError 42203."""
+    if isinstance(text, str) and text.upper() in LEVELS:
+        return text.upper()
+    valid = "none, backward, forward, full, backward_transitive, forward_transitive, and full_transitive"
+    raise RegistryError(42203, f"Invalid compatibility level. Valid values are {valid}")
+
+
+def compared(level: str, older: Sequence[Older]) -> Sequence[Older]:
+    """The earlier versions that a level compares with, of all in ascending order."""
+    rule = LEVELS[level]
+    if not (rule.reads_older or rule.is_read_by_older):
+        return ()
+    return older if rule.transitive else older[-1:]
+
+
+def problems(level: str, type: str, new: ParsedSchema, older: Sequence[Older]) -> list[str]:
+    """Why a new schema breaks a level, the newest version first; empty where it does not."""
+    rule = LEVELS[level]
+    for each in reversed(compared(level, older)):
+        before = each.schema
+        if before is None or each.type != type:
+            return [f"Incompatible because of different schema type, oldSchemaVersion: {each.version}"]
+        found = [
+            *(new.incompatibilities(before) if rule.reads_older else ()),
+            *(before.incompatibilities(new) if rule.is_read_by_older else ()),
+        ]
+        if found:
+            about = [f"{{oldSchemaVersion: {each.version}}}", f"{{oldSchema: '{before.text}'}}"]
+            return [*dict.fromkeys(found), *about, f"{{compatibility: '{level}'}}"]
+    return []

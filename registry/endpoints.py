@@ -1,0 +1,336 @@
+"""The registry's paths, one function each, as in Confluent's REST reference."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from registry.errors import RegistryError, no_compatibility, no_mode, no_schema, no_subject
+from registry.formats import TYPES
+from registry.names import ALL_CONTEXTS, DEFAULT_CONTEXT, context_of, normal, prefix_of, qualified
+from registry.records import Json
+from registry.registry import Registry
+from registry.request import Ask, schema_of
+from registry.state import Version
+
+T = TypeVar("T")
+Answer = Callable[[Registry, Ask], Awaitable[Any]]
+ROUTES: list[tuple[str, str, Answer]] = []
+"""Method, path and function, in the order in which paths are tried."""
+_CONFIG_FIELDS = {"compatibility", "normalize", "alias", "validateFields", "validateRules", "validateNames",
+                  "compatibilityGroup", "compatibilityPolicy", "defaultMetadata", "overrideMetadata",
+                  "defaultRuleSet", "overrideRuleSet"}  # fmt: skip
+
+
+class Raw:
+    """A text that is the answer as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def serves(method: str, *paths: str) -> Callable[[Answer], Answer]:
+    """The function answers these paths."""
+
+    def register(function: Answer) -> Answer:
+        ROUTES.extend((method, path, function) for path in paths)
+        return function
+
+    return register
+
+
+# --- subjects --------------------------------------------------------------------------------------------------------
+
+
+@serves("GET", "/subjects")
+async def subjects(registry: Registry, ask: Ask) -> list[str]:
+    """Names of subjects: those of all contexts, unless a context or a prefix is named."""
+    prefix = _prefix(ask)
+    found = []
+    for name in sorted(registry.state.subjects):
+        every = registry.state.versions(name, deleted=True)
+        live = any(not each.deleted for each in every)
+        if (not live if ask.flag("deletedOnly") else live or ask.flag("deleted")) and _within(name, prefix):
+            found.append(name)
+    return _page(found, ask)
+
+
+@serves("POST", "/subjects/{subject}")
+async def lookup(registry: Registry, ask: Ask) -> Json:
+    """The version under which the subject has the schema of the body."""
+    subject = ask.subject()
+    schema, _, _ = schema_of(await ask.body())
+    known = registry.state.versions(subject, deleted=ask.flag("deleted"))
+    found = await registry.lookup(subject, schema, normalize=ask.flag("normalize"), deleted=ask.flag("deleted"))
+    if found is not None:
+        return await _document(registry, found, ask)
+    raise no_schema() if known else no_subject(subject)
+
+
+@serves("DELETE", "/subjects/{subject}")
+async def delete_subject(registry: Registry, ask: Ask) -> list[int]:
+    """Delete a subject; the versions."""
+    return await registry.delete_subject(ask.subject(), permanent=ask.flag("permanent"))
+
+
+@serves("GET", "/subjects/{subject}/versions")
+async def versions(registry: Registry, ask: Ask) -> list[int]:
+    """Numbers of versions."""
+    subject, only = ask.subject(), ask.flag("deletedOnly")
+    found = registry.state.versions(subject, deleted=only or ask.flag("deleted"))
+    if not found:
+        raise no_subject(subject)
+    return _page([each.version for each in found if each.deleted or not only], ask)
+
+
+@serves("POST", "/subjects/{subject}/versions")
+async def register(registry: Registry, ask: Ask) -> Json:
+    """Register a schema; its id."""
+    subject = ask.subject()
+    schema, schema_id, version = schema_of(await ask.body())
+    made = await registry.register(
+        subject, schema, schema_id=schema_id, version=version, normalize=ask.flag("normalize")
+    )
+    return {"id": made}
+
+
+@serves("GET", "/subjects/{subject}/versions/{version}")
+async def version(registry: Registry, ask: Ask) -> Json:
+    """A version of a subject."""
+    return await _document(registry, _version(registry, ask, deleted=ask.flag("deleted")), ask)
+
+
+@serves("GET", "/subjects/{subject}/versions/{version}/schema")
+async def version_text(registry: Registry, ask: Ask) -> Raw:
+    """The text of a version."""
+    found = _version(registry, ask, deleted=ask.flag("deleted"))
+    return Raw(await registry.text(found, ask.text("format")))
+
+
+@serves("GET", "/subjects/{subject}/versions/{version}/referencedby")
+async def referenced_by(registry: Registry, ask: Ask) -> list[int]:
+    """Ids of the schemas that refer to a version."""
+    found = _version(registry, ask, deleted=True)
+    return sorted({each.id for each in registry.state.referring(found.subject, found.version)})
+
+
+@serves("DELETE", "/subjects/{subject}/versions/{version}")
+async def delete_version(registry: Registry, ask: Ask) -> int:
+    """Delete a version; its number."""
+    return await registry.delete_version(ask.subject(), ask.version(), permanent=ask.flag("permanent"))
+
+
+@serves("GET", "/subjects/{subject}/metadata")
+async def newest_with_metadata(registry: Registry, ask: Ask) -> Json:
+    """The newest version whose metadata has all the pairs of the query."""
+    subject, query = ask.subject(), ask.request.query_params
+    wanted = dict(zip(query.getlist("key"), query.getlist("value"), strict=False))
+    found = registry.state.versions(subject, deleted=ask.flag("deleted"))
+    if not found:
+        raise no_subject(subject)
+    for each in reversed(found):
+        properties = (each.schema.metadata or {}).get("properties") or {}
+        if wanted.items() <= properties.items():
+            return await _document(registry, each, ask)
+    raise no_schema()
+
+
+# --- schemas ---------------------------------------------------------------------------------------------------------
+
+
+@serves("GET", "/schemas")
+async def schemas(registry: Registry, ask: Ask) -> list[Json]:
+    """All versions."""
+    prefix, state = _prefix(ask), registry.state
+    names = [name for name in sorted(state.subjects) if _within(name, prefix)]
+    found = [state.versions(name, deleted=ask.flag("deleted")) for name in names]
+    chosen = (each[-1:] if ask.flag("latestOnly") else each for each in found)
+    return _page([each.document() for every in chosen for each in every], ask)
+
+
+@serves("GET", "/schemas/types")
+async def types(registry: Registry, ask: Ask) -> list[str]:
+    """The formats."""
+    del registry, ask
+    return list(TYPES)
+
+
+@serves("GET", "/schemas/ids/{id}")
+async def by_id(registry: Registry, ask: Ask) -> Json:
+    """The schema with an id."""
+    found = _by_id(registry, ask)[0]
+    answer = {**found.schema.fields(), "schema": await registry.text(found, ask.text("format"))}
+    if ask.flag("fetchMaxId"):
+        answer["maxId"] = registry.state.newest_ids.get(context_of(found.subject), 0)
+    return answer
+
+
+@serves("GET", "/schemas/ids/{id}/schema")
+async def text_by_id(registry: Registry, ask: Ask) -> Raw:
+    """The text of the schema with an id."""
+    return Raw(await registry.text(_by_id(registry, ask)[0], ask.text("format")))
+
+
+@serves("GET", "/schemas/ids/{id}/subjects")
+async def subjects_by_id(registry: Registry, ask: Ask) -> list[str]:
+    """The subjects that have the schema with an id."""
+    found = [each for each in _by_id(registry, ask) if ask.flag("deleted") or not each.deleted]
+    return list(dict.fromkeys(each.subject for each in found))
+
+
+@serves("GET", "/schemas/ids/{id}/versions")
+async def versions_by_id(registry: Registry, ask: Ask) -> list[Json]:
+    """The versions that have the schema with an id."""
+    found = [each for each in _by_id(registry, ask) if ask.flag("deleted") or not each.deleted]
+    return [{"subject": each.subject, "version": each.version} for each in found]
+
+
+# --- compatibility ---------------------------------------------------------------------------------------------------
+
+
+@serves("POST", "/compatibility/subjects/{subject}/versions/{version}", "/compatibility/subjects/{subject}/versions")
+async def compatibility(registry: Registry, ask: Ask) -> Json:
+    """Whether the schema of the body may follow a version, or all that the level names."""
+    subject = ask.subject()
+    number = ask.version() if "version" in ask.request.path_params else None
+    schema, _, _ = schema_of(await ask.body())
+    if not schema.text.strip():
+        raise RegistryError(42201, "Empty schema")
+    fits, why = await registry.compatible(subject, schema, number, normalize=ask.flag("normalize"))
+    return {"is_compatible": fits, **({"messages": why} if ask.flag("verbose") else {})}
+
+
+# --- settings and modes ----------------------------------------------------------------------------------------------
+
+
+@serves("GET", "/config/{subject}", "/config")
+async def config(registry: Registry, ask: Ask) -> Json:
+    """Settings of a subject, or of all."""
+    subject = _subject_or_all(ask)
+    found = registry.config(subject, scope=ask.flag("defaultToGlobal"))
+    if found is None:
+        raise no_compatibility(str(subject))
+    return found
+
+
+@serves("PUT", "/config/{subject}", "/config")
+async def set_config(registry: Registry, ask: Ask) -> Json:
+    """Change settings of a subject, or of all."""
+    body = await ask.body()
+    for name in body.keys() - _CONFIG_FIELDS:
+        raise RegistryError(422, f"Unrecognized field: {name}")
+    await registry.set_config(_subject_or_all(ask), body)
+    return body
+
+
+@serves("DELETE", "/config/{subject}", "/config")
+async def delete_config(registry: Registry, ask: Ask) -> Json:
+    """Delete settings of a subject, or of all."""
+    return await registry.delete_config(_subject_or_all(ask))
+
+
+@serves("GET", "/mode/{subject}", "/mode")
+async def mode(registry: Registry, ask: Ask) -> Json:
+    """Mode of a subject, or of all."""
+    subject = _subject_or_all(ask)
+    found = registry.mode(subject, scope=ask.flag("defaultToGlobal"))
+    if found is None:
+        raise no_mode(str(subject))
+    return {"mode": found}
+
+
+@serves("PUT", "/mode/{subject}", "/mode")
+async def set_mode(registry: Registry, ask: Ask) -> Json:
+    """Change the mode of a subject, or of all."""
+    body = await ask.body()
+    return {"mode": await registry.set_mode(_subject_or_all(ask), body.get("mode"), force=ask.flag("force"))}
+
+
+@serves("DELETE", "/mode/{subject}", "/mode")
+async def delete_mode(registry: Registry, ask: Ask) -> Json:
+    """Delete the mode of a subject, or of all."""
+    return {"mode": await registry.delete_mode(_subject_or_all(ask))}
+
+
+# --- the registry itself ---------------------------------------------------------------------------------------------
+
+
+@serves("GET", "/contexts")
+async def contexts(registry: Registry, ask: Ask) -> list[str]:
+    """Names of contexts."""
+    return _page([DEFAULT_CONTEXT, *sorted(registry.state.contexts)], ask)
+
+
+@serves("GET", "/")
+async def root(registry: Registry, ask: Ask) -> Json:
+    """Alive."""
+    del registry, ask
+    return {}
+
+
+@serves("GET", "/v1/metadata/id")
+async def server_id(registry: Registry, ask: Ask) -> Json:
+    """The ids of cluster and registry."""
+    del ask
+    clusters = {"kafka-cluster": registry.cluster_id, "schema-registry-cluster": "schema-registry"}
+    return {"id": "", "scope": {"path": [], "clusters": clusters}}
+
+
+@serves("GET", "/v1/metadata/version")
+async def server_version(registry: Registry, ask: Ask) -> Json:
+    """The release of Confluent's registry whose answers these are."""
+    del registry, ask
+    return {"version": "7.9.0", "commitId": "understudy"}
+
+
+# --- parts of answers ------------------------------------------------------------------------------------------------
+
+
+def _subject_or_all(ask: Ask) -> str | None:
+    """The subject in the path; without one, all of the context that the path begins with."""
+    if "subject" in ask.request.path_params:
+        return ask.subject()
+    return prefix_of(ask.context) or None
+
+
+def _version(registry: Registry, ask: Ask, *, deleted: bool) -> Version:
+    return registry.version(ask.subject(), ask.version(), deleted=deleted)
+
+
+def _by_id(registry: Registry, ask: Ask) -> list[Version]:
+    """The versions with the id in the path, those of the subject of the query first. Raises RegistryError 40403."""
+    schema_id, state = ask.schema_id(), registry.state
+    subject = normal(qualified(ask.text("subject"), ask.context))
+    context = context_of(subject)
+    named = [context] if context != DEFAULT_CONTEXT or not ask.text("subject") else [context, *sorted(state.contexts)]
+    for each in named:
+        found = state.by_id(each, schema_id)
+        if found:
+            return sorted(found, key=lambda one: one.subject != subject)
+    raise no_schema(schema_id)
+
+
+async def _document(registry: Registry, found: Version, ask: Ask) -> Json:
+    shown = found.document()
+    return {**shown, "schema": await registry.text(found, ask.text("format"))} if ask.text("format") else shown
+
+
+def _prefix(ask: Ask) -> str:
+    """What the subjects that are listed begin with."""
+    return (
+        qualified(ask.text("subjectPrefix"), ask.context)
+        if ask.context != DEFAULT_CONTEXT
+        else ask.text("subjectPrefix", ALL_CONTEXTS)
+    )
+
+
+def _within(subject: str, prefix: str) -> bool:
+    """Whether a subject begins with a prefix; `:*:` is any context."""
+    if prefix.startswith(ALL_CONTEXTS):
+        rest = prefix.removeprefix(ALL_CONTEXTS)
+        return subject.startswith(rest) or subject.removeprefix(prefix_of(context_of(subject))).startswith(rest)
+    return subject.startswith(prefix)
+
+
+def _page(found: Sequence[T], ask: Ask) -> list[T]:
+    """The part of a list that `offset` and `limit` ask for."""
+    offset, limit = max(ask.number("offset", 0), 0), ask.number("limit", -1)
+    return list(found[offset:] if limit < 0 else found[offset : offset + limit])

@@ -1,0 +1,130 @@
+"""Avro, read and compared by Apache's own library for Python (`avro`), whose rules are those of Java's.
+
+Stored is the text that Java's `Schema.toString` would write: attributes in a fixed order, no blanks, types by their
+name where they come again. So two texts of one schema share an id, as in Confluent's registry.
+"""
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
+from avro.constants import PRIMITIVE_TYPES
+from avro.errors import AvroException
+from avro.name import Names
+from avro.schema import Schema as AvroSchema
+from avro.schema import make_avsc_object
+
+from registry.errors import InvalidSchema
+from registry.formats import ParsedSchema, Resolved
+from registry.records import compact_json
+
+_NAMED = {"record", "error", "enum", "fixed"}
+_ORDER = ("type", "name", "namespace", "doc", "fields", "symbols", "size", "items", "values", "default", "order")
+"""Attributes come in Java's order, then the others as they were written, then the aliases; of a field, these before."""
+
+
+class Avro(ParsedSchema):
+    """A schema with the types that it refers to."""
+
+    def __init__(self, schema: AvroSchema, text: str) -> None:
+        self.schema, self.text = schema, text
+
+    def incompatibilities(self, earlier: ParsedSchema) -> list[str]:
+        """As Java's `SchemaCompatibility`: reading with this one what the earlier one wrote."""
+        assert isinstance(earlier, Avro)
+        checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]  # its constructor has no types
+        result = checker.get_compatibility(self.schema, earlier.schema)
+        if result.compatibility is SchemaCompatibilityType.compatible:
+            return []
+        kinds = ", ".join(dict.fromkeys(each.name.upper() for each in result.incompatibilities))
+        where = ", ".join(sorted(map(str, result.locations)))
+        what = "; ".join(sorted(result.messages))
+        return [f"{{errorType:'{kinds}', description:'{what}', additionalInfo:'at {where}'}}"]
+
+
+def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Avro:
+    """Read a schema whose references define types. Raises InvalidSchema."""
+    names, writer = Names(), Writer(normalize=normalize)
+    for each in references:
+        _made(_document(each.text), names)
+    document = _document(text)
+    return Avro(_made(document, names), compact_json(writer.written(document, "")))
+
+
+def _document(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        stripped = text.strip()
+        if stripped in PRIMITIVE_TYPES:  # Java's parser takes a name without quotes
+            return stripped
+        raise InvalidSchema(f"it is no JSON: {error}") from error
+
+
+def _made(document: Any, names: Names) -> AvroSchema:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # unknown logical types are ignored, as the specification asks
+            return make_avsc_object(document, names)
+    except (AvroException, TypeError, ValueError, AttributeError, KeyError) as error:
+        raise InvalidSchema(str(error)) from error
+
+
+class Writer:
+    """Writes documents of Avro as Java would; it has to be given valid ones."""
+
+    def __init__(self, *, normalize: bool) -> None:
+        self._normalize = normalize
+
+    def written(self, document: Any, space: str) -> Any:
+        """A schema within a namespace."""
+        if isinstance(document, list):
+            return [self.written(each, space) for each in document]
+        if isinstance(document, str):
+            return document if document in PRIMITIVE_TYPES else self._short(_full(document, space), space)
+        kind = document["type"]
+        if not isinstance(kind, str):  # {"type": {...}}: the braces mean nothing
+            return self.written(kind, space)
+        if kind in _NAMED:
+            return self._named(document, kind, space)
+        if kind == "array":
+            return self._ordered({**document, "items": self.written(document["items"], space)})
+        if kind == "map":
+            return self._ordered({**document, "values": self.written(document["values"], space)})
+        return self.written(kind, space) if set(document) == {"type"} else self._ordered(document)
+
+    def _named(self, document: dict[str, Any], kind: str, space: str) -> Any:
+        name = document["name"]
+        own = name.rpartition(".")[0] if "." in name else document.get("namespace", space) or ""
+        simple = name.rpartition(".")[2]
+        made = {**document, "name": simple}
+        made.pop("namespace", None)
+        if own != space:
+            made["namespace"] = own
+        if kind in {"record", "error"}:
+            made["fields"] = [
+                self._ordered({**field, "type": self.written(field["type"], own)}, field=True)
+                for field in document["fields"]
+            ]
+        return self._ordered(made)
+
+    def _short(self, full: str, space: str) -> str:
+        """A type by its name: without its namespace where that is the one around it."""
+        own, _, simple = full.rpartition(".")
+        return simple if own == space else full
+
+    def _ordered(self, document: dict[str, Any], *, field: bool = False) -> dict[str, Any]:
+        """Attributes in Java's order; of a field `name` comes first, and the order ascending is not written."""
+        order = ("name", "type", "doc", "default", "order", "aliases") if field else _ORDER
+        others = [name for name in document if name not in {*order, "aliases"}]
+        names = [*order, *(sorted(others) if self._normalize else others), *(() if field else ("aliases",))]
+        written = {name: document[name] for name in names if name in document}
+        if field and written.get("order") == "ascending":
+            del written["order"]
+        return written
+
+
+def _full(name: str, space: str) -> str:
+    return name if "." in name or not space else f"{space}.{name}"

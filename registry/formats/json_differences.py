@@ -1,0 +1,358 @@
+"""Which changes of a JSON Schema refuse documents that the schema before it allowed.
+
+The rules and the names of changes are those of Confluent's `json-schema-provider`, where a new property is no harm in a
+closed object and breaks readers of an open one, since the open one allowed anything under that name.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import re2
+from referencing.exceptions import Unresolvable
+
+from registry.errors import InvalidSchema
+
+_COMBINED = ("allOf", "anyOf", "oneOf")
+_IMPLIED = {
+    "object": {"properties", "required", "additionalProperties", "patternProperties", "minProperties",
+               "maxProperties", "propertyNames", "dependencies"},
+    "array": {"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains"},
+    "string": {"minLength", "maxLength", "pattern"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+}  # fmt: skip
+"""What a schema without a type is about, by its keywords."""
+_MOST_REFERENCES = 100
+_MOST_PAIRS = 20_000
+"""Comparisons of two schemas; schemas that share many parts by reference would take for ever."""
+
+
+class Difference(NamedTuple):
+    """A change that breaks readers, and where it is."""
+
+    kind: str
+    path: str
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        return f"{self.kind.replace('_', ' ').lower()} at {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A schema, and by which names its references are found."""
+
+    schema: Any
+    resolver: Any
+
+    def inside(self, schema: Any) -> "Located":
+        """A part of it."""
+        return Located(schema, self.resolver)
+
+    def target(self) -> "Located":
+        """What it refers to, or itself. Raises InvalidSchema for a reference that leads nowhere or in a circle."""
+        here = self
+        for _ in range(_MOST_REFERENCES):
+            if not isinstance(here.schema, dict) or not isinstance(here.schema.get("$ref"), str):
+                return here
+            try:
+                found = here.resolver.lookup(here.schema["$ref"])
+            except Unresolvable as error:
+                raise InvalidSchema(f"unresolvable reference {here.schema['$ref']}") from error
+            here = Located(found.contents, found.resolver)
+        raise InvalidSchema("its references lead in a circle")
+
+    def check_references(self) -> None:
+        """Resolve the references of this document. Raises InvalidSchema."""
+        waiting = [self.schema]
+        while waiting:
+            here = waiting.pop()
+            if isinstance(here, dict):
+                if isinstance(here.get("$ref"), str) and here["$ref"].startswith("#"):
+                    self.inside(here).target()
+                waiting += here.values()
+            elif isinstance(here, list):
+                waiting += here
+
+
+class Node(NamedTuple):
+    """One meaning of a schema: its kind, its keywords, and the schemas that it is combined of."""
+
+    kind: str
+    keywords: Mapping[str, Any]
+    parts: Sequence[Located] = ()
+
+
+def node_of(located: Located) -> Node:
+    """A schema as one kind: a type, `enum`, `not`, a combination, `empty` (allows all) or `false` (allows nothing)."""
+    schema = located.schema
+    if not isinstance(schema, dict):
+        return Node("empty" if schema is not False else "false", {})
+    found = list(_meanings(schema))
+    if not found:
+        return Node("empty", schema)
+    if len(found) > 1:
+        return Node("allOf", schema, [located.inside(each) for each in found])
+    (only,) = found
+    for kind in _COMBINED:
+        if kind in only:
+            return Node(kind, only, [located.inside(each) for each in only[kind]])
+    if "not" in only:
+        return Node("not", only, [located.inside(only["not"])])
+    if "enum" in only or "const" in only:
+        return Node("enum", only)
+    return Node(only["type"], only)
+
+
+def _meanings(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema taken apart: what concerns its types, its values, and each combination."""
+    rest = {name: value for name, value in schema.items() if name not in {*_COMBINED, "not", "enum", "const", "type"}}
+    types = schema.get("type")
+    if isinstance(types, str):
+        yield {**rest, "type": types}
+    elif isinstance(types, list):
+        yield {"anyOf": [{**rest, "type": each} for each in types]}
+    else:
+        implied = [kind for kind, names in _IMPLIED.items() if names & rest.keys()]
+        if implied:
+            yield {**rest, "type": implied[0]}
+    for name in ("enum", "const", "not", *_COMBINED):
+        if name in schema:
+            yield {name: schema[name]}
+
+
+class Comparison:
+    """One comparison of two schemas; pairs that are compared already count as compatible, as recursion does."""
+
+    def __init__(self) -> None:
+        self._entered: set[tuple[int, int]] = set()
+        self._kept: list[object] = []
+        self._pairs = 0
+        self._trail: list[tuple[int, int]] = []
+        """What was entered, in order: what was tried in vain is left again."""
+
+    def breaks(self, original: Located, update: Located, path: str) -> list[Difference]:
+        """What breaks readers between an earlier schema and a later one."""
+        original, update = original.target(), update.target()
+        self._pairs += 1
+        if self._pairs > _MOST_PAIRS:
+            raise InvalidSchema("it is combined of too many schemas to be compared")
+        pair = id(original.schema), id(update.schema)
+        if pair in self._entered:
+            return []
+        self._entered.add(pair)
+        self._trail.append(pair)
+        self._kept += (original.schema, update.schema)  # their identities are not given to others meanwhile
+        before, after = node_of(original), node_of(update)
+        if before.kind == "false" or after.kind == "empty":
+            return []
+        if before.kind not in _COMBINED and after.kind in _COMBINED:
+            if len(after.parts) == 1 or after.kind != "allOf":
+                tried = (self._aside(original, each, path) for each in after.parts)
+                if any(not each for each in tried):
+                    return []
+        elif before.kind in _COMBINED and after.kind not in _COMBINED and len(before.parts) == 1:
+            return self.breaks(before.parts[0], update, path)
+        return self._same_kind(original, before, update, after, path)
+
+    def _aside(self, original: Located, update: Located, path: str) -> list[Difference]:
+        """Compare without leaving a trace, as one of several possibilities."""
+        before = len(self._trail)
+        found = self.breaks(original, update, path)
+        if found:
+            self._entered.difference_update(self._trail[before:])
+            del self._trail[before:]
+        return found
+
+    def _same_kind(self, original: Located, before: Node, update: Located, after: Node, path: str) -> list[Difference]:
+        if before.kind in _COMBINED and after.kind in _COMBINED:
+            return self._combined(before, after, path)
+        if before.kind != after.kind:
+            if {before.kind, after.kind} == {"integer", "number"}:
+                numbers = limits(before.keywords, after.keywords, path, _NUMBERS)
+                return numbers if after.kind == "number" else [Difference("TYPE_NARROWED", path), *numbers]
+            return [Difference("TYPE_CHANGED", path)]
+        if before.kind == "enum":
+            return _enums(before.keywords, after.keywords, path)
+        if before.kind == "not":
+            reverse = self._aside(after.parts[0], before.parts[0], path)
+            return [Difference("NOT_TYPE_EXTENDED", path)] if reverse else []
+        if before.kind == "object":
+            return [*self._objects(original, before, update, after, path)]
+        if before.kind == "array":
+            return [*self._arrays(original, before, update, after, path)]
+        table = {"string": _STRINGS, "number": _NUMBERS, "integer": _NUMBERS}.get(before.kind, ())
+        return limits(before.keywords, after.keywords, path, table)
+
+    def _combined(self, before: Node, after: Node, path: str) -> list[Difference]:
+        single = len(before.parts) == 1 or len(after.parts) == 1
+        if after.kind not in {before.kind, "anyOf"} and not single:
+            return [Difference("COMBINED_TYPE_CHANGED", path)]
+        if after.kind == "allOf" and len(after.parts) > len(before.parts):
+            return [Difference("PRODUCT_TYPE_EXTENDED", path)]
+        if after.kind != "allOf" and len(after.parts) < len(before.parts):
+            return [Difference("SUM_TYPE_NARROWED", path)]
+        fits = [[at for at, each in enumerate(after.parts) if not self._aside(one, each, path)] for one in before.parts]
+        if _matched(fits) < min(len(before.parts), len(after.parts)):
+            return [Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED", path)]
+        return []
+
+    # --- objects -----------------------------------------------------------------------------------------------------
+
+    def _objects(
+        self, original: Located, before: Node, update: Located, after: Node, path: str
+    ) -> Iterator[Difference]:
+        yield from limits(before.keywords, after.keywords, path, _OBJECTS)
+        old, new = before.keywords.get("properties") or {}, after.keywords.get("properties") or {}
+        was, needed = before.keywords.get("required") or (), after.keywords.get("required") or ()
+        for name in dict.fromkeys([*old, *new]):
+            here = f"{path}/properties/{name}"
+            if name in old and name in new:
+                if name in needed and name not in was and not _has_default(new[name]):
+                    yield Difference("REQUIRED_ATTRIBUTE_ADDED", f"{path}/required/{name}")
+                yield from self.breaks(original.inside(old[name]), update.inside(new[name]), here)
+            elif name in old:
+                yield from self._removed(original.inside(old[name]), name, update.inside(after.keywords), here)
+            else:
+                yield from self._added(original.inside(before.keywords), name, update.inside(new[name]), here)
+                if not is_open(before.keywords) and name in needed and not _has_default(new[name]):
+                    yield Difference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL", here)
+        yield from self._additional(original, before, update, after, f"{path}/additionalProperties")
+
+    def _removed(self, old: Located, name: str, update: Located, path: str) -> list[Difference]:
+        """A property is gone: its values fall under what the later schema allows under any other name."""
+        if is_open(update.schema):
+            return []
+        covered = covering(update.schema, name)
+        if covered is None or covered is False:
+            return [] if old.schema is False else [Difference("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)]
+        found = self._aside(old, update.inside(covered), path)
+        return (
+            [*found, Difference("PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)] if found else []
+        )
+
+    def _added(self, original: Located, name: str, new: Located, path: str) -> list[Difference]:
+        """A property is new: the earlier schema may have allowed other values under its name."""
+        if is_open(original.schema):
+            harmless = node_of(new.target()).kind == "empty"
+            return [] if harmless else [Difference("PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL", path)]
+        covered = covering(original.schema, name)
+        if covered is None or covered is False:
+            return []
+        found = self._aside(original.inside(covered), new, path)
+        return [*found, Difference("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)] if found else []
+
+    def _additional(self, original: Located, before: Node, update: Located, after: Node, path: str) -> list[Difference]:
+        old, new = before.keywords.get("additionalProperties", True), after.keywords.get("additionalProperties", True)
+        if new is True or old is False:
+            return []
+        if new is False:
+            return [Difference("ADDITIONAL_PROPERTIES_REMOVED", path)]
+        if old is True:
+            return [Difference("ADDITIONAL_PROPERTIES_NARROWED", path)]
+        return self.breaks(original.inside(old), update.inside(new), path)
+
+    # --- arrays ------------------------------------------------------------------------------------------------------
+
+    def _arrays(self, original: Located, before: Node, update: Located, after: Node, path: str) -> Iterator[Difference]:
+        yield from limits(before.keywords, after.keywords, path, _ARRAYS)
+        if after.keywords.get("uniqueItems") and not before.keywords.get("uniqueItems"):
+            yield Difference("UNIQUE_ITEMS_ADDED", path)
+        old, old_rest = _items(before.keywords)
+        new, new_rest = _items(after.keywords)
+        for at in range(max(len(old), len(new))):
+            one, other = (old[at] if at < len(old) else old_rest), (new[at] if at < len(new) else new_rest)
+            yield from self.breaks(original.inside(one), update.inside(other), f"{path}/items/{at}")
+        yield from self.breaks(original.inside(old_rest), update.inside(new_rest), f"{path}/items")
+
+
+def differences(original: Located, update: Located) -> list[Difference]:
+    """The changes from an earlier schema to a later one that break readers."""
+    return Comparison().breaks(original, update, "#")
+
+
+# --- keywords --------------------------------------------------------------------------------------------------------
+
+_STRINGS = (("maxLength", 1), ("minLength", -1), ("pattern", 0))
+_NUMBERS = (("maximum", 1), ("minimum", -1), ("exclusiveMaximum", 1), ("exclusiveMinimum", -1), ("multipleOf", 2))
+_OBJECTS = (("maxProperties", 1), ("minProperties", -1))
+_ARRAYS = (("maxItems", 1), ("minItems", -1))
+_NAMES = {"maxLength": "MAX_LENGTH", "minLength": "MIN_LENGTH", "exclusiveMaximum": "EXCLUSIVE_MAXIMUM",
+          "exclusiveMinimum": "EXCLUSIVE_MINIMUM", "multipleOf": "MULTIPLE_OF", "maxProperties": "MAX_PROPERTIES",
+          "minProperties": "MIN_PROPERTIES", "maxItems": "MAX_ITEMS", "minItems": "MIN_ITEMS"}  # fmt: skip
+
+
+def limits(
+    before: Mapping[str, Any], after: Mapping[str, Any], path: str, table: Sequence[tuple[str, int]]
+) -> list[Difference]:
+    """Limits that are new or narrower. Direction 1: larger is wider, -1: smaller is, 2: a divisor is, 0: none is."""
+    found = []
+    for name, direction in table:
+        old, new, text = before.get(name), after.get(name), _NAMES.get(name, name.upper())
+        if new is None or new == old:
+            continue
+        if old is None:
+            found.append(Difference(f"{text}_ADDED", f"{path}/{name}"))
+        elif direction == 0 or isinstance(old, bool) or isinstance(new, bool):
+            found.append(Difference(f"{text}_CHANGED", f"{path}/{name}"))
+        elif direction == 2:
+            if old % new:
+                found.append(Difference("MULTIPLE_OF_CHANGED", f"{path}/{name}"))
+        elif (new - old) * direction < 0:
+            change = "DECREASED" if direction == 1 else "INCREASED"
+            found.append(Difference(f"{text}_{change}", f"{path}/{name}"))
+    return found
+
+
+def is_open(keywords: Mapping[str, Any]) -> bool:
+    """Whether an object may have any other property."""
+    return not keywords.get("patternProperties") and keywords.get("additionalProperties", True) in ({}, True)
+
+
+def covering(keywords: Mapping[str, Any], name: str) -> Any:
+    """The schema of a property that is not listed; None where there is none."""
+    for pattern, schema in (keywords.get("patternProperties") or {}).items():
+        try:
+            if re2.search(pattern, name):
+                return schema
+        except re2.error:
+            continue
+    found = keywords.get("additionalProperties")
+    return None if found is True else found
+
+
+def _items(keywords: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+    """The schemas of the first items, and that of the others."""
+    items = keywords.get("items", True)
+    if isinstance(items, list):
+        return items, keywords.get("additionalItems", True)
+    return keywords.get("prefixItems") or (), items
+
+
+def _enums(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> list[Difference]:
+    old, new = (each.get("enum", [each.get("const")]) for each in (before, after))
+    if all(each in new for each in old):
+        return []
+    kind = "ENUM_ARRAY_NARROWED" if all(each in old for each in new) else "ENUM_ARRAY_CHANGED"
+    return [Difference(kind, f"{path}/enum")]
+
+
+def _has_default(schema: Any) -> bool:
+    return isinstance(schema, dict) and "default" in schema
+
+
+def _matched(fits: Sequence[Sequence[int]]) -> int:
+    """How many can be paired, each with a partner of its own (augmenting paths)."""
+    partner: dict[int, int] = {}
+
+    def placed(one: int, tried: set[int]) -> bool:
+        for at in fits[one]:
+            if at not in tried:
+                tried.add(at)
+                if at not in partner or placed(partner[at], tried):
+                    partner[at] = one
+                    return True
+        return False
+
+    return sum(placed(one, set()) for one in range(len(fits)))

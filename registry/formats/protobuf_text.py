@@ -1,0 +1,235 @@
+"""A file of Protobuf written as text, from its descriptor: one text for all spellings of the same file.
+
+Types are named in full (`.shop.Order`). Comments are not kept.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    EnumDescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    ServiceDescriptorProto,
+)
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+_Field = FieldDescriptorProto
+_TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in _Field.Type.items()}
+_MOST_FIELD_NUMBER = 2**29
+_MOST_ENUM_NUMBER = 2**31 - 1
+_NO_INDENT = ""
+_STEP = "  "
+
+
+def written(file: FileDescriptorProto, *, normalize: bool) -> str:
+    """The text of a file; normalised, imports and options are in alphabetical order."""
+    lines = [f'edition = "{file.edition}";' if file.syntax == "editions" else f'syntax = "{file.syntax or "proto2"}";']
+    if file.package:
+        lines.append(f"package {file.package};")
+    imports = [_import(file, at, name) for at, name in enumerate(file.dependency)]
+    options = list(_options(file.options))
+    parts = [
+        sorted(imports) if normalize else imports,
+        [f"option {each};" for each in (sorted(options) if normalize else options)],
+        *(list(_enum(each, _NO_INDENT)) for each in file.enum_type),
+        *(list(_message(each, _NO_INDENT, file)) for each in file.message_type),
+        list(_extensions(file.extension, _NO_INDENT, file)),
+        *(list(_service(each)) for each in file.service),
+    ]
+    for part in parts:
+        if part:
+            lines += ["", *part]
+    return "\n".join(lines) + "\n"
+
+
+def has_custom_options(message: Any) -> bool:
+    """Whether a descriptor has custom options, which cannot be written without their definitions."""
+    waiting = [message]
+    while waiting:
+        here = waiting.pop()
+        if here.DESCRIPTOR.name.endswith("Options") and len(UnknownFieldSet(here)):
+            return True
+        for field, value in here.ListFields():
+            if field.type == field.TYPE_MESSAGE:
+                waiting += value if field.is_repeated else [value]
+    return False
+
+
+def _import(file: FileDescriptorProto, at: int, name: str) -> str:
+    kind = "public " if at in file.public_dependency else "weak " if at in file.weak_dependency else ""
+    return f"import {kind}{_quoted(name)};"
+
+
+def _options(options: Any) -> Iterator[str]:
+    """`name = value` of each option that is set."""
+    for field, value in options.ListFields():
+        if field.name == "map_entry":
+            continue
+        for each in value if field.is_repeated else [value]:
+            if field.type == field.TYPE_STRING:
+                yield f"{field.name} = {_quoted(each)}"
+            elif field.type == field.TYPE_ENUM:
+                yield f"{field.name} = {field.enum_type.values_by_number[each].name}"
+            elif field.type == field.TYPE_BOOL:
+                yield f"{field.name} = {str(each).lower()}"
+            elif field.type != field.TYPE_MESSAGE:
+                yield f"{field.name} = {each}"
+            elif field.name == "features":
+                yield from (f"features.{inner}" for inner in _options(each))
+
+
+def _message(
+    message: DescriptorProto, indent: str, file: FileDescriptorProto, head: str | None = None
+) -> Iterator[str]:
+    inner = indent + _STEP
+    yield f"{indent}{head or f'message {message.name}'} {{"
+    yield from (f"{inner}option {each};" for each in _options(message.options))
+    yield from _reserved(message.reserved_range, message.reserved_name, inner, _MOST_FIELD_NUMBER, inclusive=False)
+    groups = {each.type_name.rpartition(".")[2] for each in message.field if each.type == _Field.TYPE_GROUP}
+    maps = {each.name: each for each in message.nested_type if each.options.map_entry}
+    written_unions: set[int] = set()
+    for field in message.field:
+        union = _union_of(field)
+        if union is None:
+            yield from _field(field, inner, message, maps, file)
+        elif union not in written_unions:
+            written_unions.add(union)
+            yield from _oneof(message, union, inner, maps, file)
+    for each in message.extension_range:
+        yield f"{inner}extensions {_range(each.start, each.end, _MOST_FIELD_NUMBER, inclusive=False)};"
+    yield from _extensions(message.extension, inner, file)
+    for enum in message.enum_type:
+        yield from _enum(enum, inner)
+    for nested in message.nested_type:
+        if nested.name not in maps and nested.name not in groups:
+            yield from _message(nested, inner, file)
+    yield f"{indent}}}"
+
+
+def _union_of(field: FieldDescriptorProto) -> int | None:
+    """The number of the oneof that a field is written in; an optional field of proto3 has one that is not written."""
+    return field.oneof_index if field.HasField("oneof_index") and not field.proto3_optional else None
+
+
+def _oneof(
+    message: DescriptorProto, union: int, indent: str, maps: dict[str, DescriptorProto], file: FileDescriptorProto
+) -> Iterator[str]:
+    declared = message.oneof_decl[union]
+    yield f"{indent}oneof {declared.name} {{"
+    yield from (f"{indent}{_STEP}option {each};" for each in _options(declared.options))
+    for field in message.field:
+        if _union_of(field) == union:
+            yield from _field(field, indent + _STEP, message, maps, file)
+    yield f"{indent}}}"
+
+
+def _field(
+    field: FieldDescriptorProto,
+    indent: str,
+    message: DescriptorProto,
+    maps: dict[str, DescriptorProto],
+    file: FileDescriptorProto,
+) -> Iterator[str]:
+    options = [*([f"default = {_default(field)}"] if field.HasField("default_value") else []), *_options(field.options)]
+    if field.HasField("json_name") and field.json_name != _json_name(field.name):
+        options.append(f"json_name = {_quoted(field.json_name)}")
+    tail = _tail(field, options)
+    entry = maps.get(field.type_name.rpartition(".")[2])
+    if entry is not None and field.label == _Field.LABEL_REPEATED:
+        key, value = entry.field
+        yield f"{indent}map<{_type(key)}, {_type(value)}> {field.name}{tail};"
+        return
+    label = _label(field, file)
+    if field.type == _Field.TYPE_GROUP:
+        name = field.type_name.rpartition(".")[2]
+        for nested in message.nested_type:
+            if nested.name == name:
+                yield from _message(nested, indent, file, f"{label}group {name}{tail}")
+        return
+    yield f"{indent}{label}{_type(field)} {field.name}{tail};"
+
+
+def _tail(field: FieldDescriptorProto, options: Sequence[str]) -> str:
+    shown = f" [{', '.join(options)}]" if options else ""
+    return f" = {field.number}{shown}"
+
+
+def _label(field: FieldDescriptorProto, file: FileDescriptorProto) -> str:
+    """`repeated `, `optional `, `required ` or nothing, as the syntax of the file has it."""
+    if field.label == _Field.LABEL_REPEATED:
+        return "repeated "
+    if file.syntax == "proto3":
+        return "optional " if field.proto3_optional else ""
+    if file.syntax == "editions" or field.HasField("oneof_index"):
+        return ""
+    return "required " if field.label == _Field.LABEL_REQUIRED else "optional "
+
+
+def _type(field: FieldDescriptorProto) -> str:
+    return str(field.type_name or _TYPES[field.type])
+
+
+def _default(field: FieldDescriptorProto) -> str:
+    if field.type == _Field.TYPE_STRING:
+        return _quoted(field.default_value)
+    return f'"{field.default_value}"' if field.type == _Field.TYPE_BYTES else field.default_value
+
+
+def _extensions(fields: Sequence[FieldDescriptorProto], indent: str, file: FileDescriptorProto) -> Iterator[str]:
+    for target in dict.fromkeys(each.extendee for each in fields):
+        yield f"{indent}extend {target} {{"
+        for field in fields:
+            if field.extendee == target:
+                yield from _field(field, indent + _STEP, DescriptorProto(), {}, file)
+        yield f"{indent}}}"
+
+
+def _enum(enum: EnumDescriptorProto, indent: str) -> Iterator[str]:
+    inner = indent + _STEP
+    yield f"{indent}enum {enum.name} {{"
+    yield from (f"{inner}option {each};" for each in _options(enum.options))
+    yield from _reserved(enum.reserved_range, enum.reserved_name, inner, _MOST_ENUM_NUMBER, inclusive=True)
+    for value in enum.value:
+        options = ", ".join(_options(value.options))
+        yield f"{inner}{value.name} = {value.number}{f' [{options}]' if options else ''};"
+    yield f"{indent}}}"
+
+
+def _service(service: ServiceDescriptorProto) -> Iterator[str]:
+    yield f"service {service.name} {{"
+    yield from (f"{_STEP}option {each};" for each in _options(service.options))
+    for method in service.method:
+        asked = f"{'stream ' if method.client_streaming else ''}{method.input_type}"
+        answered = f"{'stream ' if method.server_streaming else ''}{method.output_type}"
+        options = list(_options(method.options))
+        body = f" {{ {' '.join(f'option {each};' for each in options)} }}" if options else ";"
+        yield f"{_STEP}rpc {method.name} ({asked}) returns ({answered}){body}"
+    yield "}"
+
+
+def _reserved(ranges: Any, names: Sequence[str], indent: str, most: int, *, inclusive: bool) -> Iterator[str]:
+    if ranges:
+        numbers = (_range(each.start, each.end, most, inclusive=inclusive) for each in ranges)
+        yield f"{indent}reserved {', '.join(numbers)};"
+    if names:
+        yield f"{indent}reserved {', '.join(map(_quoted, names))};"
+
+
+def _range(start: int, end: int, most: int, *, inclusive: bool) -> str:
+    """Numbers from the first to the last; of messages, descriptors have the one behind the last."""
+    last = end if inclusive else end - 1
+    shown = "max" if end >= most else str(last)
+    return str(start) if last == start else f"{start} to {shown}"
+
+
+def _json_name(name: str) -> str:
+    """The name that a field has in JSON unless it has one of its own."""
+    head, *rest = name.split("_")
+    return head + "".join(each[:1].upper() + each[1:] for each in rest)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

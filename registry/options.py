@@ -1,0 +1,52 @@
+"""The options of a server with a registry: those of the brokers, and where the registry listens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from broker import options as of_brokers
+from broker.network.endpoints import EndpointError, port_number
+from broker.options import OptionError, ServeOptions, TopicOption
+
+OPTION = "--schema-registry"
+TOPIC = "_schemas"
+"""Where the registry keeps everything; the default of Confluent's `kafkastore.topic`."""
+_LIBRARIES = ("avro", "grpc_tools", "jsonschema")
+
+
+class At(NamedTuple):
+    """Where the registry listens; port 0 is a free one."""
+
+    host: str
+    port: int
+
+
+def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, At]:
+    """The options of the brokers, with the topic `_schemas`, and the registry's address.
+
+    Raises:
+        OptionError: an option is wrong, or a library is not installed; one sentence.
+    """
+    options = of_brokers.parse(given)
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise OptionError(f"{OPTION} needs the extra schema-registry: pip install 'understudy-kafka[schema-registry]'")
+    text = given["schema-registry"][-1]
+    host, colon, port = text.rpartition(":")
+    try:
+        number = port_number(port, OPTION)
+    except EndpointError as error:
+        raise OptionError(str(error)) from error
+    if colon and not host:
+        raise OptionError(f"{OPTION} needs [HOST:]PORT, not {text!r}")
+    at = At(host.strip("[]") or of_brokers.last(given, "host") or "127.0.0.1", number)
+    return with_topic(options), at
+
+
+def with_topic(options: ServeOptions) -> ServeOptions:
+    """The topic is there from the start and after each reset, one partition and compacted, as Confluent's makes it."""
+    if any(topic.name == TOPIC for topic in options.topics) or options.read_only:
+        return options
+    topic = TopicOption(TOPIC, 1, {"cleanup.policy": "compact"})
+    return replace(options, topics=(*options.topics, topic))

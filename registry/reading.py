@@ -1,0 +1,78 @@
+"""Schemas as their formats read them: references looked up, results kept, long work in a thread."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
+
+from registry.errors import InvalidSchema, invalid_schema
+from registry.formats import ParsedSchema, Resolved, in_thread, parse
+from registry.names import context_of, qualified
+from registry.records import compact_json
+from registry.state import Reference, Schema, State
+
+T = TypeVar("T")
+_KEPT = 1000
+_MOST_REFERENCES = 1000
+
+
+class Reader:
+    """Reads schemas, and keeps what it has read: the same text and references are the same schema."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[object, ...], ParsedSchema] = OrderedDict()
+
+    async def read(self, schema: Schema, state: State, context: str, *, normalize: bool) -> ParsedSchema:
+        """Read a schema within a context. Raises RegistryError 42201."""
+        try:
+            references = resolved(schema, state, context)
+            key = (schema.type, schema.text, tuple(references), normalize)
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            made = await parse(schema.type, schema.text, references, normalize=normalize)
+        except InvalidSchema as error:
+            shown = compact_json(schema.fields())
+            raise invalid_schema(f"Invalid schema {shown}, details: {error}") from error
+        self._kept[key] = made
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return made
+
+    @staticmethod
+    async def compare(schema: Schema, work: Callable[[], T]) -> T:
+        """Compare a schema, in a thread where it is a long one. Raises RegistryError 42201 if that fails."""
+        try:
+            return await in_thread(schema.text, work)
+        except (InvalidSchema, RecursionError) as error:
+            raise invalid_schema(f"Invalid schema {compact_json(schema.fields())}, details: {error}") from error
+
+
+def resolved(schema: Schema, state: State, context: str) -> list[Resolved]:
+    """The schemas that one refers to, directly or not, each behind those that it needs itself.
+
+    Raises:
+        InvalidSchema: a reference names a version that is not there, or there are too many of them.
+    """
+    found: dict[str, Resolved] = {}
+    entered: set[str] = set()
+    waiting: list[tuple[Reference, str, bool]] = [(each, context, False) for each in reversed(schema.references)]
+    while waiting:
+        reference, within, done = waiting.pop()
+        subject = qualified(reference.subject, within)
+        versions = state.versions(subject, deleted=reference.version != -1)
+        same = [each for each in versions if reference.version in {-1, each.version}]
+        if not same:
+            names = f'{{"name":"{reference.name}","subject":"{subject}","version":{reference.version}}}'
+            raise InvalidSchema(
+                f"No schema reference found for subject {subject} and version {reference.version}: {names}"
+            )
+        target = same[-1].schema
+        if done:
+            found[reference.name] = Resolved(reference.name, target.text)
+        elif reference.name not in entered:
+            entered.add(reference.name)
+            if len(entered) > _MOST_REFERENCES:
+                raise InvalidSchema(f"more than {_MOST_REFERENCES} references")
+            waiting.append((reference, within, True))
+            waiting += [(each, context_of(subject), False) for each in reversed(target.references)]
+    return list(found.values())

@@ -1,0 +1,349 @@
+"""What the registry decides: registrations, lookups, deletions, settings and modes, in the order of Confluent's checks.
+
+A decision reads the state, and its records are appended without another request in between (`_writing`). Nothing is
+remembered here: the state is the replay of the topic.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from registry import records
+from registry.compatibility import DEFAULT, Older, level_named, problems
+from registry.errors import (
+    RegistryError,
+    incompatible,
+    invalid_schema,
+    is_referenced,
+    no_compatibility,
+    no_mode,
+    no_subject,
+    no_version,
+    not_permitted,
+    subject_deleted,
+    subject_not_deleted,
+    version_deleted,
+    version_not_deleted,
+)
+from registry.names import DEFAULT_CONTEXT, context_of, prefix_of
+from registry.reading import Reader
+from registry.records import Json
+from registry.state import Schema, State, Version
+from registry.store import Store
+
+READWRITE, READONLY, READONLY_OVERRIDE, IMPORT = "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT"
+MODES = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
+LATEST = -1
+
+
+class Registry:
+    """The registry of one cluster."""
+
+    def __init__(self, store: Store, cluster_id: str) -> None:
+        self._store, self.cluster_id = store, cluster_id
+        self._reader = Reader()
+        self._writing = anyio.Lock()
+
+    @property
+    def state(self) -> State:
+        """Everything that the registry knows, as of now."""
+        return self._store.state()
+
+    # --- settings in force -------------------------------------------------------------------------------------------
+
+    def config(self, subject: str | None, *, scope: bool) -> Json | None:
+        """The settings of a subject; within ``scope`` else those of its context, of all subjects, or the default."""
+        configs = self.state.configs
+        if not scope:
+            return configs.get(subject) or ({"compatibilityLevel": DEFAULT} if subject is None else None)
+        found = {"compatibilityLevel": DEFAULT}
+        for each in _scopes(subject):
+            found |= configs.get(each, {})
+        return found
+
+    def mode(self, subject: str | None, *, scope: bool) -> str | None:
+        """The mode of a subject; READONLY_OVERRIDE for all subjects wins over theirs."""
+        modes = self.state.modes
+        if modes.get(None) == READONLY_OVERRIDE:
+            return READONLY_OVERRIDE
+        if not scope:
+            return modes.get(subject) or (READWRITE if subject is None else None)
+        found = READWRITE
+        for each in _scopes(subject):
+            found = modes.get(each, found)
+        return found
+
+    def _check_writable(self, subject: str | None) -> None:
+        if self.mode(subject, scope=True) in {READONLY, READONLY_OVERRIDE}:
+            raise not_permitted(f"Subject {subject} in context {context_of(subject)} is in read-only mode")
+
+    # --- schemas -----------------------------------------------------------------------------------------------------
+
+    async def register(
+        self, subject: str, schema: Schema, *, schema_id: int | None, version: int | None, normalize: bool
+    ) -> int:
+        """Register a schema under a subject; its id. A schema that the subject has already keeps what it has.
+
+        Raises:
+            RegistryError: 42205 by the mode, 42201 for a schema that cannot be read, 409 for one that is incompatible,
+                50001 and 50002 where it cannot be written.
+        """
+        async with self._writing:
+            return await self._register(subject, schema, schema_id, version, normalize=normalize)
+
+    async def _register(
+        self, subject: str, schema: Schema, schema_id: int | None, version: int | None, *, normalize: bool
+    ) -> int:
+        self._check_registration(subject, schema_id)
+        mode, context = self.mode(subject, scope=True), context_of(subject)
+        live = self.state.versions(subject)
+        if not schema.text.strip():
+            if not live or mode == IMPORT:
+                raise invalid_schema("Empty schema")
+            newest = live[-1].schema
+            schema = replace(newest, metadata=schema.metadata, rule_set=schema.rule_set)
+        if live and mode != IMPORT:  # metadata and rules of the newest version go on, unless the request has its own
+            newest = live[-1].schema
+            schema = replace(
+                schema, metadata=schema.metadata or newest.metadata, rule_set=schema.rule_set or newest.rule_set
+            )
+        normalize = normalize or bool((self.config(subject, scope=True) or {}).get("normalize"))
+        parsed = await self._reader.read(schema, self.state, context, normalize=normalize)
+        schema = replace(schema, text=parsed.text)
+        known = self.state.id_of(context, schema)
+        if known is not None and (schema_id is None or schema_id == known):
+            if version is None and any(each.id == known for each in live):
+                return known
+            schema_id = known
+        if mode != IMPORT:
+            await self._check_compatible(subject, schema, live)
+        return await self._write(subject, schema, schema_id, version)
+
+    def _check_registration(self, subject: str, schema_id: int | None) -> None:
+        self._check_writable(subject)
+        mode, context = self.mode(subject, scope=True), context_of(subject)
+        if schema_id is not None and mode != IMPORT:
+            raise not_permitted(f"Subject {subject} in context {context} is not in import mode")
+        if schema_id is None and mode != READWRITE:
+            raise not_permitted(f"Subject {subject} in context {context} is not in read-write mode")
+
+    async def _check_compatible(self, subject: str, schema: Schema, live: list[Version]) -> None:
+        found = await self._problems(subject, schema, live)
+        if found:
+            raise incompatible(subject, f"[{', '.join(found)}]")
+
+    async def _problems(self, subject: str, schema: Schema, live: list[Version]) -> list[str]:
+        """Why a schema breaks the subject's level, compared with these versions."""
+        settings = self.config(subject, scope=True) or {}
+        level, group = str(settings["compatibilityLevel"]), settings.get("compatibilityGroup")
+        if group is not None:
+            live = [each for each in live if _property(each.schema, group) == _property(schema, group)]
+        context = context_of(subject)
+        parsed = await self._reader.read(schema, self.state, context, normalize=False)
+        older = []
+        for each in live:
+            before = None
+            if each.schema.type == schema.type:
+                before = await self._reader.read(each.schema, self.state, context, normalize=False)
+            older.append(Older(each.version, each.schema.type, before))
+        return await self._reader.compare(schema, lambda: problems(level, schema.type, parsed, older))
+
+    async def _write(self, subject: str, schema: Schema, schema_id: int | None, version: int | None) -> int:
+        """Give a schema its version and, unless it has one, an id."""
+        state, context = self.state, context_of(subject)
+        every = state.versions(subject, deleted=True)
+        following = max((each.version for each in every), default=0) + 1
+        if version is not None and version != following and self.mode(subject, scope=True) != IMPORT:
+            raise invalid_schema("Version is not one more than previous version")
+        number = version or following
+        if schema_id is None:
+            schema_id = state.newest_ids.get(context, 0) + 1
+        elif any(each.schema.identity != schema.identity for each in state.by_id(context, schema_id)):
+            raise not_permitted(f"Overwrite new schema with id {schema_id} in context {context} is not permitted.")
+        rows: records.Rows = []
+        if context != DEFAULT_CONTEXT and context not in state.contexts:
+            content = {"tenant": "default", "context": context}
+            rows.append((records.context_key(context), records.value_of(content)))
+        gone = [each for each in every if each.deleted and each.id == schema_id and each.version < number]
+        rows += [(records.schema_key(subject, each.version), None) for each in gone]
+        made = Version(subject, number, schema_id, schema)
+        rows.append((records.schema_key(subject, number), records.value_of(made.value())))
+        await self._store.append(rows)
+        return schema_id
+
+    async def lookup(self, subject: str, schema: Schema, *, normalize: bool, deleted: bool) -> Version | None:
+        """The version under which a subject has this schema, or None. Raises RegistryError 42201."""
+        context = context_of(subject)
+        normalize = normalize or bool((self.config(subject, scope=True) or {}).get("normalize"))
+        parsed = await self._reader.read(schema, self.state, context, normalize=normalize)
+        found = self.state.versions(subject, deleted=deleted)
+        wanted = replace(schema, text=parsed.text).identity
+        same = [each for each in found if each.schema.identity == wanted]
+        if not same and found:  # metadata and rules of the newest version, as a registration would have them
+            newest = found[-1].schema
+            inherited = replace(schema, text=parsed.text, metadata=newest.metadata, rule_set=newest.rule_set)
+            same = [each for each in found if each.schema.identity == inherited.identity]
+        return same[-1] if same else None
+
+    def version(self, subject: str, number: int, *, deleted: bool = False) -> Version:
+        """A version of a subject; LATEST is the newest that is not deleted. Raises RegistryError 40401 or 40402."""
+        found = self.state.versions(subject, deleted=deleted and number != LATEST)
+        same = [each for each in found if number in {LATEST, each.version}]
+        if same:
+            return same[-1]
+        raise no_version(number) if self.state.versions(subject, deleted=deleted) else no_subject(subject)
+
+    async def compatible(
+        self, subject: str, schema: Schema, number: int | None, *, normalize: bool
+    ) -> tuple[bool, list[str]]:
+        """Whether a schema may follow a version (None: all that the level names), and why not.
+
+        Raises:
+            RegistryError: 40402 for a version that is not there, 42201 for a schema that cannot be read.
+        """
+        live = self.state.versions(subject)
+        parsed = await self._reader.read(schema, self.state, context_of(subject), normalize=normalize)
+        schema = replace(schema, text=parsed.text)
+        if number == LATEST:
+            live = live[-1:]
+        elif number is not None:
+            live = [each for each in live if each.version == number]
+            if not live:
+                raise no_version(number)
+        found = await self._problems(subject, schema, live)
+        return not found, found
+
+    async def text(self, found: Version, format: str) -> str:
+        """The text of a version in a format of the query parameter `format`."""
+        if not format:
+            return found.schema.text
+        parsed = await self._reader.read(found.schema, self.state, context_of(found.subject), normalize=False)
+        return parsed.formatted(format)
+
+    # --- deletions ---------------------------------------------------------------------------------------------------
+
+    async def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
+        """Delete a subject, softly first, then permanently; the versions. Raises RegistryError."""
+        async with self._writing:
+            self._check_writable(subject)
+            state = self.state
+            every, live = state.versions(subject, deleted=True), state.versions(subject)
+            if not every:
+                raise no_subject(subject)
+            if not permanent and not live:
+                raise subject_deleted(subject)
+            doomed = every if permanent else live
+            for each in doomed:
+                if state.referring(subject, each.version):
+                    raise is_referenced(subject, each.version)
+            if permanent and live:
+                raise subject_not_deleted(subject)
+            if permanent:
+                rows: records.Rows = [(records.schema_key(subject, each.version), None) for each in doomed]
+            else:
+                content = {"subject": subject, "version": doomed[-1].version}
+                rows = [(records.delete_subject_key(subject), records.value_of(content)), *self._settings_of(subject)]
+            await self._store.append(rows)
+            return [each.version for each in doomed]
+
+    async def delete_version(self, subject: str, number: int, *, permanent: bool) -> int:
+        """Delete a version, softly first, then permanently; its number. Raises RegistryError."""
+        async with self._writing:
+            state = self.state
+            every = state.versions(subject, deleted=True)
+            if not every or (not permanent and not state.versions(subject)):
+                raise no_subject(subject)
+            pool = state.versions(subject) if number == LATEST else every
+            found = [each for each in pool if number in {LATEST, each.version}]
+            if not found:
+                raise no_version(number)
+            each = found[-1]
+            if not permanent and each.deleted:
+                raise version_deleted(subject, each.version)
+            self._check_writable(subject)
+            if state.referring(subject, each.version):
+                raise is_referenced(subject, each.version)
+            if permanent and not each.deleted:
+                raise version_not_deleted(subject, each.version)
+            key = records.schema_key(subject, each.version)
+            if permanent:
+                await self._store.append([(key, None)])
+            else:
+                last = len(state.versions(subject)) == 1
+                rows: records.Rows = [(key, records.value_of(replace(each, deleted=True).value()))]
+                await self._store.append([*rows, *(self._settings_of(subject) if last else ())])
+            return each.version
+
+    def _settings_of(self, subject: str) -> records.Rows:
+        """Tombstones of a subject's mode and settings, which go with its last version."""
+        state = self.state
+        rows: records.Rows = [(records.mode_key(subject), None)] if subject in state.modes else []
+        return [*rows, *([(records.config_key(subject), None)] if subject in state.configs else [])]
+
+    # --- settings and modes ------------------------------------------------------------------------------------------
+
+    async def set_config(self, subject: str | None, changes: Mapping[str, Any]) -> None:
+        """Change settings of a subject, or of all; others stay. Raises RegistryError 42203 or 42205."""
+        async with self._writing:
+            self._check_writable(subject)
+            content = dict(self.state.configs.get(subject, {}))
+            for name, value in changes.items():
+                if name == "compatibility":
+                    content["compatibilityLevel"] = level_named(value)
+                else:
+                    content[name] = value
+            about = {} if subject is None else {"subject": subject}
+            await self._store.append([(records.config_key(subject), records.value_of({**about, **content}))])
+
+    async def delete_config(self, subject: str | None) -> Json:
+        """Delete the settings of a subject, or of all; what they were. Raises RegistryError 40408 or 42205."""
+        async with self._writing:
+            self._check_writable(subject)
+            old = self.config(subject, scope=False)
+            if old is None:
+                raise no_compatibility(str(subject))
+            await self._store.append([(records.config_key(subject), None)])
+            return old
+
+    async def set_mode(self, subject: str | None, mode: object, *, force: bool) -> str:
+        """Change the mode of a subject, or of all. Raises RegistryError 42204 or 42205."""
+        if not isinstance(mode, str) or mode.upper() not in MODES:
+            raise RegistryError(42204, f"Invalid mode. Valid values are {', '.join(MODES)}")
+        async with self._writing:
+            mode, state = mode.upper(), self.state
+            begins = "" if subject is None else subject
+            if mode == IMPORT and not force and self.mode(subject, scope=True) != IMPORT:
+                exact = subject is not None and not subject.endswith(":")
+                names = [each for each in state.subjects if (each == begins if exact else each.startswith(begins))]
+                if any(state.versions(each) for each in names):
+                    raise not_permitted("Cannot import since found existing subjects")
+            about = {} if subject is None else {"subject": subject}
+            await self._store.append([(records.mode_key(subject), records.value_of({**about, "mode": mode}))])
+            return mode
+
+    async def delete_mode(self, subject: str | None) -> str:
+        """Delete the mode of a subject; what it was. Raises RegistryError 40409."""
+        async with self._writing:
+            old = self.mode(subject, scope=False)
+            if old is None:
+                raise no_mode(str(subject))
+            await self._store.append([(records.mode_key(subject), None)])
+            return old
+
+
+def _scopes(subject: str | None) -> list[str | None]:
+    """Where settings in force come from, the weakest first: of all subjects, of the context, of the subject."""
+    context = context_of(subject)
+    return [
+        None,
+        *([] if context == DEFAULT_CONTEXT else [prefix_of(context)]),
+        *([] if subject is None else [subject]),
+    ]
+
+
+def _property(schema: Schema, name: str) -> object:
+    """A property of a schema's metadata."""
+    found = (schema.metadata or {}).get("properties")
+    return found.get(name) if isinstance(found, dict) else None

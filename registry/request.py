@@ -1,0 +1,141 @@
+"""A request to the registry, read as Confluent's reads it: names from the path, switches from the query, the body."""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from registry.errors import RegistryError, invalid_schema, invalid_version
+from registry.names import DEFAULT_CONTEXT, normal, qualified
+from registry.records import Json
+from registry.registry import LATEST
+from registry.state import AVRO, Schema, references_of
+
+MOST_BYTES = 8 * 1024 * 1024
+_MOST_CHARACTERS = 1_000_000
+"""Of a schema: what a request to a broker may have by default."""
+_MOST_NUMBER = 2**31 - 1
+_MOST_DIGITS = 10
+GLOBAL = "__GLOBAL"
+EMPTY = "__EMPTY"
+"""How the subject without a name is written in a path (Confluent's `QualifiedSubject`)."""
+
+
+class Ask:
+    """The parts of a request. `context` is that of a path that begins with `/contexts/NAME`."""
+
+    def __init__(self, request: Request, context: str = DEFAULT_CONTEXT) -> None:
+        self.request, self.context = request, context
+
+    def name(self, part: str) -> str:
+        """A name in the path."""
+        return unquote(self.request.path_params[part])
+
+    def subject(self) -> str:
+        """The subject in the path, with its context. Raises RegistryError 42208."""
+        name = self.name("subject")
+        if any(ord(each) < 32 for each in name) or name == GLOBAL:
+            raise RegistryError(42208, f"The specified subject '{name}' is not a valid.")
+        return normal(qualified("" if name == EMPTY else name, self.context))
+
+    def flag(self, name: str) -> bool:
+        """A switch in the query; as in Java, anything but true is false."""
+        return self.request.query_params.get(name, "").lower() == "true"
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text in the query."""
+        return self.request.query_params.get(name, default)
+
+    def number(self, name: str, default: int) -> int:
+        """A number in the query. Raises RegistryError 404, as Confluent's does of a parameter that is none."""
+        text = self.request.query_params.get(name)
+        if text is None:
+            return default
+        found = _number(text.removeprefix("-"))
+        if found is None:
+            raise RegistryError(404, "HTTP 404 Not Found")
+        return -found if text.startswith("-") else found
+
+    def schema_id(self) -> int:
+        """The id in the path. Raises RegistryError 404 for what is none."""
+        found = _number(self.name("id"))
+        if found is None:
+            raise RegistryError(404, "HTTP 404 Not Found")
+        return found
+
+    def version(self) -> int:
+        """The version in the path; LATEST for `latest` and -1. Raises RegistryError 42202."""
+        text = self.name("version")
+        if text.lower() == "latest" or text == "-1":
+            return LATEST
+        found = _number(text)
+        if not found:
+            raise invalid_version(text)
+        return found
+
+    async def body(self) -> Json:
+        """The JSON object of the body. Raises RegistryError 400, 413 or 422."""
+        raw = bytearray()
+        async for piece in self.request.stream():
+            raw += piece
+            if len(raw) > MOST_BYTES:
+                raise RegistryError(413, f"the body is larger than {MOST_BYTES} bytes")
+        try:
+            found = json.loads(bytes(raw)) if raw.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise RegistryError(400, f"Unable to process JSON: {error}") from error
+        if not isinstance(found, dict):
+            raise RegistryError(400, "Unable to process JSON: the body must be an object")
+        return found
+
+
+def _number(text: str) -> int | None:
+    """A number of an int32, or None."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        return None
+    number = int(text)
+    return number if number <= _MOST_NUMBER else None
+
+
+_SCHEMA_FIELDS = {"version", "id", "schemaType", "references", "metadata", "ruleSet", "schema", "subject", "guid",
+                  "schemaTagsToAdd", "schemaTagsToRemove", "propagateSchemaTags", "deleted", "ts"}  # fmt: skip
+
+
+def schema_of(body: Json) -> tuple[Schema, int | None, int | None]:
+    """The schema of a body, with its id and version where it names some.
+
+    Raises:
+        RegistryError: 422 for fields that are unknown or of a wrong type, 42201 for a wrong reference.
+    """
+    for name in body.keys() - _SCHEMA_FIELDS:
+        raise RegistryError(422, f"Unrecognized field: {name}")
+    text, kind = body.get("schema") or "", body.get("schemaType") or AVRO
+    if not isinstance(text, str) or not isinstance(kind, str):
+        raise RegistryError(400, "Unable to process JSON: schema and schemaType must be strings")
+    if len(text) > _MOST_CHARACTERS:
+        raise RegistryError(42209, "Register operation failed because schema is too large")
+    rows = body.get("references") or []
+    references = references_of(rows) if isinstance(rows, list) else None
+    if references is None:
+        raise invalid_schema("Invalid schema reference: each needs a name, a subject and a version")
+    return (
+        Schema(kind.upper(), text, references, _object(body, "metadata"), _object(body, "ruleSet")),
+        _positive(body, "id"),
+        _positive(body, "version"),
+    )
+
+
+def _object(body: Json, name: str) -> dict[str, Any] | None:
+    found = body.get(name)
+    if found is not None and not isinstance(found, dict):
+        raise RegistryError(400, f"Unable to process JSON: {name} must be an object")
+    return found or None
+
+
+def _positive(body: Json, name: str) -> int | None:
+    """A number that counts if it is above zero, as -1 and 0 are Confluent's for none."""
+    found = body.get(name)
+    if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found > _MOST_NUMBER):
+        raise RegistryError(400, f"Unable to process JSON: {name} must be an int32")
+    return found if found is not None and found > 0 else None

@@ -1,0 +1,224 @@
+"""What the registry knows, and nothing else: the replay of the records of `_schemas`, from any prefix of them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from registry.names import DEFAULT_CONTEXT, context_of
+from registry.records import Json, parsed
+
+AVRO = "AVRO"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema that another one uses: by which name, and which version of which subject it is."""
+
+    name: str
+    subject: str
+    version: int
+
+    def document(self) -> Json:
+        """As JSON."""
+        return {"name": self.name, "subject": self.subject, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A schema without a place: its type, its text, and what belongs to both."""
+
+    type: str
+    text: str
+    references: tuple[Reference, ...] = ()
+    metadata: Json | None = None
+    rule_set: Json | None = None
+
+    @property
+    def identity(self) -> str:
+        """Equal for schemas that share an id."""
+        parts = [self.type, self.text, [each.document() for each in self.references], self.metadata, self.rule_set]
+        return json.dumps(parts, sort_keys=True)
+
+    def fields(self) -> Json:
+        """As in answers and records, without what is empty; Avro is the type that is not named."""
+        found: Json = {} if self.type == AVRO else {"schemaType": self.type}
+        if self.references:
+            found["references"] = [each.document() for each in self.references]
+        if self.metadata is not None:
+            found["metadata"] = self.metadata
+        if self.rule_set is not None:
+            found["ruleSet"] = self.rule_set
+        return {**found, "schema": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a subject."""
+
+    subject: str
+    version: int
+    id: int
+    schema: Schema
+    deleted: bool = False
+
+    def document(self) -> Json:
+        """As in answers."""
+        return {"subject": self.subject, "version": self.version, "id": self.id, **self.schema.fields()}
+
+    def value(self) -> Json:
+        """As in its record."""
+        return {**self.document(), "deleted": self.deleted}
+
+
+@dataclass(slots=True)
+class State:
+    """Subjects, settings, modes and contexts."""
+
+    subjects: dict[str, dict[int, Version]] = field(default_factory=dict)
+    configs: dict[str | None, Json] = field(default_factory=dict)
+    modes: dict[str | None, str] = field(default_factory=dict)
+    contexts: set[str] = field(default_factory=set)
+    newest_ids: dict[str, int] = field(default_factory=dict)
+    """Context -> the highest id that any schema of it had: ids are not given twice."""
+    _ids: dict[tuple[str, int], dict[tuple[str, int], None]] = field(default_factory=dict)
+    _identities: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
+        """The versions of a subject in order; with ``deleted`` also those that were deleted softly."""
+        found = self.subjects.get(subject, {})
+        return [found[number] for number in sorted(found) if deleted or not found[number].deleted]
+
+    def by_id(self, context: str, schema_id: int) -> list[Version]:
+        """The versions that have an id, deleted ones too, the oldest first."""
+        places = self._ids.get((context, schema_id), {})
+        return [self.subjects[subject][version] for subject, version in places]
+
+    def id_of(self, context: str, schema: Schema) -> int | None:
+        """The id of a schema that some subject of the context has or had."""
+        return self._identities.get((context, schema.identity))
+
+    def referring(self, subject: str, version: int) -> list[Version]:
+        """The versions that refer to this one and are not deleted."""
+        return [
+            each
+            for each in self.all_versions()
+            if not each.deleted
+            and any((one.subject, one.version) == (subject, version) for one in each.schema.references)
+        ]
+
+    def all_versions(self) -> Iterator[Version]:
+        """All versions, by subject and number."""
+        for subject in sorted(self.subjects):
+            yield from self.versions(subject, deleted=True)
+
+    # --- replay ------------------------------------------------------------------------------------------------------
+
+    def replay(self, key: bytes | None, value: bytes | None) -> bool:
+        """Apply one record; false for one that this registry cannot read, which changes nothing."""
+        name, content = parsed(key), parsed(value)
+        if name is None or (value is not None and content is None):
+            return False
+        kind, subject = name.get("keytype"), name.get("subject")
+        if kind in {"CONFIG", "MODE"} and isinstance(subject, str | None):
+            return self._setting(kind, subject, content)
+        if kind == "NOOP":
+            return True
+        if kind == "CONTEXT" and isinstance(name.get("context"), str):
+            (self.contexts.discard if content is None else self.contexts.add)(name["context"])
+            return True
+        if not isinstance(subject, str):
+            return False
+        if kind == "SCHEMA" and isinstance(name.get("version"), int):
+            return self._schema(subject, name["version"], content)
+        if kind in {"DELETE_SUBJECT", "CLEAR_SUBJECT"}:
+            return self._subject(kind, subject, content)
+        return False
+
+    def _setting(self, kind: str, subject: str | None, content: Json | None) -> bool:
+        if kind == "CONFIG":
+            if content is None:
+                self.configs.pop(subject, None)
+            else:
+                self.configs[subject] = {name: value for name, value in content.items() if name != "subject"}
+        elif content is None:
+            self.modes.pop(subject, None)
+        elif isinstance(content.get("mode"), str):
+            self.modes[subject] = content["mode"]
+        else:
+            return False
+        return True
+
+    def _schema(self, subject: str, number: int, content: Json | None) -> bool:
+        found = None if content is None else version_of(subject, number, content)
+        if content is not None and found is None:
+            return False
+        self._forget(subject, number)
+        if found is not None:
+            context = context_of(subject)
+            if context != DEFAULT_CONTEXT:
+                self.contexts.add(context)
+            self.subjects.setdefault(subject, {})[number] = found
+            self._ids.setdefault((context, found.id), {})[subject, number] = None
+            self._identities.setdefault((context, found.schema.identity), found.id)
+            self.newest_ids[context] = max(self.newest_ids.get(context, 0), found.id)
+        return True
+
+    def _forget(self, subject: str, number: int) -> None:
+        """Take a version out of the indexes."""
+        versions = self.subjects.get(subject, {})
+        old = versions.pop(number, None)
+        if old is None:
+            return
+        if not versions:
+            del self.subjects[subject]
+        context = context_of(subject)
+        places = self._ids[context, old.id]
+        del places[subject, number]
+        if not places:
+            del self._ids[context, old.id]
+        left = [self.subjects[each][at] for each, at in places]
+        if not any(each.schema.identity == old.schema.identity for each in left):
+            self._identities.pop((context, old.schema.identity), None)
+
+    def _subject(self, kind: str, subject: str, content: Json | None) -> bool:
+        """Delete a subject: softly, up to a version; or clear what was deleted so."""
+        if content is None:
+            return True
+        if kind == "CLEAR_SUBJECT":
+            for each in self.versions(subject, deleted=True):
+                if each.deleted:
+                    self._forget(subject, each.version)
+            return True
+        last = content.get("version")
+        if not isinstance(last, int):
+            return False
+        for each in self.versions(subject):
+            if each.version <= last:
+                self.subjects[subject][each.version] = replace(each, deleted=True)
+        return True
+
+
+def version_of(subject: str, number: int, content: Mapping[str, Any]) -> Version | None:
+    """A version as its record has it; None where fields are missing."""
+    schema_id, text, kind = content.get("id"), content.get("schema"), content.get("schemaType") or AVRO
+    references = references_of(content.get("references") or ())
+    if not isinstance(schema_id, int) or not isinstance(text, str) or not isinstance(kind, str) or references is None:
+        return None
+    metadata, rule_set = content.get("metadata"), content.get("ruleSet")
+    schema = Schema(kind, text, references, metadata, rule_set)
+    return Version(subject, number, schema_id, schema, deleted=bool(content.get("deleted")))
+
+
+def references_of(rows: Iterable[Any]) -> tuple[Reference, ...] | None:
+    """References as JSON has them; None where one is wrong."""
+    found = []
+    for row in rows:
+        names = row if isinstance(row, dict) else {}
+        name, subject, version = names.get("name"), names.get("subject"), names.get("version")
+        if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
+            return None
+        found.append(Reference(name, subject, version))
+    return tuple(found)

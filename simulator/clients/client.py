@@ -1,0 +1,295 @@
+"""What all simulated clients have in common: connections, metadata, coordinators, back-off."""
+
+import asyncio
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.codec import decode_response, encode_request
+from protocol.errors import ErrorCode
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from simulator.history import History, Place
+from simulator.loop import sleep_ms
+from simulator.network import Link, Network
+
+GROUP, TRANSACTION = 0, 1
+REQUEST_TIMEOUT_MS = 5_000
+BACKOFF_MS = 100
+RETRIABLE = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+_SIZE = struct.Struct(">i")
+FENCED_SINCE = {
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
+    ApiKey.ADD_OFFSETS_TO_TXN: 2,
+    ApiKey.END_TXN: 2,
+}
+"""The version from which on an API's clients know PRODUCER_FENCED (KIP-588)."""
+
+
+class Lost(Exception):
+    """A request without an answer: no connection, a connection that ended, or a timeout."""
+
+
+@dataclass
+class World:
+    """What the clients of a run share. ``calm``: no fault is under way, so that nothing excuses a broker."""
+
+    network: Network
+    history: History
+    topics: Mapping[str, int]
+    seed: int
+    calm: bool = False
+    late: dict[str, int] = field(default_factory=dict)
+
+
+class Wire:
+    """One connection with one request at a time."""
+
+    def __init__(self, link: Link, *, resets: bool) -> None:
+        self._link, self._resets = link, resets
+        self._bytes = bytearray()
+        self._answer: asyncio.Future[bytes] | None = None
+        self._count = 0
+        link.received, link.lost = self._received, self._lost
+
+    @property
+    def open(self) -> bool:
+        """Whether requests may be sent."""
+        return self._link.open
+
+    async def call(self, key: ApiKey, version: int, client_id: str, request: Any, timeout_ms: int) -> Any:
+        """Send a request and wait for its answer. Raises Lost."""
+        self._count += 1
+        loop = asyncio.get_running_loop()
+        self._answer = answer = loop.create_future()
+        alarm = loop.call_later(timeout_ms / 1000, self._time_out, answer)
+        try:
+            self._link.send(encode_request(key, version, self._count, client_id, request))
+            frame = await answer
+        finally:
+            alarm.cancel()
+            if not answer.done() or answer.cancelled() or answer.exception() is not None:
+                self.close()
+        number, response = decode_response(key, version, frame)
+        if number != self._count:
+            raise AssertionError(f"{key.title}: the answer to request {self._count} has the number {number}")
+        return response
+
+    def close(self) -> None:
+        """Hang up; where it resets, nothing of what was sent arrives any more."""
+        if self._resets and self._link.open:
+            self._link.break_()
+        self._link.close()
+
+    def _time_out(self, answer: "asyncio.Future[bytes]") -> None:
+        if not answer.done():
+            answer.set_exception(Lost("timed out"))
+
+    def _lost(self) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(Lost("connection lost"))
+
+    def _received(self, data: bytes) -> None:
+        self._bytes += data
+        if len(self._bytes) < _SIZE.size:
+            return
+        (size,) = _SIZE.unpack_from(self._bytes)
+        if len(self._bytes) >= 4 + size:
+            frame, self._bytes = bytes(self._bytes[4 : 4 + size]), self._bytes[4 + size :]
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result(frame)
+
+
+class Client:
+    """A client with its own connections, and what it believes of the cluster."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.name = world, name
+        self.history = world.history
+        self.chance = Random(f"{world.seed} {name}")  # noqa: S311 - replayed from the seed
+        self.stopping = False
+        self.resets = False
+        """Whether it resets a connection that it gives up, so that no request arrives after its next attempt."""
+        self._wires: dict[tuple[int, str], Wire] = {}
+        self._ports: dict[int, int] = {}
+        self._leaders: dict[Place, int] = {}
+        self._coordinators: dict[tuple[int, str], int] = {}
+
+    @property
+    def now_us(self) -> int:
+        """Virtual microseconds since the start."""
+        return self.world.network.now_us
+
+    def note(self, what: str) -> None:
+        """A line of the story."""
+        self.world.network.trace.add(self.now_us, self.name, what)
+
+    async def run(self) -> None:
+        """Work until it is to stop; a bare client does nothing."""
+
+    async def pause(self, ms: int = BACKOFF_MS) -> None:
+        """Back off, or think."""
+        await sleep_ms(ms + self.chance.randrange(ms + 1))
+
+    def close(self) -> None:
+        """Close all connections."""
+        for wire in self._wires.values():
+            wire.close()
+        self._wires.clear()
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        broker: int,
+        key: ApiKey,
+        version: int,
+        request: Any,
+        what: str = "",
+        *,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+        channel: str = "",
+    ) -> Any:
+        """One request to a broker, and its answer. Raises Lost."""
+        title = f"{key.title}{' ' if what else ''}{what}"
+        calm = self.world.calm
+        self.note(f"-> broker {broker}: {title}")
+        try:
+            wire = await self._wire(broker, channel)
+            answer = await wire.call(key, version, self.name, request, timeout_ms)
+        except (Lost, ConnectionRefusedError) as error:
+            self._wires.pop((broker, channel), None)
+            self.note(f"   broker {broker}: {title}: {error}")
+            if calm and self.world.calm:
+                self.history.violate(f"{self.name}: {title} to broker {broker} has no answer in calm weather: {error}")
+            raise Lost(str(error)) from error
+        code = first_error(answer)
+        self.note(f"<- broker {broker}: {title}: {code.name}")
+        if code is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE.get(key, 0):
+            self.history.violate(f"{self.name}: {title}, version {version}, was answered PRODUCER_FENCED")
+        if code is ErrorCode.UNKNOWN_SERVER_ERROR:
+            self.history.violate(f"{self.name}: {title} was answered UNKNOWN_SERVER_ERROR")
+        return answer
+
+    async def _wire(self, broker: int, channel: str) -> Wire:
+        wire = self._wires.get((broker, channel))
+        if wire is None or not wire.open:
+            network = self.world.network
+            port = next(port for port, each in network.broker_of.items() if each == broker)
+            wire = self._wires[broker, channel] = Wire(await network.connect(self.name, port), resets=self.resets)
+        return wire
+
+    async def ask_any(self, key: ApiKey, version: int, request: Any, what: str = "") -> Any:
+        """An answer from any broker; tries until there is one."""
+        brokers = sorted(self.world.network.broker_of.values())
+        while True:
+            try:
+                return await self.ask(self.chance.choice(brokers), key, version, request, what)
+            except Lost:
+                await self.pause()
+
+    # --- who does what -----------------------------------------------------------------------------------------------
+
+    async def leader(self, place: Place) -> int:
+        """The leader of a partition, as metadata has it."""
+        while place not in self._leaders:
+            names = [MetadataRequestTopic(place[0])]
+            answer = await self.ask_any(ApiKey.METADATA, 12, MetadataRequest(names), place[0])
+            for topic in answer.topics:
+                for each in topic.partitions:
+                    if each.leader_id >= 0:
+                        self._leaders[topic.name, each.partition_index] = each.leader_id
+            if place not in self._leaders:
+                await self.pause()
+        return self._leaders[place]
+
+    def forget_leader(self, place: Place) -> None:
+        """Look it up before the next request."""
+        self._leaders.pop(place, None)
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        """The coordinator of a group or a transactional id."""
+        while (kind, key) not in self._coordinators:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+            (found,) = (await self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, key)).coordinators
+            if found.error_code is ErrorCode.NONE:
+                self._coordinators[kind, key] = found.node_id
+            else:
+                await self.pause()
+        return self._coordinators[kind, key]
+
+    async def ask_coordinator(
+        self,
+        kind: int,
+        name: str,
+        key: ApiKey,
+        version: int,
+        request: Any,
+        what: str = "",
+        *,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+        channel: str = "",
+        retry: bool = True,
+        lost: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """An answer of the coordinator without a retriable error; without ``retry``, Lost is raised instead.
+
+        ``lost`` is called for each attempt without an answer: it may still arrive, after the attempts behind it.
+        """
+        while True:
+            broker = await self.coordinator(kind, name)
+            try:
+                answer = await self.ask(broker, key, version, request, what, timeout_ms=timeout_ms, channel=channel)
+            except Lost:
+                self._coordinators.pop((kind, name), None)
+                lost()
+                if not retry:
+                    raise
+            else:
+                if (code := first_error(answer)) not in RETRIABLE:
+                    return answer
+                if code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+                    self._coordinators.pop((kind, name), None)
+            await self.pause()
+
+
+_NESTED = ("responses", "topics", "partitions", "partition_responses", "groups", "results_by_transaction")
+_DEEPER = ("topic_results", "results_by_partition", "coordinators", "members")
+
+
+def first_error(answer: Any) -> ErrorCode:
+    """The first error code of an answer, at any depth."""
+    code: ErrorCode = getattr(answer, "error_code", ErrorCode.NONE)
+    if code is ErrorCode.NONE:
+        code = getattr(answer, "partition_error_code", ErrorCode.NONE)
+    if code is not ErrorCode.NONE:
+        return code
+    for name in (*_NESTED, *_DEEPER):
+        for each in getattr(answer, name, None) or ():
+            inner = first_error(each)
+            if inner is not ErrorCode.NONE:
+                return inner
+    return ErrorCode.NONE

@@ -1,0 +1,164 @@
+"""A client that breaks rules on purpose, and knows what the protocol has a broker answer (KIP-98, KIP-360, KIP-890)."""
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_transactions import ListTransactionsRequest
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.records import Record, build_batch
+from simulator.clients.client import RETRIABLE, TRANSACTION, Client, Lost, first_error
+from simulator.clients.producer import Producer, Refused
+from simulator.history import Place
+
+NEVER = b"never"
+"""Records with this value must never be in a log."""
+
+
+class Prober(Client):
+    """Each round breaks one rule, with a producer or a transactional id of its own."""
+
+    def __init__(self, *arguments: object, place: Place) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]
+        self._place = place
+        self._rules = [
+            self._gap,
+            self._old_epoch,
+            self._first_is_not_zero,
+            self._without_adding,
+            self._stale_epoch_at_coordinator,
+            self._strange_producer,
+            self._unknown_partition,
+            self._patterns,
+        ]
+
+    async def run(self) -> None:
+        """Until it is to stop."""
+        number = 0
+        while not self.stopping:
+            number += 1
+            try:
+                await self.chance.choice(self._rules)(f"{self.name}-{number}")
+            except (Lost, Refused) as error:
+                self.note(f"   leaves it: {error}")
+            self.history.progress[self.name] += 1
+            await self.pause(700)
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    async def _produce(self, producer_id: int, epoch: int, sequence: int, name: str | None, what: str) -> ErrorCode:
+        """One attempt with a record that must not be taken; the answer's code. Raises Lost."""
+        batch = build_batch(
+            [Record(0, 0, None, NEVER, ())],
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=name is not None,
+        )
+        data = PartitionProduceData(self._place[1], bytearray(batch))
+        request = ProduceRequest(name, -1, 1_000, [TopicProduceData(self._place[0], [data])])
+        try:
+            answer = await self.ask(await self.leader(self._place), ApiKey.PRODUCE, 11, request, what)
+        except Lost:
+            self.forget_leader(self._place)
+            raise
+        code = first_error(answer)
+        if code in RETRIABLE:
+            self.forget_leader(self._place)
+        return code
+
+    def _expect(self, code: ErrorCode, *expected: ErrorCode, what: str) -> None:
+        if code not in expected and code not in RETRIABLE:
+            wanted = " or ".join(each.name for each in expected)
+            self.history.violate(f"{self.name}: {what} was answered {code.name}, not {wanted}")
+
+    async def _idempotent(self, instance: str) -> Producer:
+        """A producer that has written two batches."""
+        producer = Producer(self, instance)
+        await producer.initialize()
+        await producer.send(self._place, 1)
+        await producer.send(self._place, 2)
+        return producer
+
+    async def _gap(self, name: str) -> None:
+        known = await self._idempotent(name)
+        code = await self._produce(known.producer_id, known.epoch, 7, None, "after a gap")
+        self._expect(code, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, what="a batch after a gap")
+
+    async def _old_epoch(self, name: str) -> None:
+        """An idempotent producer raises its epoch by itself (KIP-360); then the old one is fenced."""
+        known = await self._idempotent(name)
+        known.raise_epoch()
+        await known.send(self._place, 1)
+        code = await self._produce(known.producer_id, known.epoch - 1, 3, None, "of an old epoch")
+        self._expect(code, ErrorCode.INVALID_PRODUCER_EPOCH, what="a batch of an old epoch")
+
+    async def _first_is_not_zero(self, name: str) -> None:
+        known = await self._idempotent(name)
+        code = await self._produce(known.producer_id, known.epoch + 1, 5, None, "first of an epoch")
+        self._expect(code, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, what="an epoch that begins with sequence 5")
+
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    async def _without_adding(self, name: str) -> None:
+        producer = Producer(self, name, name, newer=False)
+        await producer.initialize()
+        code = await self._produce(producer.producer_id, producer.epoch, 0, name, "not in the transaction")
+        self._expect(code, ErrorCode.TRANSACTION_ABORTABLE, what="a batch outside of its transaction")
+
+    async def _add(self, name: str, producer_id: int, epoch: int, partition: int = 0) -> ErrorCode:
+        """Add partition 0, and perhaps another one; the code of partition 0."""
+        places = [AddPartitionsToTxnTopic(self._place[0], [0, partition] if partition else [0])]
+        request = AddPartitionsToTxnRequest(
+            transactions=[AddPartitionsToTxnTransaction(name, producer_id, epoch, False, places)]
+        )
+        answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.ADD_PARTITIONS_TO_TXN, 3, request, name)
+        codes: list[ErrorCode] = [
+            each.partition_error_code
+            for result in answer.results_by_transaction
+            for topic in result.topic_results
+            for each in topic.results_by_partition
+            if each.partition_index == 0
+        ]
+        return codes[0]
+
+    async def _stale_epoch_at_coordinator(self, name: str) -> None:
+        producer = Producer(self, name, name, newer=False)
+        await producer.initialize()
+        fenced = producer.epoch
+        await producer.initialize()
+        for epoch in (fenced, producer.epoch + 3):
+            code = await self._add(name, producer.producer_id, epoch)
+            self._expect(code, ErrorCode.PRODUCER_FENCED, what=f"AddPartitionsToTxn, epoch {epoch}")
+            request = EndTxnRequest(name, producer.producer_id, epoch, committed=True)
+            answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.END_TXN, 3, request, name)
+            self._expect(answer.error_code, ErrorCode.PRODUCER_FENCED, what=f"EndTxn, epoch {epoch}")
+        come_back = InitProducerIdRequest(name, 10_000, producer.producer_id, producer.epoch + 5)
+        answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.INIT_PRODUCER_ID, 4, come_back, name)
+        self._expect(answer.error_code, ErrorCode.PRODUCER_FENCED, what="InitProducerId of a higher epoch")
+
+    async def _strange_producer(self, name: str) -> None:
+        producer = Producer(self, name, name, newer=False)
+        await producer.initialize()
+        code = await self._add(name, producer.producer_id + 100_000, producer.epoch)
+        self._expect(code, ErrorCode.INVALID_PRODUCER_ID_MAPPING, what="AddPartitionsToTxn of another producer id")
+
+    async def _unknown_partition(self, name: str) -> None:
+        """One partition that does not exist keeps the other from being added."""
+        producer = Producer(self, name, name, newer=False)
+        await producer.initialize()
+        code = await self._add(name, producer.producer_id, producer.epoch, 77)
+        self._expect(code, ErrorCode.OPERATION_NOT_ATTEMPTED, what="AddPartitionsToTxn beside an unknown partition")
+
+    async def _patterns(self, _name: str) -> None:
+        """A pattern is for whole transactional ids (KIP-1152)."""
+        broker = self.chance.choice(sorted(self.world.network.broker_of.values()))
+        request = ListTransactionsRequest(transactional_id_pattern="[a-z]x")
+        answer = await self.ask(broker, ApiKey.LIST_TRANSACTIONS, 2, request, "[a-z]x")
+        for each in answer.transaction_states:
+            self.history.violate(f"{self.name}: the pattern [a-z]x matched {each.transactional_id}")

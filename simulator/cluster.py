@@ -1,0 +1,222 @@
+"""The brokers of a run: the code that is served, on the virtual loop, with disks in memory."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from random import Random
+from typing import Any, cast
+
+from anyio.abc import TaskGroup
+
+from broker.clock import PushedClock
+from broker.cluster.cluster import Cluster
+from broker.cluster.startup import new_node
+from broker.network.endpoints import Endpoint
+from broker.node import Node
+from broker.options import ServeOptions, TopicOption
+from protocol.errors import KafkaError
+from simulator.loop import VirtualLoop
+from simulator.network import HOST
+from storage.checkpoints import PARTITION_METADATA
+from storage.files import MemoryFiles
+
+FIRST_PORT = 9092
+SETTINGS = {
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "group.initial.rebalance.delay.ms": "100",
+    "broker.session.timeout.ms": "3000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
+    "auto.create.topics.enable": "false",
+    "connections.max.idle.ms": "-1",
+}
+
+
+class Tasks:
+    """What a cluster starts its work with; ended in the order in which it was begun."""
+
+    def __init__(self) -> None:
+        self._running: dict[asyncio.Task[Any], None] = {}
+        self.failures: list[BaseException] = []
+
+    def start_soon(self, work: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any, name: object = None) -> None:
+        """Begin, in a later turn of the loop."""
+        task = asyncio.get_running_loop().create_task(work(*arguments), name=None if name is None else str(name))
+        self._running[task] = None
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._running.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failures.append(error)
+
+    def cancel(self) -> None:
+        """End all of them."""
+        for task in list(self._running):
+            task.cancel()
+
+
+class Servers:
+    """The brokers, and what is done to them."""
+
+    def __init__(
+        self, loop: VirtualLoop, seed: int, brokers: int, topics: Mapping[str, int], settings: Mapping[str, str]
+    ) -> None:
+        self._loop, self._seed = loop, seed
+        self.tasks = Tasks()
+        self.lives = 0
+        endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + n) for n in range(brokers)]
+        self._options = ServeOptions(
+            broker_ids=tuple(range(1, brokers + 1)),
+            listeners=tuple((each,) for each in endpoints),
+            topics=tuple(TopicOption(name, count) for name, count in topics.items()),
+            settings={**SETTINGS, **settings},
+            control_port=None,
+            seed=seed,
+        )
+        self.cluster: Cluster
+
+    @property
+    def ports(self) -> dict[int, int]:
+        """Port -> broker."""
+        return {own[0].port: 1 + index for index, own in enumerate(self._options.listeners)}
+
+    async def start(self, disks: Mapping[int, MemoryFiles] | None = None) -> None:
+        """Start all of them, on empty disks or on those of an earlier life."""
+        self.lives += 1
+        clock = PushedClock(self._loop, self._loop.time_ns)
+        self.cluster = Cluster(self._options, clock, cast("TaskGroup", self.tasks))
+        for broker_id, disk in (disks or {}).items():
+            node = self.cluster.nodes[broker_id] = new_node(self.cluster, broker_id)
+            node.files = disk
+        await self.cluster.start()
+
+    def node(self, broker: int) -> Node:
+        """One broker."""
+        return self.cluster.nodes[broker]
+
+    @property
+    def up(self) -> list[int]:
+        """Those that run, paused or not."""
+        return [node.id for node in self.cluster.nodes.values() if node.up]
+
+    @property
+    def paused(self) -> list[int]:
+        """Those that run and do nothing."""
+        return [node.id for node in self.cluster.nodes.values() if node.up and node.server.paused]
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def kill(self, broker: int) -> None:
+        """End one as SIGKILL does: the system still has what it wrote."""
+        self.cluster.lifecycle.kill(self.node(broker))
+
+    def cut_power(self, broker: int, chance: Random) -> None:
+        """End one as a power cut does: of what was not synced, any first part is left of each file."""
+        node = self.node(broker)
+        self.cluster.lifecycle.kill(node)
+        assert isinstance(node.files, MemoryFiles)
+        before, node.files = node.files, node.files.crash(lambda unsynced: chance.randint(0, unsynced))
+        for directory in before.list():
+            if before.exists(path := f"{directory}/{PARTITION_METADATA}"):  # written once, long ago
+                node.files.replace(path, before.read_file(path))
+
+    def may_lose_power(self, broker: int) -> bool:
+        """Whether each partition of a broker has another replica in sync that runs.
+
+        Never the one whose disk holds the metadata: the controller lives on when its broker is killed.
+        """
+        others = [each for each in self.up if each != broker and each not in self.broken]
+        states = [each.state for each in self.cluster.partitions.values()]
+        alone = any(broker in state.isr and not set(state.isr) & set(others) for state in states)
+        return broker != self.cluster.controller_id and not alone
+
+    def fail_write(self, broker: int, keep: int | None) -> None:
+        """Let the next write of a broker fail after so many bytes; None: before the first."""
+        files = self.node(broker).files
+        assert isinstance(files, MemoryFiles)
+        files.fail_next_write(keep=keep)
+
+    def mend(self, broker: int) -> None:
+        """Let a broker's disk work again; what it has stays."""
+        node = self.node(broker)
+        assert isinstance(node.files, MemoryFiles)
+        node.files = node.files.snapshot()
+
+    @property
+    def broken(self) -> list[int]:
+        """Brokers that run and have a disk that failed, or is about to."""
+        found = []
+        for node in self.cluster.nodes.values():
+            assert isinstance(node.files, MemoryFiles)
+            offline = node.logs is not None and node.logs.context.offline is not None
+            if node.up and (offline or node.files.faults_planned):
+                found.append(node.id)
+        return found
+
+    def near_last_epoch(self, chance: Random) -> str | None:
+        """Raise the epoch of a transactional id to one of the last; which, if there is one."""
+        runtimes = [each for node in self.cluster.nodes.values() for each in node.transaction_shards.values()]
+        known = sorted((name, index) for index, each in enumerate(runtimes) for name in each.machine.transactions)
+        if not known:
+            return None
+        name, index = chance.choice(known)
+        epoch, runtime = chance.choice((32_760, 32_764, 32_765)), runtimes[index]
+        if runtime.machine.transactions[name].producer_epoch < epoch:
+            runtime.submit(lambda now_ms: runtime.machine.set_epoch(name, epoch, now_ms, None))
+        return name
+
+    def stop(self, broker: int) -> None:
+        """Stop one in good order."""
+        self.cluster.lifecycle.stop(self.node(broker))
+
+    async def start_one(self, broker: int) -> None:
+        """Start one that is down, from its disk."""
+        await self.cluster.lifecycle.start(self.node(broker))
+
+    def pause(self, broker: int) -> None:
+        """Let one hang."""
+        self.cluster.lifecycle.pause(self.node(broker))
+
+    def resume(self, broker: int) -> None:
+        """Let it go on."""
+        self.cluster.lifecycle.resume(self.node(broker))
+
+    def move_leader(self, topic: str, index: int, broker: int, loading_ms: int = 0) -> bool:
+        """Give a partition another leader; false where the controller refuses."""
+        machine = self.cluster.metadata.machine
+        try:
+            self.cluster.metadata.submit(
+                lambda _now_ms: machine.move_leader(topic, index, broker, loading_ms=loading_ms)
+            )
+        except KafkaError:
+            return False
+        return True
+
+    async def restart_all(self, *, clean: bool) -> None:
+        """End the process with all brokers in it, and start it again from the disks."""
+        disks = self.end(clean=clean)
+        await self.start(disks)
+
+    def end(self, *, clean: bool) -> dict[int, MemoryFiles]:
+        """End all brokers; their disks."""
+        cluster = self.cluster
+        if clean:
+            cluster.stop()
+        else:
+            cluster.maintenance.stop()
+            cluster.lifecycle.clear()
+            for node in cluster.nodes.values():
+                node.server.close(reset=True)
+            cluster.close_state(clean=False)
+            cluster.clock.close()
+        disks = {}
+        for node in cluster.nodes.values():
+            assert isinstance(node.files, MemoryFiles)
+            disks[node.id] = node.files.snapshot()
+        return disks

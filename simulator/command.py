@@ -1,0 +1,83 @@
+"""What `understudy simulate` does: runs of consecutive seeds, and a report of each that broke a promise."""
+
+import sys
+import time
+from dataclasses import dataclass, replace
+
+from broker.rng import new_seed
+from simulator.coverage import observed, table
+from simulator.run import Result, run
+from simulator.shrink import shrink
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of the command. ``seconds`` is real time; ``only`` the numbers of the faults that happen."""
+
+    seed: int | None
+    seeds: int = 1
+    seconds: float | None = None
+    minutes: float = 0.5
+    only: frozenset[int] | None = None
+    story: int = 0
+    shrink: bool = False
+    coverage: bool = False
+
+
+def main(options: Options) -> int:
+    """Run the seeds; 1 if one of them broke a promise."""
+    with observed() as reached:
+        code = run_all(options)
+    if options.coverage:
+        print("\n".join(table(reached)))
+    sys.stdout.flush()
+    return code
+
+
+def run_all(options: Options) -> int:
+    """The runs; 1 if one of them broke a promise."""
+    first = new_seed() % 1_000_000_000 if options.seed is None else options.seed
+    began, broken, virtual_ms, runs = time.perf_counter(), 0, 0, 0
+    for seed in range(first, first + options.seeds):
+        if options.seconds is not None and runs and time.perf_counter() - began > options.seconds:
+            break
+        result = run(seed, options.minutes, options.only)
+        runs += 1
+        virtual_ms += result.virtual_ms
+        broken += bool(result.violations)
+        if result.violations and options.shrink:
+            result, options = shrunk(result, options)
+        print("\n".join(report(result, options)), flush=True)
+    if runs > 1:
+        took_s = time.perf_counter() - began
+        rate = f"{runs / took_s:.2f} runs and {virtual_ms / 3_600_000 / took_s:.3f} virtual hours per second"
+        print(f"{runs} runs, {broken} with broken promises; {rate}")
+    return 1 if broken else 0
+
+
+def shrunk(result: Result, options: Options) -> tuple[Result, Options]:
+    """The run again with the fewest faults that still break a promise, and the options that repeat it."""
+    seed, minutes = result.seed, options.minutes
+    left, runs = shrink([each.number for each in result.faults], lambda only: bool(run(seed, minutes, only).violations))
+    print(f"seed {seed}: {len(left)} of {len(result.faults)} faults are enough ({runs} runs)")
+    only = frozenset(left)
+    return run(seed, minutes, only), replace(options, only=only)
+
+
+def report(result: Result, options: Options) -> list[str]:
+    """The lines about one run: its hash, and where promises were broken, which, and what happened last."""
+    facts = f"{len(result.faults)} faults, {result.virtual_ms / 1000:.0f} virtual s, {result.lines} lines"
+    head = f"seed {result.seed}: {'BROKEN' if result.violations else 'ok'}, {facts}, hash {result.digest}"
+    lines = [head]
+    if options.story or result.violations:
+        lines += result.story[-(options.story or 40) :]
+    if result.violations:
+        lines += [f"  broken: {each}" for each in result.violations[:_SHOWN]]
+        if len(result.violations) > _SHOWN:
+            lines.append(f"  and {len(result.violations) - _SHOWN} more")
+        lines += [f"  fault {each.number} at {each.at_ms} ms: {each}" for each in result.faults]
+        numbers = "" if options.only is None else f" --faults {','.join(map(str, sorted(options.only)))}"
+        lines.append(f"  again: understudy simulate --seed {result.seed} --minutes {options.minutes:g}{numbers}")
+    return lines

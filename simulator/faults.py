@@ -1,0 +1,245 @@
+"""The faults of a run: a plan made from the seed beforehand, so that a part of it can be left out and the rest stays.
+
+Each fault has its own chance. What cannot happen when its time comes (a broker that is down cannot be killed) does not.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+from simulator.cluster import Servers
+from simulator.loop import sleep_ms
+from simulator.network import Disturbance, Network
+
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+TRAFFIC = ("lose request", "lose answer", "late request", "late answer", "stall")
+KINDS = (
+    "kill",
+    "kill",
+    "power cut",
+    "disk",
+    "last epoch",
+    "stop",
+    "pause",
+    "move leader",
+    "move coordinator",
+    "client",
+    "twin",
+    "clock",
+    "restart all",
+    *TRAFFIC,
+)
+_MOST_LATE_US = 12_000_000
+_QUIET_MS = 1_500
+"""From the start of a run until its first fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a plan: ``number`` is its place in it, ``lasts_ms`` the time until it is taken back, if it is."""
+
+    number: int
+    at_ms: int
+    kind: str
+    broker: int
+    lasts_ms: int
+    seed: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}, broker {self.broker}, {self.lasts_ms} ms"
+
+
+def plan(seed: int, minutes: float, brokers: int) -> list[Fault]:
+    """The faults of a seed: some kinds of them, more or less often."""
+    chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
+    kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
+    mean_ms = chance.choice((1_500, 3_000, 6_000))
+    faults: list[Fault] = []
+    at_ms = _QUIET_MS
+    while True:
+        at_ms += round(chance.expovariate(1 / mean_ms))
+        if at_ms >= minutes * 60_000:
+            return faults
+        number = len(faults)
+        lasts_ms = chance.choice((200, 1_000, 3_000, 8_000))
+        faults.append(
+            Fault(number, at_ms, chance.choice(kinds), chance.randrange(1, brokers + 1), lasts_ms, f"{seed} {number}")
+        )
+
+
+class Clients(Protocol):
+    """The clients of a run, as far as faults go."""
+
+    def kill(self, chance: Random, down_ms: int) -> str:
+        """End one, which comes back after so long; its name."""
+        ...
+
+    def replace(self, chance: Random) -> str:
+        """Start another instance of one, beside the present one; its name."""
+        ...
+
+
+class Nemesis:
+    """Carries out a plan."""
+
+    def __init__(self, servers: Servers, network: Network, clients: Clients) -> None:
+        self._servers, self._network, self._clients = servers, network, clients
+        self._tasks: list[asyncio.Task[None]] = []
+        self._restarting = False
+        self._without_power: set[int] = set()
+
+    def note(self, what: str) -> None:
+        """A line of the story."""
+        self._network.trace.add(self._network.now_us, "***", what)
+
+    async def run(self, faults: Sequence[Fault]) -> None:
+        """Let each happen at its time; returns after the last one has begun."""
+        for fault in faults:
+            ahead_ms = fault.at_ms - self._network.now_us / 1000
+            if ahead_ms > 0:
+                await sleep_ms(ahead_ms)
+            self._tasks.append(asyncio.get_running_loop().create_task(self._happen(fault)))
+
+    async def end(self) -> None:
+        """Take back everything: all brokers run, and the network is as it should be."""
+        for task in self._tasks:
+            if not task.done() and not self._restarting:
+                task.cancel()
+        for task in self._tasks:
+            try:
+                await task
+            except asyncio.CancelledError:
+                continue
+        self._network.calm()
+        servers = self._servers
+        for broker in servers.broken:
+            servers.kill(broker)
+            servers.mend(broker)
+        for broker in sorted(servers.cluster.nodes):
+            if broker not in servers.up:
+                await servers.start_one(broker)
+        for broker in servers.paused:
+            servers.resume(broker)
+        self.note("all faults are over")
+
+    async def _happen(self, fault: Fault) -> None:
+        if self._restarting:
+            return
+        chance = Random(fault.seed)  # noqa: S311 - replayed from the seed
+        if fault.kind in TRAFFIC:
+            self._disturb(fault, chance)
+            return
+        steps: dict[str, Callable[[Fault, Random], Coroutine[Any, Any, None]]] = {
+            "kill": self._kill,
+            "power cut": self._cut_power,
+            "disk": self._disk,
+            "last epoch": self._last_epoch,
+            "stop": self._stop,
+            "pause": self._pause,
+            "move leader": self._move_leader,
+            "move coordinator": self._move_coordinator,
+            "client": self._client,
+            "twin": self._twin,
+            "clock": self._clock,
+            "restart all": self._restart,
+        }
+        await steps[fault.kind](fault, chance)
+
+    def _disturb(self, fault: Fault, chance: Random) -> None:
+        until_us = self._network.now_us + fault.lasts_ms * 1000
+        brokers = None if chance.random() < 0.5 else frozenset({fault.broker})
+        rate = chance.choice((0.1, 0.3, 1.0))
+        self.note(f"{fault.kind}: {rate:.0%} of {'all' if brokers is None else f'broker {fault.broker}'}")
+        late_us = 1_000_000 if fault.kind == "late answer" else _MOST_LATE_US
+        network = self._network
+        network.disturbances = [each for each in network.disturbances if each.until_us > network.now_us]
+        network.disturbances.append(Disturbance(fault.kind, until_us, chance, rate, brokers, late_us))
+
+    async def _kill(self, fault: Fault, _chance: Random) -> None:
+        if fault.broker in self._servers.up:
+            self.note(f"broker {fault.broker} is killed")
+            self._servers.kill(fault.broker)
+            await self._come_back(fault)
+
+    async def _cut_power(self, fault: Fault, chance: Random) -> None:
+        """Only where another replica in sync lives on: what no disk has is lost, in Kafka as well."""
+        if fault.broker in self._servers.up and self._servers.may_lose_power(fault.broker):
+            self.note(f"broker {fault.broker} loses power")
+            self._servers.cut_power(fault.broker, chance)
+            self._without_power.add(fault.broker)
+            await self._come_back(fault)
+            self._without_power.discard(fault.broker)
+
+    async def _disk(self, fault: Fault, chance: Random) -> None:
+        """The next write fails, after a part of it; later the broker is restarted with a disk that works."""
+        if fault.broker in self._servers.up and self._servers.may_lose_power(fault.broker):
+            self.note(f"the disk of broker {fault.broker} fails with its next write")
+            self._servers.fail_write(fault.broker, chance.choice((None, 0, 7, 61, 100)))
+            await sleep_ms(fault.lasts_ms)
+            if fault.broker in self._servers.up and not self._restarting:
+                self.note(f"broker {fault.broker} is killed, and its disk mended")
+                self._servers.kill(fault.broker)
+                self._servers.mend(fault.broker)
+                await self._servers.start_one(fault.broker)
+
+    async def _last_epoch(self, _fault: Fault, chance: Random) -> None:
+        if name := self._servers.near_last_epoch(chance):
+            self.note(f"{name} has one of its last epochs")
+
+    async def _stop(self, fault: Fault, _chance: Random) -> None:
+        if fault.broker in self._servers.up and fault.broker not in self._servers.paused:
+            self.note(f"broker {fault.broker} is stopped")
+            self._servers.stop(fault.broker)
+            await self._come_back(fault)
+
+    async def _come_back(self, fault: Fault) -> None:
+        await sleep_ms(fault.lasts_ms)
+        if fault.broker not in self._servers.up and not self._restarting:
+            self.note(f"broker {fault.broker} starts")
+            await self._servers.start_one(fault.broker)
+
+    async def _pause(self, fault: Fault, _chance: Random) -> None:
+        servers = self._servers
+        if fault.broker in servers.up and fault.broker not in servers.paused:
+            self.note(f"broker {fault.broker} hangs")
+            servers.pause(fault.broker)
+            await sleep_ms(fault.lasts_ms)
+            if fault.broker in servers.paused:
+                self.note(f"broker {fault.broker} goes on")
+                servers.resume(fault.broker)
+
+    async def _move_leader(self, fault: Fault, chance: Random) -> None:
+        places = sorted(place for place in self._servers.cluster.partitions if not place[0].startswith("__"))
+        self._move(*chance.choice(places), fault.broker, 0)
+
+    async def _move_coordinator(self, fault: Fault, chance: Random) -> None:
+        places = sorted(place for place in self._servers.cluster.partitions if place[0] in INTERNAL)
+        if places:
+            self._move(*chance.choice(places), fault.broker, chance.choice((0, 0, 500)))
+
+    def _move(self, topic: str, index: int, broker: int, loading_ms: int) -> None:
+        if broker in self._servers.up and self._servers.move_leader(topic, index, broker, loading_ms):
+            self.note(f"broker {broker} leads {topic}-{index}")
+
+    async def _client(self, fault: Fault, chance: Random) -> None:
+        self.note(f"client {self._clients.kill(chance, fault.lasts_ms)} is killed")
+
+    async def _twin(self, _fault: Fault, chance: Random) -> None:
+        self.note(f"client {self._clients.replace(chance)} is started once more")
+
+    async def _clock(self, fault: Fault, _chance: Random) -> None:
+        self.note(f"the brokers' clock jumps by {fault.lasts_ms} ms")
+        await self._servers.cluster.clock.push(fault.lasts_ms)
+
+    async def _restart(self, _fault: Fault, chance: Random) -> None:
+        clean = chance.random() < 0.3
+        if self._without_power and not clean:
+            return  # after that no broker knows which of them has everything, in Kafka as well
+        self.note(f"all brokers {'stop' if clean else 'are killed'} and start again")
+        self._restarting = True
+        try:
+            await self._servers.restart_all(clean=clean)
+        finally:
+            self._restarting = False

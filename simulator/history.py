@@ -1,0 +1,163 @@
+"""What clients did and what answers they got: the evidence for :mod:`simulator.checker`.
+
+What can be judged at once is judged here, the rest when the run is over. Times are virtual microseconds.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(eq=False, slots=True)
+class Transaction:
+    """One transaction of a producer. ``ending``: how EndTxn asked to end it, once it was sent; None before.
+
+    ``outcome`` is what the producer knows: ``open`` as long as it does not know.
+    """
+
+    name: str
+    instance: str
+    number: int
+    ending: bool | None = None
+    outcome: str = "open"
+    offsets: dict[tuple[str, Place], int] = field(default_factory=dict)
+    tried_offsets: dict[tuple[str, Place], int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"transaction {self.number} of {self.instance}"
+
+
+@dataclass(eq=False, slots=True)
+class Sent:
+    """A record that a producer sent. ``fate``: ``unknown`` until it is ``acked`` (at ``offset``) or ``refused``."""
+
+    value: bytes
+    place: Place
+    producer: str
+    order: int
+    transaction: Transaction | None
+    fate: str = "unknown"
+    offset: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A producer id and epoch that a transactional id was given, and to which instance of its client."""
+
+    producer_id: int
+    epoch: int
+    instance: str
+    at_us: int
+
+
+@dataclass
+class History:
+    """Everything that clients of one run saw."""
+
+    now_us: Callable[[], int]
+    violations: list[str] = field(default_factory=list)
+    records: dict[bytes, Sent] = field(default_factory=dict)
+    transactions: list[Transaction] = field(default_factory=list)
+    epochs: dict[str, list[Given]] = field(default_factory=lambda: defaultdict(list))
+    owners_of_ids: dict[int, str] = field(default_factory=dict)
+    seen: dict[str, dict[Place, list[tuple[int, bytes]]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    """Reader of committed records -> partition -> offset and value, in the order in which it saw them."""
+    committed: dict[tuple[str, Place], int] = field(default_factory=dict)
+    """Group and partition -> the highest offset whose commit was acknowledged."""
+    tried: dict[tuple[str, Place], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """All offsets that anybody tried to commit."""
+    doubtful: dict[tuple[str, Place], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Offsets of commits without an answer: they may arrive behind later ones, and then count."""
+    assigned: dict[tuple[str, int], dict[str, frozenset[Place]]] = field(default_factory=lambda: defaultdict(dict))
+    generations: dict[str, int] = field(default_factory=dict)
+    progress: Counter[str] = field(default_factory=Counter)
+    """Client -> how often it succeeded at what it is there for."""
+
+    def violate(self, promise: str) -> None:
+        """Note a broken promise."""
+        self.violations.append(promise)
+
+    # --- producers ---------------------------------------------------------------------------------------------------
+
+    def given(self, name: str, instance: str, producer_id: int, epoch: int, began_us: int) -> None:
+        """InitProducerId or EndTxn handed out an id and epoch; ``began_us`` is when it was asked for."""
+        owner = self.owners_of_ids.setdefault(producer_id, name)
+        if owner != name:
+            self.violate(f"producer id {producer_id} was given to {owner} and to {name}")
+        for known in self.epochs[name]:
+            same = (known.producer_id, known.epoch) == (producer_id, epoch)
+            if same and known.instance != instance:
+                self.violate(f"{name}: epoch {epoch} of {producer_id} was given to {known.instance} and to {instance}")
+            older = known.producer_id == producer_id and epoch < known.epoch
+            if older and known.at_us < began_us:
+                self.violate(f"{name}: epoch {epoch} of {producer_id} was given after epoch {known.epoch}")
+        self.epochs[name].append(Given(producer_id, epoch, instance, self.now_us()))
+
+    def acted(self, name: str, instance: str, began_us: int, what: str) -> None:
+        """A request of a transactional producer succeeded: it must not have been fenced before it was sent."""
+        for given in reversed(self.epochs[name]):
+            if given.instance == instance:
+                return
+            if given.at_us < began_us:
+                self.violate(f"{what} of {instance} succeeded though {given.instance} had fenced it before")
+                return
+
+    def ended(self, instance: str, transactional_id: str, why: str, *, calm: bool) -> None:
+        """A transactional producer gave up, which only another instance may make it do once there are no faults."""
+        newest = self.epochs[transactional_id][-1:]
+        if calm and newest and newest[0].instance == instance:
+            self.violate(f"{instance} was refused in calm weather: {why}")
+
+    # --- groups ------------------------------------------------------------------------------------------------------
+
+    def synced(self, group: str, generation: int, member: str, places: frozenset[Place]) -> None:
+        """A member got its partitions in a generation."""
+        others = self.assigned[group, generation]
+        for other, theirs in others.items():
+            if other != member and theirs & places:
+                twice = ", ".join(f"{topic}-{index}" for topic, index in sorted(theirs & places))
+                self.violate(f"{group}, generation {generation}: {twice} belongs to {other} and to {member}")
+        known = others.setdefault(member, places)
+        if known != places:
+            self.violate(f"{group}, generation {generation}: {member} was given two assignments")
+        self.generations[group] = max(self.generations.get(group, -1), generation)
+
+    def offsets_fetched(self, group: str, found: Mapping[Place, int], floor: Mapping[Place, int]) -> None:
+        """A group's committed offsets as a member got them; ``floor`` is what was acknowledged when it asked."""
+        for place, offset in found.items():
+            lowest = floor.get(place, -1)
+            if offset < lowest and offset not in self.doubtful[group, place]:
+                self.violate(f"{group}: the offset of {place[0]}-{place[1]} went back from {lowest} to {offset}")
+            if offset >= 0 and offset not in self.tried[group, place]:
+                self.violate(f"{group}: offset {offset} of {place[0]}-{place[1]} was committed by no member")
+
+    def floor(self, group: str) -> dict[Place, int]:
+        """The offsets of a group whose commit is acknowledged by now."""
+        return {place: offset for (name, place), offset in self.committed.items() if name == group}
+
+    def note_doubtful(self, group: str, offsets: Mapping[Place, int]) -> None:
+        """A commit has no answer."""
+        for place, offset in offsets.items():
+            self.doubtful[group, place].add(offset)
+
+    def note_committed(self, offsets: Mapping[tuple[str, Place], int]) -> None:
+        """Offsets whose commit was acknowledged just now."""
+        for key, offset in offsets.items():
+            self.committed[key] = max(self.committed.get(key, -1), offset)
+
+    # --- readers -----------------------------------------------------------------------------------------------------
+
+    def saw(self, reader: str, place: Place, records: Sequence[tuple[int, bytes]]) -> None:
+        """A reader of committed records was given these."""
+        for offset, value in records:
+            sent = self.records.get(value)
+            if sent is None:
+                self.violate(f"{reader} read {value!r}, which no client sent, at {place[0]}-{place[1]} offset {offset}")
+            elif sent.transaction is not None and sent.transaction.outcome == "aborted":
+                self.violate(f"{reader} read {value!r} of the aborted {sent.transaction} as committed")
+        self.seen[reader][place] += records

@@ -1,0 +1,336 @@
+"""Connections between simulated clients and the brokers' own code: in order, late, cut, stalled, in pieces.
+
+A connection carries bytes in each direction in order, as TCP does. Between connections there is no order: what a client
+gave up on may arrive long after its next attempt. :class:`Disturbance` is what may happen to requests and answers.
+"""
+
+import asyncio
+import errno
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from simulator.loop import VirtualLoop
+from simulator.trace import Trace
+
+FASTEST_US, SLOWEST_US = 200, 3_000
+_CHOPPED_ONE_IN = 40
+HOST = "127.0.0.1"
+
+
+@dataclass
+class Disturbance:
+    """What a fault does to the traffic of some links while it lasts. ``brokers``: None for all."""
+
+    kind: str
+    until_us: int
+    chance: Random
+    rate: float
+    brokers: frozenset[int] | None = None
+    most_us: int = 0
+
+    def meets(self, link: "Link", now_us: int) -> bool:
+        """Whether it applies to this request; draws once for each that it may apply to."""
+        if now_us >= self.until_us or (self.brokers is not None and link.broker not in self.brokers):
+            return False
+        return self.chance.random() < self.rate
+
+
+class Direction:
+    """Bytes on their way, in order; each piece arrives ``latency`` after it was sent, or with the one before it."""
+
+    def __init__(self, loop: VirtualLoop, arrive: Callable[[bytes | None], None]) -> None:
+        self._loop, self._arrive = loop, arrive
+        self._pieces: deque[bytes | None] = deque()
+        self._last_s = 0.0
+        self.cut = False
+        self.stalled_until_s = 0.0
+
+    def send(self, piece: bytes | None, latency_us: int) -> None:
+        """Put bytes on the way; None is the end of the stream."""
+        if self.cut:
+            return
+        self._last_s = max(self._last_s, self._loop.now_s + latency_us / 1_000_000, self.stalled_until_s)
+        self._pieces.append(piece)
+        self._loop.call_at(self._last_s, self._deliver)
+
+    def _deliver(self) -> None:
+        piece = self._pieces.popleft()
+        if not self.cut:
+            self._arrive(piece)
+
+
+class ServerTransport(asyncio.Transport):
+    """The broker's end of a connection, as asyncio gives it to the broker's own protocol."""
+
+    def __init__(self, link: "Link", protocol: asyncio.BufferedProtocol) -> None:
+        super().__init__()
+        self._link, self._protocol = link, protocol
+        self._unread: deque[bytes | None] = deque()
+        self._paused = self._closing = self._lost = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """The addresses of both ends; there is no socket."""
+        known = {"peername": (HOST, self._link.number), "sockname": (HOST, self._link.port)}
+        return known.get(name, default)
+
+    def is_closing(self) -> bool:
+        """Whether this end has been closed."""
+        return self._closing
+
+    def pause_reading(self) -> None:
+        """Leave what arrives unread."""
+        self._paused = True
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._paused = False
+        asyncio.get_running_loop().call_soon(self._read)
+
+    def write(self, data: Any) -> None:
+        """Send to the client."""
+        if not self._closing:
+            self._link.answer(bytes(data))
+
+    def writelines(self, list_of_data: Any) -> None:
+        """Send to the client."""
+        self.write(b"".join(list_of_data))
+
+    def close(self) -> None:
+        """Close this end, behind what was written."""
+        if not self._closing:
+            self._link.end_answers()
+            self._close(None)
+
+    def abort(self) -> None:
+        """Close this end at once; what is on its way to the client is lost."""
+        if not self._closing:
+            self._link.reset_by_server()
+            self._close(None)
+
+    def arrive(self, piece: bytes | None) -> None:
+        """Bytes from the client, or its end of stream."""
+        self._unread.append(piece)
+        self._read()
+
+    def lose(self) -> None:
+        """The connection breaks, as seen from here."""
+        if not self._closing:
+            self._close(ConnectionResetError())
+
+    def _close(self, error: Exception | None) -> None:
+        self._closing = True
+        asyncio.get_running_loop().call_soon(self._end, error)
+
+    def _end(self, error: Exception | None) -> None:
+        if not self._lost:
+            self._lost = True
+            self._protocol.connection_lost(error)
+
+    def _read(self) -> None:
+        while self._unread and not self._paused and not self._closing:
+            piece = self._unread.popleft()
+            if piece is None:
+                self._close(None)
+                return
+            view = memoryview(piece)
+            while view:
+                buffer = memoryview(self._protocol.get_buffer(-1))
+                size = min(len(buffer), len(view))
+                buffer[:size] = view[:size]
+                view = view[size:]
+                self._protocol.buffer_updated(size)
+
+
+class Link:
+    """One connection: the client holds it, the broker has its :class:`ServerTransport`."""
+
+    def __init__(self, network: "Network", client: str, number: int, port: int, factory: Callable[[], Any]) -> None:
+        self.network, self.client, self.number, self.port = network, client, number, port
+        self.broker = network.broker_of.get(port, -1)
+        self.received: Callable[[bytes], None] = lambda _: None
+        self.lost: Callable[[], None] = lambda: None
+        self.open = True
+        self.spoils: list[Disturbance] = []
+        """What will happen to the answer to the request that was sent last."""
+        self._to_server = Direction(network.loop, self._at_server)
+        self._to_client = Direction(network.loop, self._at_client)
+        protocol = factory()
+        self.transport = ServerTransport(self, protocol)
+        protocol.connection_made(self.transport)
+
+    # --- the client's side -------------------------------------------------------------------------------------------
+
+    def send(self, frame: bytes) -> None:
+        """A request; disturbances decide what becomes of it."""
+        network = self.network
+        latency_us = network.latency_us()
+        self.spoils = []
+        for each in network.disturbances:
+            if not each.meets(self, network.now_us):
+                continue
+            if each.kind == "lose request":
+                network.note(self, f"connection to broker {self.broker} breaks before the request arrives")
+                self.break_()
+                return
+            if each.kind == "late request":
+                latency_us += each.chance.randrange(each.most_us)
+            elif each.kind == "stall":
+                self.stall(each.until_us)
+            else:
+                self.spoils.append(each)
+        if network.chance.randrange(_CHOPPED_ONE_IN) == 0 and len(frame) > 2:
+            at = network.chance.randrange(1, len(frame))
+            self._to_server.send(frame[:at], latency_us)
+            frame, latency_us = frame[at:], latency_us + network.latency_us()
+        self._to_server.send(frame, latency_us)
+
+    def close(self) -> None:
+        """The client hangs up, behind what it sent."""
+        if self.open:
+            self._client_gone()
+            self._to_client.cut = True
+            self._to_server.send(None, self.network.latency_us())
+
+    def stall(self, until_us: int) -> None:
+        """Nothing arrives in either direction until then."""
+        for each in (self._to_server, self._to_client):
+            each.stalled_until_s = max(each.stalled_until_s, until_us / 1_000_000)
+
+    def break_(self) -> None:
+        """Both ends lose the connection, and everything on its way is lost."""
+        self._to_server.cut = self._to_client.cut = True
+        self.transport.lose()
+        self._lose_client()
+
+    # --- the broker's side -------------------------------------------------------------------------------------------
+
+    def answer(self, data: bytes) -> None:
+        """Bytes that the broker writes."""
+        latency_us, spoils, self.spoils = self.network.latency_us(), self.spoils, []
+        for each in spoils:
+            if each.kind == "lose answer":
+                self.network.note(self, f"connection to broker {self.broker} breaks before the answer arrives")
+                self.break_()
+                return
+            latency_us += each.chance.randrange(each.most_us)
+        self._to_client.send(data, latency_us)
+
+    def end_answers(self) -> None:
+        """The broker closes its end."""
+        self._to_client.send(None, self.network.latency_us())
+
+    def reset_by_server(self) -> None:
+        """The broker resets the connection."""
+        self._to_server.cut = True
+        self._to_client.send(None, self.network.latency_us())
+
+    # --- arrivals ----------------------------------------------------------------------------------------------------
+
+    def _at_server(self, piece: bytes | None) -> None:
+        self.transport.arrive(piece)
+
+    def _at_client(self, piece: bytes | None) -> None:
+        if piece is None:
+            self._lose_client()
+        elif self.open:
+            self.received(piece)
+
+    def _lose_client(self) -> None:
+        if self.open:
+            self._client_gone()
+            self.lost()
+
+    def _client_gone(self) -> None:
+        self.open = False
+        self.network.links.pop(self, None)
+
+
+class _Address:
+    """An entry in a server's list of sockets."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def getsockname(self) -> tuple[str, int]:
+        """Host and port."""
+        return HOST, self._port
+
+
+class Listener:
+    """A listener as `loop.create_server` returns it."""
+
+    def __init__(self, network: "Network", factory: Callable[[], Any], port: int) -> None:
+        self._network, self.factory, self.port = network, factory, port
+        self.sockets = [_Address(port)]
+        self.serving = False
+
+    async def start_serving(self) -> None:
+        """Accept connections."""
+        self.serving = True
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.serving = False
+        self._network.listeners.pop(self.port, None)
+
+
+@dataclass(eq=False)
+class Network:
+    """All listeners and connections of a run."""
+
+    loop: VirtualLoop
+    chance: Random
+    trace: Trace
+    listeners: dict[int, Listener] = field(default_factory=dict)
+    links: dict[Link, None] = field(default_factory=dict)
+    disturbances: list[Disturbance] = field(default_factory=list)
+    broker_of: dict[int, int] = field(default_factory=dict)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        self.loop.listen = self._listen
+
+    @property
+    def now_us(self) -> int:
+        """Virtual microseconds since the start."""
+        return round(self.loop.now_s * 1_000_000)
+
+    def latency_us(self) -> int:
+        """How long the next piece is on its way."""
+        return self.chance.randrange(FASTEST_US, SLOWEST_US)
+
+    def note(self, link: Link, what: str) -> None:
+        """A line of the story."""
+        self.trace.add(self.now_us, "network", f"{link.client}: {what}")
+
+    def _listen(self, factory: Callable[[], Any], _host: str, port: int) -> Listener:
+        if port in self.listeners:
+            raise OSError(errno.EADDRINUSE, "address in use")
+        made = self.listeners[port] = Listener(self, factory, port)
+        return made
+
+    async def connect(self, client: str, port: int) -> Link:
+        """Connect a client; the answer takes a round trip.
+
+        Raises:
+            ConnectionRefusedError: no broker listens there.
+        """
+        await asyncio.sleep(2 * self.latency_us() / 1_000_000)  # noqa: TID251 - on the virtual loop
+        listener = self.listeners.get(port)
+        if listener is None or not listener.serving:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")
+        self._count += 1
+        link = Link(self, client, 10_000 + self._count, port, listener.factory)
+        self.links[link] = None
+        return link
+
+    def calm(self) -> None:
+        """End all disturbances; connections that are stalled break."""
+        self.disturbances.clear()
+        now_s = self.loop.now_s
+        for link in list(self.links):
+            if any(each.stalled_until_s > now_s for each in (link._to_server, link._to_client)):  # noqa: SLF001
+                link.break_()

@@ -1,0 +1,100 @@
+"""The brokers' own state, looked at from outside: replicas that must be equal, and what a restart must not change."""
+
+from broker.cluster.cluster import Cluster
+from broker.coordination.metadata.image import METADATA_TOPIC
+from protocol.records.records import read_records
+from simulator.clients.prober import NEVER
+from storage.log.partition_log import PartitionLog
+
+
+def contents(log: PartitionLog, end: int) -> list[tuple[object, ...]]:
+    """The batches of a log below an offset, as far as all replicas must have them alike."""
+    return [
+        (
+            batch.base_offset,
+            batch.last_offset,
+            batch.partition_leader_epoch,
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.is_control,
+            batch.is_transactional,
+            [(each.key, each.value) for each in read_records(batch)] if not batch.is_control else bytes(batch.view),
+        )
+        for batch in log.reader.replay_from(log.log_start_offset)
+        if batch.base_offset < end
+    ]
+
+
+def compare_replicas(cluster: Cluster) -> list[str]:
+    """Where replicas differ below the high watermark."""
+    found = []
+    for partition in cluster.partitions.values():
+        leader = partition.logs.get(partition.state.leader)
+        if leader is None:
+            found.append(f"{partition.name} has no leader in calm weather")
+            continue
+        expected = contents(leader, leader.high_watermark)
+        for broker, log in sorted(partition.logs.items()):
+            if log is leader:
+                continue
+            own = contents(log, leader.high_watermark)
+            if own != expected:
+                other = next((pair for pair in zip(expected, own, strict=False) if pair[0] != pair[1]), None)
+                what = other or f"{len(expected)} and {len(own)} batches"
+                found.append(f"{partition.name} differs at brokers {partition.state.leader} and {broker}: {what}")
+            if _producers(log) != _producers(leader):
+                found.append(
+                    f"{partition.name}: broker {broker} knows {_producers(log)} of producers, "
+                    f"its leader {_producers(leader)}"
+                )
+    return found
+
+
+def find_duplicates(cluster: Cluster) -> list[str]:
+    """Values that are in a client's topic more than once, committed or not."""
+    found = []
+    for partition in cluster.partitions.values():
+        leader = partition.logs.get(partition.state.leader)
+        if leader is None or partition.topic.startswith("__"):
+            continue
+        places: dict[bytes, list[int]] = {}
+        for batch in leader.reader.replay_from(leader.log_start_offset):
+            for each in () if batch.is_control else read_records(batch):
+                places.setdefault(bytes(each.value or b""), []).append(each.offset)
+        twice = ((value, offsets) for value, offsets in places.items() if len(offsets) > 1 or value == NEVER)
+        found += [f"{partition.name} has {value!r} at {offsets}" for value, offsets in twice]
+    return found
+
+
+def _producers(log: PartitionLog) -> str:
+    known = log.producers.producers
+    return str(
+        [
+            (producer_id, entry.producer_epoch, entry.last_sequence, entry.transaction_first_offset)
+            for producer_id, entry in sorted(known.items())
+        ]
+    )
+
+
+def fingerprint(cluster: Cluster) -> dict[str, str]:
+    """What must be the same after a restart from disk: logs, producers, transactions, groups' offsets, topics."""
+    found: dict[str, str] = {}
+    for (topic, index), partition in sorted(cluster.partitions.items()):
+        leader = partition.logs.get(partition.state.leader)
+        if leader is None or topic == METADATA_TOPIC:
+            continue
+        found[f"the end of {topic}-{index}"] = str(leader.log_end_offset)
+        found[f"the producers of {topic}-{index}"] = _producers(leader)
+    for node in cluster.nodes.values():
+        for transactions in node.transaction_shards.values():
+            for name, record in transactions.machine.transactions.items():
+                own = sorted(record.partitions or ())
+                found[f"transactional id {name}"] = (
+                    f"{record.state.name} {record.producer_id} {record.producer_epoch} {own}"
+                )
+        for groups in node.group_shards.values():
+            for group_id in groups.machine.groups:
+                for topic, partitions in groups.machine.offsets.topics(group_id).items():
+                    for index, kept in partitions.items():
+                        found[f"the offset of {group_id} in {topic}-{index}"] = str(kept.commit.offset)
+    return found

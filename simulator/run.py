@@ -1,0 +1,228 @@
+"""One run: a cluster and its clients, faults for so many minutes, calm, and the judgement."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import structlog
+
+from broker import clock as broker_clock
+from simulator.checker import Log, check, check_copies
+from simulator.clients.client import Client, World
+from simulator.clients.consumer import Fetcher, Member
+from simulator.clients.producer import TIMEOUT_MS
+from simulator.cluster import Servers
+from simulator.faults import Fault, Nemesis, plan
+from simulator.history import History, Place
+from simulator.loop import NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
+from simulator.network import Network
+from simulator.replicas import compare_replicas, find_duplicates, fingerprint
+from simulator.trace import Trace
+from simulator.workload import COPIERS, OTHER, SOURCE, TARGET, Workload
+
+BROKERS = 3
+VARIED = {
+    "transactional.id.expiration.ms": ("604800000", "5000"),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": ("2000",),
+    "producer.id.expiration.ms": ("86400000",),
+}
+"""Setting -> values, of which each run has one."""
+GRACE_MS = 10_000
+"""After the last fault, until brokers and clients must have found each other again."""
+CALM_MS = 12_000
+SCAN_MS = 4_000
+"""Within which a coordinator finds a transaction that has timed out, and ends it."""
+DRAIN_MS = 5_000
+"""Within which each client must succeed then."""
+
+
+@dataclass
+class Result:
+    """What came of a run."""
+
+    seed: int
+    violations: list[str]
+    digest: str
+    lines: int
+    virtual_ms: int
+    faults: list[Fault]
+    story: list[str] = field(default_factory=list)
+    progress: dict[str, int] = field(default_factory=dict)
+
+
+class Run:
+    """The run of one seed. ``only``: the numbers of the faults that happen; None for all."""
+
+    def __init__(self, seed: int, minutes: float, only: Collection[int] | None = None) -> None:
+        self.seed, self.minutes = seed, minutes
+        self.loop = VirtualLoop()
+        self.trace = Trace()
+        self.network = Network(self.loop, Random(f"{seed} network"), self.trace)  # noqa: S311 - replayed
+        self.history = History(lambda: self.network.now_us)
+        self._chance = Random(f"{seed} setup")  # noqa: S311 - replayed
+        self.topics = {SOURCE: self._chance.randrange(1, 3), OTHER: self._chance.randrange(1, 3), TARGET: 2}
+        settings = {name: self._chance.choice(values) for name, values in VARIED.items()}
+        self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
+        self.network.broker_of = self.servers.ports
+        self.faults = [each for each in plan(seed, minutes, BROKERS) if only is None or each.number in only]
+        self.world = World(self.network, self.history, self.topics, seed)
+        self.workload = Workload(self.world, self._chance)
+
+    def result(self) -> Result:
+        """Run it."""
+        asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(self._unhandled)
+        try:
+            with _virtual(self.loop, self._logged):
+                self.loop.run_until_complete(self._main())
+        except (NothingLeft, Spinning) as error:
+            self.history.violate(f"the run cannot go on: {error}")
+        except Exception as error:  # noqa: BLE001 - a broker that cannot be started breaks a promise, not the simulator
+            self.history.violate(f"the run ended with {error!r}")
+        finally:
+            self._close()
+        return Result(
+            self.seed,
+            list(dict.fromkeys(self.history.violations)),
+            self.trace.digest,
+            self.trace.lines,
+            round(self.loop.now_s * 1000),
+            self.faults,
+            self.trace.story(),
+            dict(self.history.progress),
+        )
+
+    def _close(self) -> None:
+        self.loop.set_exception_handler(lambda _loop, _context: None)
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.call_soon(self.loop.stop)
+        self.loop.run_forever()
+        self.loop.close()
+        asyncio.set_event_loop(None)
+
+    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        self.history.violate(f"an unhandled error: {context['message']}: {error!r}")
+
+    def _logged(self, event: dict[str, Any]) -> None:
+        """A line of the brokers' log: errors of ours are broken promises."""
+        line = " ".join(f"{key}={value}" for key, value in event.items() if key not in {"exc_info", "level"})
+        self.trace.add(self.network.now_us, "log", line)
+        if event.get("exc_info"):
+            self.history.violate(f"a broker failed: {line}")
+
+    # --- the run -----------------------------------------------------------------------------------------------------
+
+    async def _main(self) -> None:
+        await self.servers.start()
+        self.workload.start()
+        nemesis = Nemesis(self.servers, self.network, self.workload)
+        await nemesis.run(self.faults)
+        left_ms = self.minutes * 60_000 - now_ms()
+        await sleep_ms(max(left_ms, 0))
+        await nemesis.end()
+        await sleep_ms(GRACE_MS)
+        await self._check_liveness()
+        await self._finish(nemesis)
+
+    async def _check_liveness(self) -> None:
+        """Each client gets somewhere, now that nothing is in the way."""
+        self.world.calm = True
+        before = self.workload.progress()
+        await sleep_ms(CALM_MS)
+        for name, count in self.workload.progress().items():
+            if count == before[name]:
+                self.history.violate(f"{name} got nowhere in {CALM_MS} ms of calm weather")
+
+    async def _finish(self, nemesis: Nemesis) -> None:
+        await self.workload.stop(feeding=True)
+        await sleep_ms(TIMEOUT_MS + SCAN_MS)  # what was abandoned times out
+        final = await self._read_all()
+        await self._drain()
+        await self.workload.stop(feeding=False)
+        self.history.violations += compare_replicas(self.servers.cluster)
+        before = fingerprint(self.servers.cluster)
+        self.world.calm = False
+        nemesis.note("all brokers are killed and start again")
+        await self.servers.restart_all(clean=False)
+        after = fingerprint(self.servers.cluster)
+        await sleep_ms(5_000)
+        self.world.calm = True
+        for key in sorted(before.keys() | after.keys()):
+            if before.get(key) != after.get(key):
+                self.history.violate(f"{key} was {before.get(key)}, and is {after.get(key)} after a restart")
+        again = await self._read_all()
+        for place, log in final.items():
+            if list(again[place][: len(log)]) != list(log):
+                self.history.violate(f"{place[0]}-{place[1]} holds other records after a restart")
+        check(self.history, again)
+        check_copies(self.history, again, await self._offsets(), SOURCE, TARGET)
+        self.history.violations += find_duplicates(self.servers.cluster)
+        for error in self.servers.tasks.failures:
+            self.history.violate(f"a broker's task failed: {error!r}")
+        self.servers.end(clean=True)
+        self.servers.tasks.cancel()
+
+    async def _drain(self) -> None:
+        """The copiers have time to copy what is left."""
+        await sleep_ms(DRAIN_MS)
+
+    async def _offsets(self) -> dict[Place, int]:
+        """What the copiers have committed."""
+        client = Client(self.world, "auditor")
+        member = Member(client, COPIERS, [SOURCE])
+        member.assigned = frozenset((SOURCE, index) for index in range(self.topics[SOURCE]))
+        await member.load_positions()
+        client.close()
+        return member.fetcher.positions
+
+    async def _read_all(self) -> dict[Place, Log]:
+        """What a reader of committed records finds from the beginning; nothing may be held back by then."""
+        reader = Client(self.world, "auditor")
+        fetcher = Fetcher(reader)
+        final: dict[Place, Log] = {}
+        for topic, count in sorted(self.topics.items()):
+            for index in range(count):
+                place = topic, index
+                fetcher.positions[place] = 0
+                records: list[tuple[int, bytes]] = []
+                while True:
+                    position = fetcher.positions[place]
+                    records += await fetcher.fetch(place)
+                    if fetcher.positions[place] == position:
+                        break
+                leader = self.servers.cluster.partitions[place].led_by(await reader.leader(place))
+                if leader.log_end_offset != position:
+                    self.history.violate(
+                        f"{topic}-{index} is readable to {position} of {leader.log_end_offset}: a transaction hangs"
+                    )
+                final[place] = records
+        reader.close()
+        return final
+
+
+@contextmanager
+def _virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """The broker's stopwatch and log are the run's."""
+
+    def keep(_logger: object, level: str, event: Any) -> Any:
+        logged({"level": level, **event})
+        raise structlog.DropEvent
+
+    stopwatch, configured = broker_clock.stopwatch_ns, structlog.get_config()
+    broker_clock.stopwatch_ns = loop.time_ns
+    structlog.configure(processors=[keep], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        broker_clock.stopwatch_ns = stopwatch
+        structlog.configure(**configured)
+
+
+def run(seed: int, minutes: float = 0.5, only: Collection[int] | None = None) -> Result:
+    """Run one seed."""
+    return Run(seed, minutes, only).result()

@@ -1,0 +1,39 @@
+"""What happened in a run, in order: a line for a person, and a hash over all lines for the machine."""
+
+import hashlib
+from collections import deque
+from dataclasses import dataclass, field
+
+_KEPT = 20_000
+
+
+@dataclass(slots=True)
+class Trace:
+    """Lines with their virtual time. ``kept`` are the last ones; the hash is over all of them."""
+
+    kept: deque[tuple[int, str, str]] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    lines: int = 0
+    _hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+
+    def add(self, at_us: int, who: str, what: str) -> None:
+        """Add a line: who did what."""
+        self.lines += 1
+        self._hash.update(f"{at_us} {who} {what}\n".encode())
+        self.kept.append((at_us, who, what))
+
+    @property
+    def digest(self) -> str:
+        """The hash of the run so far, in 16 hexadecimal digits."""
+        return self._hash.hexdigest()[:16]
+
+    def story(self, last: int = 60) -> list[str]:
+        """The last lines as a person reads them: time, who, what."""
+        lines = list(self.kept)[-last:]
+        width = max((len(who) for _, who, _ in lines), default=0)
+        return [f"{_time(at_us)}  {who:<{width}}  {what}" for at_us, who, what in lines]
+
+
+def _time(at_us: int) -> str:
+    seconds, us = divmod(at_us, 1_000_000)
+    minutes, seconds = divmod(seconds, 60)
+    return f"{minutes:02}:{seconds:02}.{us // 1000:03}"

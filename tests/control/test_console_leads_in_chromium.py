@@ -1,0 +1,62 @@
+"""How one comes from page to page in the console, in a headless Chromium, with real clients behind it."""
+
+import pytest
+from confluent_kafka import KafkaException
+
+from tests.control.chromium import Page
+from tests.control.harness import ControlPlane
+from tests.control.test_console_in_chromium import transactor
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+
+
+def test_the_overview_leads_to_what_it_shows(page: Page, plane: ControlPlane) -> None:
+    """A refusal, an error, a client, a group, an open transaction, a fault: each is a link to its page."""
+    first = transactor(plane, **{"client.id": "first"})
+    transactor(plane, **{"client.id": "second"})
+    with pytest.raises(KafkaException):
+        first.commit_transaction(10)
+    fault = plane.kafka.faults.add(api="Heartbeat", delay_ms=1, optional=True)
+    page.open(plane.url)
+    page.sees("Refusals of the last minutes", "fenced: at", "Errors in the last two minutes", "confluent-kafka-python")
+    page.row("InitProducerId", "CONCURRENT_TRANSACTIONS").find_elements("tag name", "a")[1].click()
+    page.sees("Journal", "CONCURRENT_TRANSACTIONS")
+    assert page.named("input", "API").get_attribute("value") == "InitProducerId"
+    page.press("Clear filters")
+    page.sees("EndTxn")
+    for section, name, shown in (
+        ("Refusals", "x", "Diagram of transactional id x"),
+        ("Open transactions", "x", "Transactions / x"),
+        ("Clients", "second", "Clients / second"),
+        ("Faults", f"fault {fault.id}", "Add a fault"),
+    ):
+        page.open(plane.url)
+        page.sees("Refusals of the last minutes", "Ongoing")
+        page.linked(section, name).click()
+        page.sees(shown)
+
+
+def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, plane: ControlPlane) -> None:
+    """From the transactional id to its picture, with the reason of a refusal, and on to the request itself."""
+    first = transactor(plane, **{"client.id": "first"})
+    transactor(plane, **{"client.id": "second"})
+    with pytest.raises(KafkaException):
+        first.commit_transaction(10)
+    page.open(plane.url, "transactions", "x")
+    page.named("a", "Sequence diagram").click()
+    page.sees("Diagram of transactional id x", "transaction coordinator", "ABORT marker", "fenced: at")
+    width = "return document.querySelector('svg.diagram').clientWidth"
+    before = page.script(width)
+    page.press("Larger")
+    page.sees("125 %")
+    assert page.script(width) > before
+    page.named("input", "Only what went wrong").click()
+    page.sees_no("ABORT marker")
+    page.sees("INVALID_PRODUCER_EPOCH")
+    request = page.driver.find_elements("css selector", "svg.diagram a")[-1]
+    assert str(request.get_attribute("aria-label")).startswith("EndTxn v")
+    page.script("arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", request)
+    page.sees("Journal / ", '"transactional_id": "x"', "INVALID_PRODUCER_EPOCH")
+    page.open(plane.url, "diagrams")
+    page.row("transactional id", "x").find_element("tag name", "a").click()
+    page.sees("Diagram of transactional id x")

@@ -1,0 +1,241 @@
+"""Sequence diagrams of what real clients did: who asked whom, what was decided, written, refused, and why."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
+from tests.serving import until
+from understudy.results import Diagram, Step
+
+SVG = "{http://www.w3.org/2000/svg}"
+MERMAID = re.compile(r"    (title .*|participant p\d+ as .+|p\d+(->>|-->>|--x)p\d+: .*|Note over p\d+: .*)")
+
+
+def producer_of(plane: ControlPlane, name: str = "x", **settings: Any) -> Producer:
+    """A transactional producer that has its id."""
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, **settings})
+    producer.init_transactions(20)
+    return producer
+
+
+def write(producer: Producer, *partitions: int) -> None:
+    """A record in each partition, in a new transaction."""
+    producer.begin_transaction()
+    for partition in partitions:
+        producer.produce("t", b"v", partition=partition)
+    assert producer.flush(20) == 0
+
+
+def fenced(plane: ControlPlane, **settings: Any) -> None:
+    """Two producers of one transactional id: the second one fences the first."""
+    first = producer_of(plane, **settings)
+    write(first, 0)
+    second = producer_of(plane, **settings)
+    write(second, 1)
+    second.commit_transaction(20)
+    with pytest.raises(KafkaException):
+        first.commit_transaction(20)
+
+
+def texts(diagram: Diagram, kind: str) -> list[str]:
+    """The texts of the steps of a kind."""
+    return [step.text for step in diagram.steps if step.kind == kind]
+
+
+def between(diagram: Diagram, step: Step) -> tuple[str, str]:
+    """The titles of a step's lanes."""
+    return diagram.lanes[step.source].title, diagram.lanes[step.target].title
+
+
+@pytest.mark.verb("diagrams show", "diagrams svg")
+def test_a_fenced_producer_has_a_lane_of_its_own_and_the_reason_is_beside_the_refusal(plane: ControlPlane) -> None:
+    """Although both clients have the same client id. Markers lead from the coordinator over the leader to the log."""
+    fenced(plane, **{"client.id": "app"})
+
+    diagram = plane.kafka.diagrams.show(transactional_id="x")
+
+    assert [(lane.kind, lane.title) for lane in diagram.lanes] == [
+        ("client", "app"), ("client", "app"), ("coordinator", "transaction coordinator"), ("broker", "broker 1"),
+        ("log", "t-0"), ("log", "t-1"),
+    ]  # fmt: skip
+    last = [step for step in diagram.steps if step.text.startswith("EndTxn")]
+    assert [step.source for step in last] == [1, 0]
+    (refused,) = [step for step in diagram.steps if step.entry == last[1].entry and step.kind == "answer"]
+    assert refused.error == "INVALID_PRODUCER_EPOCH"
+    assert refused.reason.startswith("fenced: at ")
+    assert "called InitProducerId" in refused.reason
+    markers = [(step.text.split()[0], between(diagram, step)) for step in diagram.steps if step.kind == "marker"]
+    assert markers == [(how, ("transaction coordinator", "broker 1")) for how in ("ABORT", "COMMIT")]
+    assert texts(diagram, "append") == ["offset 0", "ABORT at offset 1", "offset 0", "COMMIT at offset 1"]
+    moves = [text.partition(":")[0] for text in texts(diagram, "state")]
+    assert moves == ["initialised", "begun", "aborted for a new producer", "aborted", "initialised", "begun",
+                     "commit decided", "committed"]  # fmt: skip
+    assert [step.at_ms for step in diagram.steps] == sorted(step.at_ms for step in diagram.steps)
+    assert plane.ctl_text("diagrams", "show", "--transactional-id", "x").rstrip() == diagram.text
+    image = ET.fromstring(plane.kafka.diagrams.svg(transactional_id="x"))  # noqa: S314 - made by our server
+    shown = [node.text for node in image.iter(f"{SVG}text")]
+    assert "transaction coordinator" in shown
+    assert "INVALID_PRODUCER_EPOCH" in shown
+
+
+def test_text_and_mermaid_have_the_same_steps(plane: ControlPlane) -> None:
+    """Each line of Mermaid's is one of its language; the text has the reason below the refusal."""
+    fenced(plane)
+
+    diagram = plane.kafka.diagrams.show(transactional_id="x")
+
+    first, *lines = diagram.mermaid.splitlines()
+    assert first == "sequenceDiagram"
+    assert [line for line in lines if not MERMAID.fullmatch(line)] == []
+    drawn = [line for line in lines if not line.lstrip().startswith(("title", "participant"))]
+    assert len(drawn) == len(diagram.steps) + len([step for step in diagram.steps if step.reason])
+    at = next(at for at, line in enumerate(diagram.text.splitlines()) if line.endswith(" INVALID_PRODUCER_EPOCH"))
+    assert "because: fenced: at " in diagram.text.splitlines()[at + 1]
+
+
+def test_a_fault_and_a_hold_are_steps(plane: ControlPlane) -> None:
+    """What a fault did, at which request; where a commit was held, and when it went on."""
+    producer = producer_of(plane)
+    plane.kafka.transactions["x"].hold("markers", after_markers=1)
+    write(producer, 0, 1)
+    producer.commit_transaction(20)
+    until(lambda: plane.kafka.transactions["x"].show().stopped, "the hold")
+    plane.kafka.transactions["x"].release()
+    until(lambda: plane.kafka.transactions["x"].show().state == "CompleteCommit", "the end")
+    fault = plane.kafka.faults.add(api="EndTxn", apply_then={"disconnect": "reset"})
+    write(producer, 0)
+    producer.commit_transaction(20)
+
+    diagram = plane.kafka.diagrams.show(transactional_id="x")
+
+    assert texts(diagram, "hold") == ["held at markers, until its release", "released"]
+    kinds = [step.kind for step in diagram.steps if step.kind in {"marker", "hold", "fault"}]
+    assert kinds == ["marker", "hold", "hold", "marker", "fault", "marker"]
+    assert texts(diagram, "fault") == [f"fault {fault.id}: apply_then disconnect reset"]
+    (hung_up,) = [step for step in diagram.steps if step.error == "closed: a fault hangs up instead of the reply"]
+    assert hung_up.fault == fault.id
+
+
+def test_a_group_s_generations(plane: ControlPlane) -> None:
+    """Members as lanes, their requests at the coordinator, its states. Heartbeats only where they are asked for."""
+    settings = {"group.id": "g", "auto.offset.reset": "earliest", "heartbeat.interval.ms": 50, "client.id": "reader"}
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
+    consumer.subscribe(["t"])
+    plane.kafka.topics["t"].write("v")
+    until(lambda: consumer.poll(0.1), "the record", 20)
+    until(lambda: consumer.poll(0.1) or plane.kafka.journal.find(api="Heartbeat"), "a heartbeat", 20)
+    consumer.close()
+
+    diagram = plane.kafka.diagrams.show(group="g")
+
+    assert [lane.title for lane in diagram.lanes] == ["reader", "group coordinator", "broker 1"]
+    assert diagram.lanes[2].detail == ""
+    states = texts(diagram, "state")
+    assert "everybody has joined: PreparingRebalance -> CompletingRebalance, generation 1" in states
+    asked = [text.split()[0] for text in texts(diagram, "request")]
+    assert {"JoinGroup", "SyncGroup", "LeaveGroup"} <= set(asked)
+    assert "Heartbeat" not in asked
+    polls = texts(plane.kafka.diagrams.show(group="g", polls=True), "request")
+    assert [text for text in polls if text.startswith("Heartbeat v")]
+
+
+def test_an_idempotent_producer_and_its_connection(plane: ControlPlane) -> None:
+    """A batch that came twice because its answer was lost; the same requests by the number of the connection."""
+    plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
+    producer.produce("t", b"one", partition=0)
+    assert producer.flush(20) == 0
+    (known,) = plane.kafka.producers.list()
+
+    diagram = plane.kafka.diagrams.show(producer_id=known.producer_id)
+
+    assert [text for text in texts(diagram, "state") if text.startswith("duplicate: t-0, it is at offset 0")]
+    sent = [step for step in diagram.steps if step.text.startswith("Produce") and step.kind == "request"]
+    assert [step.source for step in sent] == [0, 0]  # over two connections, of one client
+    assert sent[1].entry is not None
+    entry = plane.kafka.journal.find(id=sent[1].entry)[0]
+    of_connection = plane.kafka.diagrams.show(connection=entry.connection)
+    assert sent[1].entry in [step.entry for step in of_connection.steps]
+    assert sent[0].entry not in [step.entry for step in of_connection.steps]
+
+
+def test_equal_requests_are_one_step_and_the_newest_are_shown(plane: ControlPlane) -> None:
+    """What was left out is counted; a selection by what went wrong or by time holds for all steps."""
+    producer = producer_of(plane)
+    for _ in range(3):
+        write(producer, 0)
+        producer.commit_transaction(20)
+    whole = plane.kafka.diagrams.show(transactional_id="x")
+    newest = plane.kafka.diagrams.show(transactional_id="x", limit=2)
+    asked = [step.entry for step in whole.steps if step.kind == "request"]
+    assert [step.entry for step in newest.steps if step.kind == "request"] == asked[-2:]
+    assert newest.left_out == len(asked) - 2
+    plane.kafka.faults.add(api="EndTxn", error="COORDINATOR_NOT_AVAILABLE", times=2)
+    write(producer, 0)
+    producer.commit_transaction(20)
+    wrong = plane.kafka.diagrams.show(transactional_id="x", errors=True)
+    assert {step.error for step in wrong.steps if step.kind == "answer"} == {"COORDINATOR_NOT_AVAILABLE"}
+    assert sum(step.count for step in wrong.steps if step.kind == "answer") == 2
+    later = plane.kafka.diagrams.show(transactional_id="x", since=whole.steps[-1].at_ms + 1)
+    assert min(step.at_ms for step in later.steps) > whole.steps[-1].at_ms
+    until_then = plane.kafka.diagrams.show(transactional_id="x", until=whole.steps[-1].at_ms)
+    assert len(until_then.steps) == len(whole.steps)
+
+
+def test_a_pause_is_drawn(plane: ControlPlane) -> None:
+    """An hour of the cluster's clock, in which a transaction timed out by itself."""
+    producer = producer_of(plane)
+    write(producer, 0)
+    plane.kafka.clock.advance(hours=1)
+    until(lambda: plane.kafka.transactions["x"].show().state == "CompleteAbort", "the timeout")
+
+    diagram = plane.kafka.diagrams.show(transactional_id="x")
+
+    assert [text for text in texts(diagram, "gap") if text.endswith(" later")]
+    assert [text for text in texts(diagram, "state") if text.startswith("timed out: Ongoing -> PrepareAbort")]
+    assert texts(diagram, "append")[-1] == "ABORT at offset 1"
+
+
+def test_hostile_names_are_text_in_every_shape(plane: ControlPlane) -> None:
+    """In the image there are no elements but its own, in Mermaid's language no lines, on a terminal no commands."""
+    evil = "<img src=x onerror=1>;\nend\n#quot; %%{init}%% \x1b[31m ]]> --> \u202e"
+    fenced(plane, **{"transactional.id": evil, "client.id": evil})
+
+    diagram = plane.kafka.diagrams.show(transactional_id=evil)
+
+    image = ET.fromstring(plane.kafka.diagrams.svg(transactional_id=evil))  # noqa: S314 - made by our server
+    assert {node.tag for node in image.iter()} == {
+        f"{SVG}{tag}" for tag in ("svg", "title", "style", "rect", "line", "text")
+    }
+    assert [node for node in image.iter(f"{SVG}text") if "<img src=x" in (node.text or "")]
+    assert [line for line in diagram.mermaid.splitlines()[1:] if not MERMAID.fullmatch(line)] == []
+    assert not re.search(r"<img|%%|\bend\b", diagram.mermaid)
+    assert all(each.isprintable() or each == "\n" for each in diagram.text)
+
+
+def test_one_subject_is_named_and_known(plane: ControlPlane) -> None:
+    """Otherwise one sentence explains what to give."""
+    for query in ("", "?group=g&connection=1"):
+        status, problem = plane.refused("GET", f"/v1/diagrams{query}")
+        assert status == 422
+        assert problem["detail"].startswith("give exactly one of transactional_id, producer_id, group and connection")
+    assert plane.refused("GET", "/v1/diagrams?group=missing")[0] == 404
+    assert plane.refused("GET", "/v1/diagrams.svg?producer_id=77")[0] == 404
+
+
+def test_a_failed_test_s_report_has_the_diagram(plane_of: ControlPlaneOf) -> None:
+    """Of a transactional id with a refusal; without transactions there is none."""
+    plane = plane_of(topics=["t:2"])
+    assert plane.kafka.report().diagrams == ()
+    fenced(plane)
+
+    report = plane.kafka.report()
+
+    assert [text.splitlines()[0] for text in report.diagrams] == ["Transactional id x"]
+    assert "because: fenced: at " in report.diagrams[0]
+    assert "what happened:" in report.text

@@ -1,0 +1,106 @@
+"""`GET /v1/overview`, beside real clients: what happens in the cluster, at one glance."""
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Message, Producer
+
+from tests.control.conftest import ControlPlaneOf
+from tests.control.harness import ControlPlane
+from tests.serving import until
+
+
+def transactor(plane: ControlPlane, client_id: str) -> Producer:
+    """A producer of the transactional id x with a record in t-0."""
+    settings = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x", "client.id": client_id}
+    producer = Producer(settings)
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce("t", b"v", partition=0)
+    assert producer.flush(20) == 0
+    return producer
+
+
+@pytest.mark.verb("overview")
+def test_errors_refusals_and_open_transactions(plane: ControlPlane) -> None:
+    """By API and code, with the request to look at; why, and of which id; what a transaction is held at."""
+    first = transactor(plane, "first")
+    transactor(plane, "second")
+    with pytest.raises(KafkaException):
+        first.commit_transaction(20)
+    plane.kafka.transactions["x"].hold("markers")
+
+    found = plane.kafka.overview()
+
+    (counted,) = [each for each in found.counted_errors if each.api == "EndTxn"]
+    assert (counted.error, counted.count, counted.client_id) == ("INVALID_PRODUCER_EPOCH", 1, "first")
+    assert plane.kafka.journal.find(id=counted.entry)[0].error == "INVALID_PRODUCER_EPOCH"
+    (refusal,) = found.refusals
+    assert (refusal.kind, refusal.name, refusal.error) == ("transactions", "x", "INVALID_PRODUCER_EPOCH")
+    assert refusal.why.startswith("fenced: at ")
+    (open_one,) = found.transactions
+    assert (open_one.transactional_id, open_one.state, open_one.partitions) == ("x", "Ongoing", 1)
+    assert (open_one.held_at, open_one.stopped) == ("markers", False)
+    assert open_one.deadline_ms == plane.kafka.transactions["x"].show().deadline_ms
+
+
+def test_clients_topics_and_groups(plane: ControlPlane) -> None:
+    """Software and versions of each client; requests of each topic, also where they have its id alone; the lag."""
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "writer"})
+    for _ in range(3):
+        producer.produce("t", b"v", partition=1)
+    assert producer.flush(20) == 0
+    settings = {"group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
+    consumer.subscribe(["t"])
+    record: Message = until(lambda: consumer.poll(0.1), "a record", 20)
+    consumer.commit(record, asynchronous=False)  # type: ignore[call-overload]  # a message is one of its arguments
+
+    found = plane.kafka.overview()
+
+    clients = {each.client_id: each for each in found.clients}
+    assert {"reader", "writer"} <= set(clients)
+    assert clients["writer"].software.startswith("confluent-kafka-python ")
+    assert any(each.startswith("Produce v") for each in clients["writer"].apis)
+    assert not any(each.startswith("Produce v") for each in clients["reader"].apis)
+    assert clients["reader"].open >= 1
+    assert {each.name for each in found.topics} >= {"t"}
+    assert [(each.group_id, each.members, each.lag) for each in found.groups] == [("g", 1, 2)]
+    assert found.requests == sum(found.series) == sum(each.requests for each in found.apis)
+    assert len(found.series) * found.step_ms == found.window_ms
+    consumer.close()
+    del producer
+    until(lambda: not [each for each in plane.kafka.overview().clients if each.open and each.client_id == "writer"],
+          "a closed connection", 20)  # fmt: skip
+
+
+def test_each_request_is_counted_once_until_the_journal_is_cleared(plane: ControlPlane) -> None:
+    """However often one looks."""
+    admin = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "asker"})
+    counts = []
+    for _ in range(3):
+        admin.list_topics(timeout=20)
+        counts.append(sum(each.requests for each in plane.kafka.overview().apis if each.name == "Metadata"))
+    assert counts == sorted(set(counts))
+    (asker,) = [each for each in plane.kafka.overview().clients if each.client_id == "asker"]
+    assert asker.requests == len(plane.kafka.journal.find(client_id="asker"))
+    plane.kafka.journal.clear()
+    assert [each for each in plane.kafka.overview().clients if each.client_id == "asker"] == []
+
+
+def test_faults_and_other_things_that_were_changed_on_purpose(plane_of: ControlPlaneOf) -> None:
+    """A frozen clock, a broker that is down or paused, a replica that replicates nothing."""
+    plane = plane_of(brokers=3, topics=["t:1"], settings={"default.replication.factor": 3})
+    assert plane.kafka.overview().oddities == ()
+    fault = plane.kafka.faults.add(api="Produce", drop=True, optional=True)
+    part = plane.kafka.topics["t"].partitions[0]
+    part.move_leader(1)
+    plane.http("POST", "/v1/topics/t/partitions/0/isr", {"replicas": [1, 2, 3], "held": [2]})
+    plane.kafka.clock.freeze()
+    plane.kafka.brokers[3].pause()
+
+    found = plane.kafka.overview()
+
+    assert [each.id for each in found.faults] == [fault.id]
+    assert found.oddities == ("the clock is frozen", "broker 3 is paused", "t-0: replicas on 2 replicate nothing")
+    plane.kafka.brokers[3].resume()
+    plane.kafka.brokers[3].kill()
+    assert "broker 3 is down" in plane.kafka.overview().oddities

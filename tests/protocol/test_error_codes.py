@@ -1,0 +1,47 @@
+"""The codes that the counters find are those that a look at every field finds, in each response."""
+
+import sys
+import typing
+from typing import Any
+
+import pytest
+
+from broker.handlers import APIS
+from protocol.apis import ApiKey
+from protocol.codec import message_class
+from protocol.error_codes import error_codes
+from protocol.errors import ErrorCode
+from protocol.items import element_type
+from protocol.paths import errors, message_type
+from protocol.types import Message
+
+
+def filled(cls: type[Message]) -> Message:
+    """A message with a code wherever there may be one, and two elements in each list of structs."""
+    values: dict[str, Any] = {}
+    for name, hint in typing.get_type_hints(cls, vars(sys.modules[cls.__module__])).items():
+        if name not in cls.__slots__:
+            continue
+        listed, struct = element_type(hint), message_type(hint)
+        if listed is not None and issubclass(listed, Message):
+            values[name] = [filled(listed), filled(listed)]
+        elif struct is not None:
+            values[name] = filled(struct)
+        elif hint is ErrorCode:
+            values[name] = ErrorCode.NOT_COORDINATOR
+    return cls(**values)
+
+
+@pytest.mark.parametrize("key", [api.key for api in APIS], ids=lambda key: key.title)
+def test_every_code_of_a_response_is_found(key: ApiKey) -> None:
+    """And none where all went well."""
+    response = message_class(key, "Response")
+    full = filled(response)
+    assert sorted(error_codes(full)) == sorted(errors(full))
+    assert error_codes(response()) == []
+
+
+def test_a_fetch_response_has_codes_in_every_partition() -> None:
+    """The positive control of the comparison above."""
+    full = filled(message_class(ApiKey.FETCH, "Response"))
+    assert len(error_codes(full)) == 1 + 2 * 2

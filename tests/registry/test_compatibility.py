@@ -1,0 +1,136 @@
+"""Which changes a level allows, for each format, as the registry answers them."""
+
+from typing import Any
+
+import pytest
+
+from tests.registry.conftest import Rest, schema_body
+
+A = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
+WITH_DEFAULT = {**A, "fields": [*A["fields"], {"name": "b", "type": "int", "default": 0}]}
+WITHOUT_DEFAULT = {**A, "fields": [*A["fields"], {"name": "b", "type": "int"}]}
+OTHER_TYPE = {**A, "fields": [{"name": "a", "type": "int"}]}
+
+
+def fits(registry: Rest, new: object, kind: str | None = None, version: str = "versions", **more: Any) -> bool:
+    """Whether a schema may follow those of the subject s."""
+    body = schema_body(new, kind, **more)
+    status, found = registry.ask("POST", f"/compatibility/subjects/s/{version}?verbose=true", body)
+    assert status == 200, found
+    assert found["is_compatible"] is not bool(found["messages"])
+    return bool(found["is_compatible"])
+
+
+@pytest.mark.parametrize(
+    ("level", "new", "allowed"),
+    [
+        ("NONE", OTHER_TYPE, True),
+        ("BACKWARD", WITH_DEFAULT, True),
+        ("BACKWARD", WITHOUT_DEFAULT, False),
+        ("FORWARD", WITHOUT_DEFAULT, True),
+        ("FORWARD", OTHER_TYPE, False),
+        ("FULL", WITH_DEFAULT, True),
+        ("FULL", WITHOUT_DEFAULT, False),
+        ("FULL_TRANSITIVE", WITH_DEFAULT, True),
+    ],
+)
+def test_levels_of_avro(registry: Rest, level: str, new: object, allowed: bool) -> None:
+    """A new field needs a default value for readers of older records, and none for older readers."""
+    registry.register("s", A)
+    registry.ask("PUT", "/config/s", {"compatibility": level})
+    assert fits(registry, new) is allowed
+    assert (registry.ask("POST", "/subjects/s/versions", schema_body(new))[0] == 200) is allowed
+
+
+@pytest.mark.parametrize(("level", "allowed"), [("BACKWARD", True), ("BACKWARD_TRANSITIVE", False)])
+def test_transitive_levels_look_at_all_versions(registry: Rest, level: str, allowed: bool) -> None:
+    """The newest version has the field, the one before has not."""
+    registry.register("s", A)
+    registry.register("s", WITH_DEFAULT)
+    registry.ask("PUT", "/config", {"compatibility": level})
+    assert fits(registry, WITHOUT_DEFAULT) is allowed
+    assert fits(registry, WITHOUT_DEFAULT, version="versions/latest")
+    assert not fits(registry, WITHOUT_DEFAULT, version="versions/1")
+
+
+OPEN = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}}
+CLOSED = {**OPEN, "additionalProperties": False}
+MORE = {"properties": {"a": {"type": "string", "maxLength": 5}, "b": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"),
+    [
+        (OPEN, {**OPEN, **MORE}, False),
+        (CLOSED, {**CLOSED, **MORE}, True),
+        ({**CLOSED, **MORE}, CLOSED, False),
+        ({**OPEN, **MORE}, OPEN, True),
+        (CLOSED, {**CLOSED, **MORE, "required": ["b"]}, False),
+        (OPEN, CLOSED, False),
+        (CLOSED, OPEN, True),
+        ({"type": "string", "maxLength": 5}, {"type": "string", "maxLength": 4}, False),
+        ({"type": "string", "maxLength": 5}, {"type": "string"}, True),
+        ({"type": "integer"}, {"type": "number"}, True),
+        ({"type": "number"}, {"type": "integer"}, False),
+        ({"type": "string"}, {"type": ["string", "null"]}, True),
+        ({"type": ["string", "null"]}, {"type": ["string"]}, False),
+        ({"enum": ["a"]}, {"enum": ["a", "b"]}, True),
+        ({"enum": ["a", "b"]}, {"enum": ["a"]}, False),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"oneOf": [{"type": "integer"}, {"not": {}}]}, False),
+        ({"allOf": [{"minimum": 1}]}, {"allOf": [{"minimum": 1}, {"maximum": 9}]}, False),
+        ({"not": {"type": "string"}}, {"not": {"type": ["string", "null"]}}, False),
+        ({"type": "array", "items": {"type": "integer"}}, {"type": "array", "items": {"type": "string"}}, False),
+        ({"$ref": "#/definitions/x", "definitions": {"x": {"type": "string"}}}, {"type": "string"}, True),
+        ({"type": "string"}, {}, True),
+        ({}, {"type": "string"}, False),
+    ],
+)  # fmt: skip
+def test_changes_of_json_schemas(registry: Rest, old: object, new: object, allowed: bool) -> None:
+    """What was allowed has to stay allowed."""
+    registry.register("s", old, "JSON")
+    assert fits(registry, new, "JSON") is allowed
+    assert fits(registry, old, "JSON")
+
+
+def proto(*fields: str, head: str = "message M", more: str = "") -> str:
+    """A file with one message."""
+    return f'syntax = "proto3"; package p; {head} {{ {" ".join(f"{each};" for each in fields)} {more} }}'
+
+
+@pytest.mark.parametrize(
+    ("new", "allowed"),
+    [
+        (proto("string a = 1", "int32 b = 2", "string c = 3"), True),
+        (proto("string a = 1"), True),
+        (proto("string renamed = 1", "int32 b = 2"), True),
+        (proto("bytes a = 1", "uint64 b = 2"), True),
+        (proto("string a = 1", "sint32 b = 2"), False),
+        (proto("string a = 1", "repeated int32 b = 2"), False),
+        (proto("string a = 1", "map<string, int32> b = 2"), False),
+        (proto(more="oneof u { string a = 1; int32 b = 2; }"), False),
+        (proto("string a = 1", "int32 b = 2", head="message Other"), False),
+        (proto("string a = 1").replace("package p", "package q"), False),
+    ],
+)
+def test_changes_of_protobuf(registry: Rest, new: str, allowed: bool) -> None:
+    """Numbers keep their encoding, messages and the package stay."""
+    registry.register("s", proto("string a = 1", "int32 b = 2"), "PROTOBUF")
+    assert fits(registry, new, "PROTOBUF") is allowed
+
+
+def test_another_format_is_another_schema(registry: Rest) -> None:
+    """Not compatible at any level but NONE."""
+    registry.register("s", A)
+    assert not fits(registry, {"type": "string"}, "JSON")
+    registry.ask("PUT", "/config/s", {"compatibility": "NONE"})
+    assert fits(registry, {"type": "string"}, "JSON")
+
+
+def test_schemas_that_share_parts_without_end_are_refused(registry: Rest) -> None:
+    """Thirty references that each fork would take years to compare."""
+    forks = {f"d{n}": {"anyOf": [{"$ref": f"#/definitions/d{n + 1}"}] * 2} for n in range(30)}
+    schema = {"$ref": "#/definitions/d0", "definitions": {**forks, "d30": {"type": "string"}}}
+    other = {**schema, "definitions": {**forks, "d30": {"type": "integer"}}}
+    registry.register("s", schema, "JSON")
+    assert registry.code("POST", "/subjects/s/versions", schema_body(other, "JSON")) == 42201
+    assert registry.get("/subjects") == ["s"]

@@ -1,0 +1,34 @@
+"""Planted mistakes: the simulator finds them, by the seeds that docs/simulator.md lists."""
+
+from pathlib import Path
+
+import pytest
+
+from simulator.run import run
+from tests.mutants.mutant import Mutant
+from tests.mutants.test_transactions import MUTANTS
+from tests.simulator.planted import PLANTED, SEEDS
+
+MINUTES = 0.5
+FURTHER = 40
+"""Seeds that are tried where the listed one does not find it any more: a change of the simulator moves them."""
+MISTAKES = {each.mistake: each for each in (*PLANTED, *MUTANTS)}
+PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
+
+
+def test_the_page_lists_each_mistake_that_was_found() -> None:
+    """With its seed."""
+    rows = PAGE.read_text(encoding="utf-8").splitlines()
+    missing = [name for name, seed in SEEDS.items() if f"| {name} | {seed} |" not in rows]
+    assert missing == []
+    assert SEEDS.keys() <= MISTAKES.keys()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mistake", sorted(SEEDS))
+def test_a_planted_mistake_is_found(mistake: str) -> None:
+    """By its seed, or by one of some others."""
+    mutant: Mutant = MISTAKES[mistake]
+    with mutant.alive():
+        assert any(run(seed, MINUTES).violations for seed in (SEEDS[mistake], *range(FURTHER)))

@@ -1,0 +1,64 @@
+"""Runs of the simulator: the same again from a seed, promises kept, planted mistakes found."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from broker.rng import new_seed
+from simulator.command import Options, report
+from simulator.run import Result, run
+
+ROOT = Path(__file__).parents[2]
+MINUTES = 0.5
+FRESH_S, NIGHTLY_S = 12, 1800
+REGRESSIONS = [(300, 0.5)]
+"""Seed and minutes of runs that once broke a promise."""
+
+
+def broken(result: Result) -> str:
+    """The report of a run that broke promises; empty for one that kept them."""
+    return "\n".join(report(result, Options(result.seed, minutes=MINUTES))) if result.violations else ""
+
+
+@pytest.mark.timeout(300)
+def test_a_seed_does_the_same_again() -> None:
+    """In the same process, and in another one that hashes strings otherwise."""
+    here = run(7, 0.1)
+    assert run(7, 0.1).digest == here.digest
+    code = "from simulator.run import run; print(run(7, 0.1).digest)"
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
+    again = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert again.stdout.strip() == here.digest
+
+
+def test_seeds_differ() -> None:
+    """Another seed is another run."""
+    assert run(7, 0.1).digest != run(8, 0.1).digest
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.nightly
+@pytest.mark.parametrize("seconds", [FRESH_S, NIGHTLY_S])
+def test_fresh_seeds_keep_every_promise(seconds: int) -> None:
+    """As many as fit into that time, from a random one on; a failing one is printed with its command."""
+    seed, until = new_seed() % 1_000_000_000, time.monotonic() + seconds
+    while True:
+        result = run(seed, MINUTES)
+        assert not result.violations, broken(result)
+        seed += 1
+        if time.monotonic() > until:
+            break
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("seed", "minutes"), REGRESSIONS)
+def test_what_was_broken_once_is_kept(seed: int, minutes: float) -> None:
+    """Seeds that found a defect."""
+    result = run(seed, minutes)
+    assert not result.violations, broken(result)

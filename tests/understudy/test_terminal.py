@@ -1,0 +1,129 @@
+"""`understudy ctl` on a terminal: what fits, what is cut, colours; and that pipes see none of it."""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.understudy.fake import FakeControl
+from understudy import terminal
+from understudy.control_api import times
+from understudy.control_api.verbs import BY_NAME
+
+TOPICS = {
+    "topics": [
+        {"name": "orders", "id": "s48u3pYAReamUJ2p1N9f5g", "internal": False, "partitions": [{"partition": 0}]},
+        {"name": "a" * 80, "id": "Xes5ahCySyaBlDb2LU9sxQ", "internal": True, "partitions": []},
+    ]
+}
+
+
+def printed(verb: str, answer: Mapping[str, Any], width: int = 80) -> list[str]:
+    """The lines on a terminal of that width."""
+    out = io.StringIO()
+    terminal.show(Console(file=out, width=width, highlight=False, color_system=None), BY_NAME[verb], answer)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [200, 80, 56])
+def test_a_table_fits_the_terminal(width: int) -> None:
+    """Names are cut and marked, numbers never."""
+    heading, first, second = printed("topics list", TOPICS, width)
+    assert max(map(len, (heading, first, second))) <= width
+    assert heading.split() == ["NAME", "ID", "INTERNAL", "PARTITIONS"]
+    assert first.split()[0::2] == ["orders", "no"]
+    assert first.split()[-1] == "1"
+    assert ("s48u3pYAReamUJ2p1N9f5g" in first) == (width > 60)
+    assert ("…" in second, second.split()[0] == "a" * 80) == (width < 120, width > 120)
+
+
+def test_a_table_that_cannot_fit_becomes_blocks_of_lines() -> None:
+    """Rather than columns of three letters."""
+    lines = printed("topics list", TOPICS, 30)
+    assert max(map(len, lines)) <= 30
+    assert lines[:5] == ["name        orders", "id          s48u3pYAReamUJ2p1…", "internal    no", "partitions  1", ""]
+
+
+def test_lists_within_an_answer_are_tables_of_their_own() -> None:
+    """What is JSON on one line in a pipe; empty columns and empty lists are left out."""
+    group = {
+        "group_id": "g", "state": "Stable", "epoch": 1, "share_partitions": [], "forgotten": 0,
+        "members": [{"member_id": "m", "client_id": "c", "instance_id": None, "assignment": ["t-0", "t-1"]}],
+        "offsets": [{"topic": "t", "partition": 0, "offset": 4, "metadata": None, "lag": 2}],
+    }  # fmt: skip
+    assert printed("groups show", group) == [
+        *("group_id  g", "state     Stable", "epoch     1", "", "members"),
+        *("MEMBER ID  CLIENT ID  INSTANCE ID  ASSIGNMENT", "m          c          -            t-0,t-1", ""),
+        *("offsets", "TOPIC  PARTITION  OFFSET  LAG", "t              0       4    2"),
+    ]
+
+
+def test_an_object_within_an_answer_has_a_line_for_each_field() -> None:
+    """Such as the features of a cluster."""
+    lines = printed("versions show", {"as_version": "4.4", "apis": {"Fetch": {"min": 4, "max": 18}, "EndTxn": {}}})
+    assert lines == ["as_version  4.4", "apis        Fetch  min 4, max 18", "            EndTxn"]
+
+
+def test_times_are_local_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of today without the date; the cluster's clock may be elsewhere."""
+    monkeypatch.setattr(times, "local_time", lambda _ms: "2001-02-03T04:05:06.789+01:00")
+    assert terminal.short_time(1) == "2001-02-03 04:05:06"
+    today = datetime.now().astimezone().date().isoformat()
+    monkeypatch.setattr(times, "local_time", lambda _ms: f"{today}T04:05:06.789+01:00")
+    assert terminal.short_time(1) == "04:05:06.789"
+
+
+def test_names_that_a_terminal_obeys_and_markup_are_shown_as_they_are() -> None:
+    """Clients choose them."""
+    answer = {"topics": [{"name": "\x1b[2J[red]x[/red]", "id": "i", "internal": False, "partitions": []}]}
+    assert printed("topics list", answer)[1].startswith("\\x1b[2J[red]x[/red]")
+
+
+def on_a_terminal(control: FakeControl, *arguments: str, columns: int = 60, **environment: str) -> str:
+    """What a real terminal gets."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "FORCE_COLOR"}}
+    command = [sys.executable, "-m", "understudy", "ctl", "--control", control.url, *arguments]
+    done = subprocess.Popen(command, stdout=theirs, env=kept | {"TERM": "xterm-256color"} | environment)
+    os.close(theirs)
+    output = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # Linux: the other end is closed
+            break
+        if not part:
+            break
+        output += part
+    os.close(ours)
+    assert done.wait(20) == 0
+    return output.decode()
+
+
+def test_colours_are_for_terminals_without_no_color() -> None:
+    """And a pipe gets neither colours nor cut names."""
+    groups = [{"group_id": "g" * 50, "type": "classic", "state": "Stable", "epoch": 3, "members": [], "lag": 7}]
+    with FakeControl({"GET /v1/groups": {"groups": groups}}) as control:
+        coloured = on_a_terminal(control, "groups", "list")
+        assert re.search(r"\x1b\[32mStable", coloured)
+        plain = on_a_terminal(control, "groups", "list", NO_COLOR="1")
+        assert not re.search(r"\x1b\[3\d", plain)
+        shown = [re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in plain.splitlines()]
+        assert max(map(len, shown)) <= 60
+        assert "…" in shown[1]
+        command = [sys.executable, "-m", "understudy", "ctl", "--control", control.url, "groups", "list"]
+        piped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert piped.splitlines()[1].split() == ["g" * 50, "classic", "Stable", "3", "-", "7"]
+    assert "\x1b" not in piped

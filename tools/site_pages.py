@@ -1,0 +1,78 @@
+"""A hook of mkdocs: pages of the repository that are not in docs/, and links to files that are no pages.
+
+ARCHITECTURE.md, the packages' pages and others become pages of the site. A link to any other file of the repository,
+such as an example's source, becomes the file's path as code: the site has no copy of it.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = "docs"
+OUTSIDE = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "examples/README.md",
+    "packages/node/README.md",
+    "packages/go/README.md",
+    "packages/java/README.md",
+)
+HOME = {"README.md": "docs/index.md"}
+"""Pages that another page of the site is for."""
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^()\s]+)\)")
+FENCE = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """A menu with every page of docs/: those that mkdocs.yml does not place come last."""
+    if config.nav:
+        placed = set(re.findall(r"[\w./-]+\.md", str(config.nav)))
+        others = [path.name for path in sorted(Path(config.docs_dir).glob("*.md")) if path.name not in placed]
+        config.nav = [*config.nav, *([{"More": others}] if others else [])]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages from outside docs/. In a site of other documents, as tests make it, only those that it links."""
+    if Path(config.docs_dir) == ROOT / DOCS:
+        for name in OUTSIDE:
+            files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> str:
+    """The page with links that lead somewhere on the site; code is left as it is."""
+    parts = FENCE.split(markdown)
+    known = {file.src_uri for file in files}
+    return "".join(
+        part if at % 2 else LINK.sub(lambda match: _link(match, page.file.src_uri, known), part)
+        for at, part in enumerate(parts)
+    )
+
+
+def _link(match: re.Match[str], page: str, known: set[str]) -> str:
+    text, target = match[1], match[2]
+    path, mark, anchor = target.partition("#")
+    if not path or "://" in target or target.startswith("mailto:"):
+        return match[0]
+    here = page if page in OUTSIDE else posixpath.join(DOCS, page)
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
+    found = HOME.get(found, found)
+    on_site = found.removeprefix(f"{DOCS}/")
+    if found in OUTSIDE or (found.startswith(f"{DOCS}/") and on_site in known):
+        relative = posixpath.relpath(on_site, posixpath.dirname(page) or ".")
+        return f"[{text}]({relative}{mark}{anchor})"
+    if posixpath.join(found, "README.md") in OUTSIDE:
+        relative = posixpath.relpath(posixpath.join(found, "README.md"), posixpath.dirname(page) or ".")
+        return f"[{text}]({relative})"
+    if not (ROOT / found).exists():
+        return match[0]  # mkdocs reports it
+    shown = text.strip("`")
+    return f"`{found}`" if shown in {found, posixpath.basename(found)} else f"{text} (`{found}`)"

@@ -1,0 +1,43 @@
+# Made from understudy/aio/registry.py by tools/generate_client.py: change it there.
+"""The schema registry beside the brokers (`schema_registry=0`): where it is, and its faults."""
+
+from typing import Literal
+
+from understudy import results
+from understudy.client.resource import given
+from understudy.client.verbs import RegistryVerbs
+from understudy.from_json import build
+
+
+class Registry(RegistryVerbs):
+    """The schema registry of the cluster. Its verbs raise ControlError 409 where there is none."""
+
+    def show(self) -> results.RegistryInfo:
+        """Address of the schema registry, and how much is in it."""
+        return build(results.RegistryInfo, self._ask("registry show"))
+
+    def fail(
+        self,
+        *,
+        status: int | None = None,
+        message: str | None = None,
+        delay_ms: int | None = None,
+        path: str | None = None,
+        method: Literal["GET", "POST", "PUT", "DELETE"] | None = None,
+        skip: int | None = None,
+        times: int | None = None,
+    ) -> results.RegistryFaultState:
+        """Refuse (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
+        chosen = given(
+            status=status, message=message, delay_ms=delay_ms, path=path, method=method, skip=skip, times=times
+        )
+        return build(results.RegistryFaultState, self._ask("registry fail", **chosen))
+
+    def faults(self) -> list[results.RegistryFaultState]:
+        """All faults of the schema registry."""
+        found = self._ask("registry faults")
+        return [build(results.RegistryFaultState, each) for each in found["faults"]]
+
+    def heal(self) -> None:
+        """Remove all faults of the schema registry."""
+        self._ask("registry heal")

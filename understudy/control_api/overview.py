@@ -1,0 +1,9 @@
+"""What happens in the cluster, at one glance."""
+
+from understudy.control_api.verb import Verb
+
+VERBS = (
+    Verb("overview", "GET", "/v1/overview", "overview()",
+         "what happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals",
+         answer="overview.Overview", example={}),
+)  # fmt: skip

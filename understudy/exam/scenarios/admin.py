@@ -1,0 +1,146 @@
+"""Administration: what is reported as done is done, and what was refused is reported."""
+
+from understudy.exam.driver import CallError, LibraryError
+from understudy.exam.exercise import Exercise
+from understudy.exam.scenario import Level, scenario
+from understudy.fault_actions import Disconnect
+
+NEEDS = "admin"
+AGAIN = "Repeats the request, at the controller where the answer names another one."
+LOSS = "An application that goes on without its topic, or gives up although the cluster is well."
+EXISTS = "TOPIC_ALREADY_EXISTS"
+
+
+def create(exercise: Exercise, topic: str = "made", partitions: int = 3) -> LibraryError | None:
+    """Create a topic; returns the library's error."""
+    servers, timeout_ms = exercise.cluster.bootstrap_servers, exercise.timeout_ms
+    try:
+        exercise.driver.call(
+            "create_topic", bootstrap_servers=servers, topic=topic, partitions=partitions, timeout_ms=timeout_ms
+        )
+    except CallError as error:
+        return error.error
+    return None
+
+
+def partitions_of(exercise: Exercise, topic: str) -> int:
+    """How many partitions a topic has; 0: there is none."""
+    found = [each for each in exercise.cluster.topics.list() if each.name == topic]
+    return len(found[0].partitions) if found else 0
+
+
+def check_created(exercise: Exercise, *, may_exist: bool = False) -> None:
+    """The topic is there, and reported as created; after a lost answer, as one that exists already."""
+    error = create(exercise)
+    exercise.require_exercised()
+    there = partitions_of(exercise, "made")
+    exercise.require(error is not None or there == 3, f"reported as created, and the topic has {there} partitions")
+    accepted = error is None or (may_exist and EXISTS in f"{error.code} {error.message}".upper().replace(" ", "_"))
+    accepted = accepted or (may_exist and error is not None and "EXIST" in f"{error.code} {error.message}".upper())
+    exercise.require(accepted, f"the library reports {error}", Level.SHOULD)
+
+
+@scenario(
+    "admin/create-topic",
+    "A topic with three partitions",
+    rule="core C.1",
+    needs=NEEDS,
+    correct="Creates it.",
+    loss=LOSS,
+)
+def create_topic(exercise: Exercise) -> None:
+    """The positive control."""
+    check_created(exercise)
+    exercise.require(partitions_of(exercise, "made") == 3, "the topic is not there")
+
+
+@scenario(
+    "admin/topic-exists",
+    "A topic that exists is created",
+    rule="core C.1; TOPIC_ALREADY_EXISTS",
+    needs=NEEDS,
+    correct="Reports the error.",
+    loss="An application that believes the topic to be new, with the partitions that it asked for.",
+)
+def topic_exists(exercise: Exercise) -> None:
+    """With another number of partitions."""
+    error = create(exercise, "t")
+    exercise.require(error is not None, "a topic that existed is reported as created")
+
+
+@scenario(
+    "admin/policy-violation",
+    "CreateTopics is refused for good",
+    rule="core C.1; POLICY_VIOLATION",
+    needs=NEEDS,
+    correct="Reports the error.",
+    loss=LOSS,
+)
+def policy_violation(exercise: Exercise) -> None:
+    """Each time."""
+    exercise.fault(api="CreateTopics", error="POLICY_VIOLATION", times=None)
+    error = create(exercise)
+    exercise.require_exercised()
+    exercise.require(error is not None, "a topic that was refused is reported as created")
+
+
+for _code, _kip in (("NOT_CONTROLLER", "KIP-590"), ("THROTTLING_QUOTA_EXCEEDED", "KIP-599")):
+
+    def _refused(exercise: Exercise, code: str = _code) -> None:
+        exercise.fault(api="CreateTopics", error=code)
+        check_created(exercise)
+
+    scenario(
+        f"admin/{_code.lower().replace('_', '-')}",
+        f"CreateTopics is answered with {_code}",
+        rule=f"{_kip}; Errors: retriable",
+        needs=NEEDS,
+        level=Level.SHOULD,
+        correct=AGAIN,
+        loss=LOSS,
+    )(_refused)
+
+
+@scenario(
+    "admin/request-lost",
+    "The connection ends before CreateTopics is served",
+    rule="KafkaAdminClient: retries",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct=AGAIN,
+    loss=LOSS,
+)
+def request_lost(exercise: Exercise) -> None:
+    """With a TCP reset."""
+    exercise.fault(api="CreateTopics", disconnect="reset")
+    check_created(exercise)
+
+
+@scenario(
+    "admin/answer-lost",
+    "The topic is created, the answer is lost",
+    rule="KafkaAdminClient: retries",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Repeats the request, and reports success or that the topic exists.",
+    loss=LOSS,
+)
+def answer_lost(exercise: Exercise) -> None:
+    """With its connection."""
+    exercise.fault(api="CreateTopics", apply_then=Disconnect())
+    check_created(exercise, may_exist=True)
+
+
+@scenario(
+    "admin/silent-broker",
+    "CreateTopics is not answered",
+    rule="KafkaAdminClient: request.timeout.ms, default.api.timeout.ms",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Closes the connection after request.timeout.ms and repeats the request within default.api.timeout.ms.",
+    loss="An application that waits for ever.",
+)
+def silent_broker(exercise: Exercise) -> None:
+    """Once."""
+    exercise.fault(api="CreateTopics", drop=True)
+    check_created(exercise)

@@ -1,0 +1,203 @@
+"""Groups of the consumer protocol (KIP-848): heartbeats assign partitions, and commits carry the member's epoch."""
+
+import time
+
+from understudy.exam.exercise import Consumer, Exercise
+from understudy.exam.scenario import scenario
+from understudy.exam.scenarios.groups import LOST, STOPPED, check_reads_on, committed
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect
+
+NEEDS = "consumer consumer_protocol"
+COMMITS = f"{NEEDS} commit_offsets"
+HEARTBEAT = "ConsumerGroupHeartbeat"
+
+
+def member(exercise: Exercise, *topics: str) -> Consumer:
+    """A subscribed consumer of the group `g`."""
+    consumer = exercise.consumer(group="g", protocol="consumer")
+    consumer.subscribe(*topics)
+    return consumer
+
+
+@scenario(
+    "consumer-protocol/plain",
+    "One member reads a topic",
+    rule="KIP-848; groups B",
+    needs=NEEDS,
+    correct="Joins with a heartbeat, and reads what it is assigned.",
+    loss=STOPPED,
+)
+def plain(exercise: Exercise) -> None:
+    """The positive control; the group is one of the consumer protocol."""
+    check_reads_on(exercise, member=member)
+    exercise.require(bool(exercise.journal(api=HEARTBEAT)), f"no {HEARTBEAT} was sent")
+
+
+for _code, _skip in (
+    ("COORDINATOR_LOAD_IN_PROGRESS", 0),
+    ("COORDINATOR_NOT_AVAILABLE", 0),
+    ("NOT_COORDINATOR", 1),
+    ("UNKNOWN_MEMBER_ID", 1),
+    ("FENCED_MEMBER_EPOCH", 1),
+):
+
+    def _refused(exercise: Exercise, code: str = _code, skip: int = _skip) -> None:
+        exercise.fault(api=HEARTBEAT, error=code, skip=skip)
+        check_reads_on(exercise, member=member)
+
+    scenario(
+        f"consumer-protocol/heartbeat-{_code.lower().replace('_', '-')}",
+        f"{HEARTBEAT} is answered with {_code}",
+        rule="KIP-848; ConsumerHeartbeatRequestManager",
+        needs=NEEDS,
+        correct="Looks up the coordinator, waits, or gives up its partitions and joins again, as the code asks for.",
+        loss=STOPPED,
+    )(_refused)
+
+
+@scenario(
+    "consumer-protocol/heartbeat-answer-lost",
+    f"The answer to {HEARTBEAT} is lost",
+    rule="KIP-848: heartbeats are idempotent",
+    needs=NEEDS,
+    correct="Sends it again with the epoch that it has.",
+    loss=STOPPED,
+)
+def heartbeat_answer_lost(exercise: Exercise) -> None:
+    """The second one, with its connection."""
+    exercise.fault(api=HEARTBEAT, apply_then=Disconnect("reset"), skip=1)
+    check_reads_on(exercise, member=member)
+
+
+@scenario(
+    "consumer-protocol/join-answer-lost",
+    "The answer to the first heartbeat is lost",
+    rule="KIP-848: member ids are the client's (KIP-1082)",
+    needs=NEEDS,
+    correct="Joins again, with the same member id.",
+    loss="Partitions that a member has which does not exist.",
+)
+def join_answer_lost(exercise: Exercise) -> None:
+    """The member is in the group already."""
+    exercise.fault(api=HEARTBEAT, apply_then=Disconnect("reset"))
+    check_reads_on(exercise, member=member)
+
+
+@scenario(
+    "consumer-protocol/coordinator-moves",
+    "The coordinator moves to another broker",
+    rule="KIP-848; groups F.5",
+    needs=NEEDS,
+    correct="Looks up the coordinator and goes on as a member.",
+    loss=STOPPED,
+)
+def coordinator_moves(exercise: Exercise) -> None:
+    """Between two reads; the member has to find the new one to stay in the group."""
+    exercise.write(numbered(10, "a"))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    at = exercise.journal(consumer.name, HEARTBEAT)[-1].broker
+    moved_to = at % 3 + 1
+    exercise.cluster.coordinators.move(type="group", key="g", broker=moved_to)
+    exercise.write(numbered(10, "b"))
+    until = exercise.deadline()
+    found = False
+    while not found and not exercise.past(until):
+        consumer.poll(200)
+        found = any(
+            each.broker == moved_to and not each.error and each.outcome == "answered"
+            for each in exercise.journal(consumer.name, HEARTBEAT)
+        )
+    exercise.require(found, "no heartbeat reached the new coordinator")
+    consumer.poll_for(20)
+    missing = sorted({*numbered(10, "a"), *numbered(10, "b")} - set(consumer.values()))
+    exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
+
+
+@scenario(
+    "consumer-protocol/two-members",
+    "Two members share three partitions",
+    rule="KIP-848; groups B.4",
+    needs=f"{NEEDS} assignment",
+    correct="Each partition has one member, which gives it up before another one gets it.",
+    loss=LOST,
+)
+def two_members(exercise: Exercise) -> None:
+    """By the client's own account, and by the broker's."""
+    members = [member(exercise, "many"), member(exercise, "many")]
+    until = exercise.deadline()
+    shares: list[set[int]] = []
+    while not exercise.past(until):
+        for each in members:
+            each.poll(100)
+        shares = [each.partitions() for each in members]
+        if all(shares) and shares[0] | shares[1] == {0, 1, 2} and not shares[0] & shares[1]:
+            break
+    exercise.require(all(shares) and shares[0] | shares[1] == {0, 1, 2}, f"the members have {shares}")
+    exercise.require(not shares[0] & shares[1], f"both have {shares[0] & shares[1]}")
+
+
+@scenario(
+    "consumer-protocol/commit-and-resume",
+    "A second member continues where the first one stopped",
+    rule="KIP-848; OffsetCommit 9",
+    needs=COMMITS,
+    correct="Commits with its member epoch; the next member begins there.",
+    loss=LOST,
+)
+def commit_and_resume(exercise: Exercise) -> None:
+    """The first one leaves."""
+    exercise.write(numbered(10, "a"))
+    first = member(exercise)
+    first.poll_for(10)
+    error = first.commit()
+    exercise.require(error is None, f"the commit failed: {error}")
+    exercise.require(committed(exercise) == [10], f"committed {committed(exercise)}, not 10")
+    first.close()
+    exercise.write(numbered(10, "b"))
+    second = member(exercise)
+    second.poll_for(10)
+    second.poll_quietly()
+    exercise.require(second.values() == numbered(10, "b"), f"the second member read {second.values()}")
+
+
+@scenario(
+    "consumer-protocol/commit-stale-member-epoch",
+    "OffsetCommit is answered with STALE_MEMBER_EPOCH",
+    rule="KIP-848: CommitRequestManager",
+    needs=COMMITS,
+    correct="Repeats the commit with the epoch of its next heartbeat, or reports the error.",
+    loss=LOST,
+)
+def commit_stale_member_epoch(exercise: Exercise) -> None:
+    """Once."""
+    exercise.write(numbered(10))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    exercise.fault(api="OffsetCommit", error="STALE_MEMBER_EPOCH")
+    error = consumer.commit()
+    exercise.require_exercised()
+    found = committed(exercise)
+    exercise.require(error is not None or found == [10], f"the commit was reported as done, and the group has {found}")
+
+
+@scenario(
+    "consumer-protocol/leaves-when-closed",
+    "A member closes",
+    rule="KIP-848: member epoch -1",
+    needs=NEEDS,
+    correct=f"Sends a {HEARTBEAT} with epoch -1, so that others take over at once.",
+    loss="Partitions without a reader until the session times out.",
+)
+def leaves_when_closed(exercise: Exercise) -> None:
+    """The group is empty afterwards."""
+    exercise.write(["r00"])
+    consumer = member(exercise)
+    consumer.poll_for(1)
+    exercise.require(bool(exercise.cluster.groups["g"].show().members), "the consumer is no member of the group")
+    consumer.close()
+    until = time.monotonic() + 5
+    while time.monotonic() < until and exercise.cluster.groups["g"].show().members:
+        time.sleep(0.05)
+    exercise.require(not exercise.cluster.groups["g"].show().members, "the closed consumer is still a member")

@@ -1,0 +1,78 @@
+"""Throttling (KIP-219): a throttled client keeps quiet on that connection, and nothing has failed."""
+
+from understudy.exam.exercise import Exercise, NotExercised
+from understudy.exam.scenario import Level, scenario
+from understudy.exam.scenarios.connection import check_written
+from understudy.exam.scenarios.consumers import read_twenty
+from understudy.exam.scenarios.values import numbered
+
+THROTTLE_MS = 1_500
+QUIET_MS = 1_200
+"""Of the throttle time, after which the next request is not early; the rest is for clocks and networks."""
+WAITS = "Sends nothing on this connection until throttle_time_ms has passed."
+LOSS = "A quota that has no effect, until the broker stops reading the connection."
+
+
+def check_quiet(exercise: Exercise, client: str, api: str) -> None:
+    """After the first throttled answer, its connection has no request of the API for as long as asked."""
+    entries = exercise.journal(client, api)
+    first = next((each for each in entries if each.fault), None)
+    if first is None or first.duration_ms is None:
+        raise NotExercised(f"{api} was not throttled")
+    later = [each for each in entries if each.id > first.id and each.connection == first.connection]
+    for each in later:
+        after_ms = (each.ts_us - first.ts_us) / 1000 - first.duration_ms
+        text = f"{api} was sent {after_ms:.0f} ms after an answer that asked to wait {THROTTLE_MS} ms"
+        exercise.require(after_ms >= QUIET_MS, text, Level.SHOULD)
+
+
+@scenario(
+    "throttling/producer-waits",
+    "Produce is answered with a throttle time",
+    rule="KIP-219",
+    needs="producer",
+    level=Level.SHOULD,
+    correct=WAITS,
+    loss=LOSS,
+)
+def producer_waits(exercise: Exercise) -> None:
+    """1.5 s, and more records right behind it."""
+    exercise.fault(api="Produce", alter={"throttle_time_ms": THROTTLE_MS})
+    producer = exercise.producer()
+    for part in "ab":
+        producer.send(numbered(5, part))
+        producer.flush()
+    exercise.require_exercised()
+    exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
+    check_quiet(exercise, producer.name, "Produce")
+
+
+@scenario(
+    "throttling/consumer-waits",
+    "Fetch is answered with a throttle time",
+    rule="KIP-219",
+    needs="consumer",
+    level=Level.SHOULD,
+    correct=WAITS,
+    loss=LOSS,
+)
+def consumer_waits(exercise: Exercise) -> None:
+    """1.5 s, while there is more to read."""
+    exercise.fault(api="Fetch", alter={"throttle_time_ms": THROTTLE_MS})
+    read_twenty(exercise)
+    check_quiet(exercise, "exam-consumer-1", "Fetch")
+
+
+@scenario(
+    "throttling/no-error",
+    "Each answer to Produce has a throttle time",
+    rule="KIP-219",
+    needs="producer",
+    correct="Takes the answer as what it is: the records are written.",
+    loss="Records that are written again, or reported as lost.",
+)
+def no_error(exercise: Exercise) -> None:
+    """100 ms each. Nothing is written twice, although the producer is not idempotent."""
+    exercise.fault(api="Produce", alter={"throttle_time_ms": 100}, times=None)
+    exercise.require_once_in_order(check_written(exercise))

@@ -1,0 +1,173 @@
+"""Fetch sessions (KIP-227) of several partitions, and logs that were truncated (KIP-320)."""
+
+from understudy.exam.exercise import Consumer, Exercise, NotExercised
+from understudy.exam.scenario import Level, scenario
+from understudy.exam.scenarios.consumers import SKIPPED
+from understudy.exam.scenarios.values import numbered
+from understudy.fault_actions import Disconnect
+from understudy.options import FaultOptions
+
+EPOCHS, NOT_LEADER = "OffsetForLeaderEpoch", "NOT_LEADER_OR_FOLLOWER"
+ALL = [f"p{partition}-{number:02}" for partition in range(3) for number in range(5)]
+
+
+def write_many(exercise: Exercise, prefix: str = "") -> None:
+    """Five records to each partition of `many`."""
+    for partition in range(3):
+        exercise.write([prefix + each for each in numbered(5, f"p{partition}-")], topic="many", partition=partition)
+
+
+def check_many(exercise: Exercise, consumer: Consumer, expected: list[str]) -> None:
+    """The consumer has read these values, each once, those of a partition in order."""
+    consumer.poll_for(len(expected))
+    consumer.poll_quietly()
+    exercise.require_exercised()
+    found = sorted(consumer.values())
+    exercise.require(found == sorted(expected), f"read {' '.join(consumer.values()) or 'nothing'}")
+    for partition in range(3):
+        mine = [str(each["value"]) for each in consumer.read if each["partition"] == partition]
+        exercise.require(mine == [each for each in expected if f"p{partition}-" in each], f"the order is {mine}")
+
+
+@scenario(
+    "sessions/one-of-three-refused",
+    "One of three partitions is refused in the answers to Fetch",
+    rule="KIP-227; FetchCollector",
+    needs="consumer",
+    correct="Reads the others on, and this one again from the same offset.",
+    loss=SKIPPED,
+)
+def one_of_three_refused(exercise: Exercise) -> None:
+    """NOT_LEADER_OR_FOLLOWER for the second one, twice."""
+    write_many(exercise)
+    exercise.fault(api="Fetch", topic="many", partition=1, error="NOT_LEADER_OR_FOLLOWER", times=2)
+    consumer = exercise.consumer()
+    consumer.assign_many("many", {0: 0, 1: 0, 2: 0})
+    check_many(exercise, consumer, ALL)
+
+
+@scenario(
+    "sessions/partitions-are-added",
+    "Partitions are added to those that are read",
+    rule="KIP-227: incremental fetch requests",
+    needs="consumer reassign",
+    correct="Adds them to its fetch sessions, and keeps the positions of the others.",
+    loss=SKIPPED,
+)
+def partitions_are_added(exercise: Exercise) -> None:
+    """One first, then all three; the first goes on behind what was read."""
+    write_many(exercise)
+    consumer = exercise.consumer()
+    consumer.assign_many("many", {0: 0})
+    consumer.poll_for(5)
+    consumer.assign_many("many", {0: 5, 1: 0, 2: 0})
+    check_many(exercise, consumer, ALL)
+
+
+@scenario(
+    "sessions/leader-restarts",
+    "A leader restarts while three partitions are read",
+    rule="KIP-227; FetchSessionHandler",
+    needs="consumer",
+    correct="Connects again, begins another session with all of its partitions, and skips nothing.",
+    loss=SKIPPED,
+)
+def leader_restarts(exercise: Exercise) -> None:
+    """Its connections end and its sessions are gone."""
+    write_many(exercise)
+    consumer = exercise.consumer()
+    consumer.assign_many("many", {0: 0, 1: 0, 2: 0})
+    consumer.poll_for(15)
+    leader = exercise.cluster.topics["many"].partitions[1].show().leader
+    exercise.cluster.brokers[leader].stop()
+    exercise.cluster.brokers[leader].start()
+    exercise.cluster.topics["many"].partitions[1].move_leader(leader)
+    write_many(exercise, "later-")
+    check_many(exercise, consumer, ALL + [f"later-{each}" for each in ALL])
+
+
+def moved(exercise: Exercise, **options: str) -> Consumer:
+    """A consumer that has read ten records of an epoch that has ended."""
+    exercise.write(numbered(10, "a"))
+    consumer = exercise.consumer(**options)
+    consumer.assign(0)
+    consumer.poll_for(10)
+    partition = exercise.cluster.topics["t"].partitions[0]
+    former = partition.show().leader
+    partition.move_leader(former % 3 + 1)
+    exercise.cluster.brokers[former].stop()
+    return consumer
+
+
+def require_asked(exercise: Exercise, consumer: Consumer) -> None:
+    """Raise NotExercised unless the consumer has asked where its epoch ended."""
+    if not exercise.journal(consumer.name, EPOCHS):
+        raise NotExercised(f"the library sends no {EPOCHS}")
+
+
+_FAULTS: tuple[tuple[str, str, FaultOptions], ...] = (
+    ("epoch-answer-lost", f"The answer to {EPOCHS} is lost", {"api": EPOCHS, "apply_then": Disconnect("reset")}),
+    ("epoch-not-leader", f"{EPOCHS} is answered with {NOT_LEADER}", {"api": EPOCHS, "error": NOT_LEADER}),
+)
+for _slug, _title, _fault in _FAULTS:
+
+    def _validated(exercise: Exercise, fault: FaultOptions = _fault) -> None:
+        exercise.fault(**fault)
+        consumer = moved(exercise)
+        exercise.write(numbered(10, "b"))
+        consumer.poll_for(20)
+        consumer.poll_quietly()
+        require_asked(exercise, consumer)
+        exercise.require_exercised()
+        expected = numbered(10, "a") + numbered(10, "b")
+        exercise.require(consumer.values() == expected, f"read {' '.join(consumer.values())}")
+
+    scenario(
+        f"truncation/{_slug}",
+        _title,
+        rule="KIP-320: OffsetsForLeaderEpochClient",
+        needs="consumer",
+        correct="Asks again, and reads on from its position once it is confirmed.",
+        loss=SKIPPED,
+    )(_validated)
+
+
+@scenario(
+    "truncation/without-reset",
+    "The log was truncated below the position; offset reset is none",
+    rule="KIP-320: LogTruncationException",
+    needs="consumer offset_reset",
+    level=Level.SHOULD,
+    correct="Reports that the log was truncated, and at which offset.",
+    loss="Records that another leader has written at offsets that were read already.",
+)
+def truncated_without_reset(exercise: Exercise) -> None:
+    """The new leader's log of the old epoch ends at 5."""
+    exercise.fault(api=EPOCHS, alter={"topics.*.partitions.*.end_offset": 5}, times=None)
+    consumer = moved(exercise, offset_reset="none")
+    exercise.write(numbered(5, "b"))
+    until = exercise.deadline()
+    while not exercise.past(until) and not consumer.errors and len(consumer.read) == 10:
+        consumer.poll(200)
+    require_asked(exercise, consumer)
+    exercise.require(bool(consumer.errors), f"no error; read {' '.join(consumer.values()[10:]) or 'nothing more'}")
+
+
+@scenario(
+    "truncation/with-reset",
+    "The log was truncated below the position; offset reset is earliest",
+    rule="KIP-320: maybeCompleteValidation",
+    needs="consumer offset_reset",
+    level=Level.SHOULD,
+    correct="Goes back to where the logs diverge, or to the earliest offset.",
+    loss="Records that another leader has written at offsets that were read already.",
+)
+def truncated_with_reset(exercise: Exercise) -> None:
+    """The new leader's log of the old epoch ends at 5, as it reports once."""
+    exercise.fault(api=EPOCHS, alter={"topics.*.partitions.*.end_offset": 5})
+    consumer = moved(exercise)
+    exercise.write(numbered(5, "b"))
+    consumer.poll_for(15 + 5)
+    require_asked(exercise, consumer)
+    again = [each["offset"] for each in consumer.read[10:] if each["offset"] < 10]
+    exercise.require({5, 6, 7, 8, 9} <= {*again}, f"behind offset 9 it read {consumer.values()[10:]}")

@@ -1,0 +1,62 @@
+"""`understudy simulate`: a cluster and its clients on virtual time, with faults, from a seed."""
+
+import importlib
+from collections.abc import Sequence
+
+from understudy import server_path
+from understudy.argparser import Parser, refuse
+
+EPILOG = """\
+Each run has three brokers, producers and consumers in one process, without sockets and without waiting: the same seed
+does the same each time. Promises that were broken are printed with what happened last, and with the command that
+repeats the run. Exit code 0: all promises were kept, 1: some were broken.
+"""
+
+
+def parser() -> Parser:
+    """The options."""
+    made = Parser(
+        prog="understudy simulate",
+        description="Run a cluster and its clients on virtual time, with faults, and check what was promised.",
+        epilog=EPILOG,
+    )
+    made.add_argument("--seed", metavar="N", type=int, help="first seed (default: a random one, which is printed)")
+    made.add_argument("--seeds", metavar="N", type=int, default=1, help="number of runs, with consecutive seeds")
+    made.add_argument("--seconds", metavar="S", type=float, help="begin no further run after so many real seconds")
+    made.add_argument(
+        "--minutes", metavar="M", type=float, default=0.5, help="virtual minutes with faults in each run (default 0.5)"
+    )
+    made.add_argument("--faults", metavar="N,N,...", help="only these faults of the seed's plan, by number")
+    made.add_argument("--shrink", action="store_true", help="leave out faults that a broken promise does not need")
+    made.add_argument(
+        "--coverage", action="store_true", help="print which transitions of the coordinators were reached"
+    )
+    made.add_argument("--story", metavar="N", type=int, default=0, help="print the last N lines of each run")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the process's exit code."""
+    arguments = parser().parse_args(argv)
+    if arguments.seeds < 1 or arguments.minutes <= 0:
+        refuse("understudy simulate", "--seeds needs at least 1, --minutes more than 0")
+    only = None
+    if arguments.faults is not None:
+        numbers = [each for each in arguments.faults.split(",") if each]
+        if not all(each.isdigit() for each in numbers):
+            refuse("understudy simulate", f"--faults needs numbers, such as 0,3,7, not {arguments.faults}")
+        only = frozenset(map(int, numbers))
+    server_path.enter()
+    command = importlib.import_module("simulator.command")
+    options = command.Options(
+        arguments.seed,
+        arguments.seeds,
+        arguments.seconds,
+        arguments.minutes,
+        only,
+        arguments.story,
+        arguments.shrink,
+        arguments.coverage,
+    )
+    code: int = command.main(options)
+    return code

@@ -1,0 +1,207 @@
+"""Answers on a terminal: columns that fit its width, short local times, colours unless NO_COLOR is set.
+
+Programs read the text of ``text_table`` or JSON instead; nothing here is printed into a pipe or a file.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from understudy.control_api import times
+from understudy.control_api.verb import Verb
+from understudy.text_table import WIDEST_AT_THE_END, cell, formatted, heading
+
+NARROWEST = 12
+"""Columns of text get at least this many characters; where that does not fit, each row becomes a block of lines."""
+GAP = 2
+NESTED: Mapping[str, tuple[str, ...]] = {
+    "timeline": ("at_ms", "event", "state_after", "epoch_after", "client_id", "api", "error", "citation"),
+    "partitions": ("partition", "leader", "isr", "log_start_offset", "high_watermark", "last_stable_offset"),
+}
+"""Columns of lists within an answer; of others all fields are shown."""
+GOOD, BUSY, BAD = "green", "yellow", "red"
+ALARMING: Mapping[str, Any] = {"up": False, "fenced": True, "stopped": True, "leader": -1}
+STATES: Mapping[str, str] = {
+    "Stable": GOOD,
+    "CompleteCommit": GOOD,
+    "Ongoing": BUSY,
+    "PrepareCommit": BUSY,
+    "PrepareAbort": BUSY,
+    "PreparingRebalance": BUSY,
+    "CompletingRebalance": BUSY,
+    "Assigning": BUSY,
+    "Reconciling": BUSY,
+    "CompleteAbort": BAD,
+    "Dead": BAD,
+}
+
+
+class Column(NamedTuple):
+    """A column with its cells; a rigid one is never cut: numbers and times."""
+
+    name: str
+    cells: list[Text]
+    rigid: bool
+
+    @property
+    def width(self) -> int:
+        """Characters that it takes if it is not cut."""
+        return max([len(self.title), *(cell.cell_len for cell in self.cells)])
+
+    @property
+    def title(self) -> str:
+        """Its heading."""
+        return heading(self.name).upper().replace("_", " ")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has a value."""
+        return all(cell.plain in {"-", ""} for cell in self.cells)
+
+
+def console() -> Console:
+    """The terminal that stdout is."""
+    return Console(highlight=False, width=shutil.get_terminal_size().columns)
+
+
+def show(out: Console, verb: Verb, answer: Any) -> None:
+    """Print an answer."""
+    out.print(picture(verb, answer, out.width))
+
+
+def picture(verb: Verb, answer: Any, width: int) -> RenderableType:
+    """An answer as something that rich prints."""
+    if verb.name == "report":  # lines made for people by the server
+        return Text(answer["text"])
+    if not isinstance(answer, Mapping):
+        return Text(str(answer))
+    return Group(*_parts(verb, answer, width))
+
+
+def _parts(verb: Verb, answer: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
+    listed = {name: value for name, value in answer.items() if name == verb.items or _is_rows(value)}
+    plain = {name: value for name, value in answer.items() if name not in listed and not _is_void(name, value)}
+    if plain:
+        yield facts(plain)
+    for name, found in listed.items():
+        if not found and len(answer) > 1:
+            continue
+        if plain or len(listed) > 1:
+            yield Text(f"\n{heading(name)}", style="bold")
+        if not found:
+            yield Text(f"no {heading(name)}", style="dim")
+        own = name == verb.items and name != "timeline"
+        names = verb.columns if own else NESTED.get(name) or tuple(dict.fromkeys(key for row in found for key in row))
+        yield rows(names, found, width, every=own)
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _is_void(name: str, value: Any) -> bool:
+    return value in ([], {}) or (name == "forgotten" and not value)
+
+
+def facts(document: Mapping[str, Any]) -> Table:
+    """One line a field; objects within have a line for each of their fields."""
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in document.items():
+        if isinstance(value, Mapping) and value:
+            for at, (key, each) in enumerate(value.items()):
+                inner = ", ".join(f"{k} {formatted(v, k)}" for k, v in each.items()) if isinstance(each, dict) else None
+                table.add_row("" if at else name, f"{formatted(key)}  {formatted(each) if inner is None else inner}")
+        else:
+            table.add_row(heading(name), text(value, name))
+    return table
+
+
+def rows(names: Sequence[str], found: Sequence[Mapping[str, Any]], width: int, *, every: bool) -> RenderableType:
+    """A table; where it does not fit, a block of lines for each row. Only with ``every`` empty columns are shown."""
+    columns = [_column(name, found) for name in names]
+    shown = [column for column in columns if every or not column.is_empty]
+    if not found:
+        return Text("")
+    needed = sum(each.width if each.rigid else min(each.width, NARROWEST) for each in shown) + GAP * (len(shown) - 1)
+    if needed > width:
+        return Group(*(_block(shown, at) for at in range(len(found))))
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for column in shown:
+        right = all(each.plain.lstrip("-").isdigit() for each in column.cells)
+        table.add_column(
+            Text(column.title, no_wrap=True, overflow="ellipsis"),
+            justify="right" if right else "left",
+            no_wrap=column.rigid,
+        )
+    for at in range(len(found)):
+        table.add_row(*(column.cells[at] for column in shown))
+    return table
+
+
+def _block(columns: Sequence[Column], at: int) -> Table:
+    """A row as lines, with a blank one below."""
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for column in columns:
+        table.add_row(heading(column.name), column.cells[at])
+    table.add_row("", "")
+    return table
+
+
+def columns_to_follow(verb: Verb) -> tuple[str, ...]:
+    """The columns of `--follow`."""
+    return NESTED.get(verb.items, verb.columns)
+
+
+def plain_cell(value: Any, name: str) -> str:
+    """A value as one line of text."""
+    return text(value, name, one_line=True).plain
+
+
+def _column(name: str, found: Sequence[Mapping[str, Any]]) -> Column:
+    values = [row.get(name) for row in found]
+    cells = [text(value, name, one_line=True) for value in values]
+    rigid = name in times.NAMES or all(isinstance(value, int | float | None) for value in values)
+    return Column(name, cells, rigid)
+
+
+def text(value: Any, name: str, *, one_line: bool = False) -> Text:
+    """A value, coloured where it deserves attention."""
+    if name in times.NAMES and isinstance(value, int) and value >= 0:
+        shown = short_time(value)
+    elif name == "citation" and isinstance(value, str):
+        shown = value.partition(" (")[0] or "-"
+    else:
+        shown = cell(value, name, WIDEST_AT_THE_END) if one_line else formatted(value, name)
+    made = Text(shown or "-", style=style(name, value))
+    if one_line:
+        made.no_wrap, made.overflow = True, "ellipsis"
+    return made
+
+
+def style(name: str, value: Any) -> str:
+    """The colour of a value."""
+    if name in {"error", "fault"} and value is not None:
+        return BAD if name == "error" else "magenta"
+    if name in ALARMING and value == ALARMING[name]:
+        return BAD
+    if name == "lag" and isinstance(value, int) and value > 0:
+        return BUSY
+    return STATES.get(str(value), "") if name.startswith("state") else ""
+
+
+def short_time(ms: int) -> str:
+    """Local time; with the date unless that is today's, since the cluster's clock may be pushed."""
+    whole = times.local_time(ms)
+    day, mark, clock = whole.partition("T")
+    if not mark:
+        return whole
+    return clock[:12] if day == datetime.now().astimezone().date().isoformat() else f"{day} {clock[:8]}"
