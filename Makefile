@@ -59,7 +59,7 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
-	$(BIN)/python -m pytest -m interop $(STUCK) tests/clients tests $(PYTEST)
+	$(BIN)/python -m pytest -m "interop and not nightly" $(STUCK) --durations=25 tests/clients tests $(PYTEST)
 
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)

@@ -86,8 +86,9 @@ def test_a_response_is_encoded_once_and_written_once(monkeypatch: pytest.MonkeyP
     with_peer(body)
 
 
-def test_a_request_that_has_nothing_to_wait_for_is_answered_where_it_is_read() -> None:
+def test_a_request_that_has_nothing_to_wait_for_is_answered_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """No task is woken, so the loop need not turn; a fetch that waits is answered by a task, and what is behind it."""
+    monkeypatch.setattr(client_connection, "_TURN_US", 60_000_000)  # a slow machine ends no turn
 
     async def body(cluster: Cluster, peer: Peer) -> None:
         frame, empty = frames.produce("t", records=1, size=100), frames.produce("t", records=1, size=90)
