@@ -4,7 +4,14 @@ import time
 
 from understudy.exam.exercise import Consumer, Exercise
 from understudy.exam.scenario import scenario
-from understudy.exam.scenarios.groups import LOST, STOPPED, check_reads_on, committed
+from understudy.exam.scenarios.groups import (
+    LOST,
+    STOPPED,
+    check_commit_and_resume,
+    check_reads_on,
+    check_shared,
+    committed,
+)
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect
 
@@ -125,17 +132,7 @@ def coordinator_moves(exercise: Exercise) -> None:
 )
 def two_members(exercise: Exercise) -> None:
     """By the client's own account, and by the broker's."""
-    members = [member(exercise, "many"), member(exercise, "many")]
-    until = exercise.deadline()
-    shares: list[set[int]] = []
-    while not exercise.past(until):
-        for each in members:
-            each.poll(100)
-        shares = [each.partitions() for each in members]
-        if all(shares) and shares[0] | shares[1] == {0, 1, 2} and not shares[0] & shares[1]:
-            break
-    exercise.require(all(shares) and shares[0] | shares[1] == {0, 1, 2}, f"the members have {shares}")
-    exercise.require(not shares[0] & shares[1], f"both have {shares[0] & shares[1]}")
+    check_shared(exercise, [member(exercise, "many"), member(exercise, "many")])
 
 
 @scenario(
@@ -148,18 +145,7 @@ def two_members(exercise: Exercise) -> None:
 )
 def commit_and_resume(exercise: Exercise) -> None:
     """The first one leaves."""
-    exercise.write(numbered(10, "a"))
-    first = member(exercise)
-    first.poll_for(10)
-    error = first.commit()
-    exercise.require(error is None, f"the commit failed: {error}")
-    exercise.require(committed(exercise) == [10], f"committed {committed(exercise)}, not 10")
-    first.close()
-    exercise.write(numbered(10, "b"))
-    second = member(exercise)
-    second.poll_for(10)
-    second.poll_quietly()
-    exercise.require(second.values() == numbered(10, "b"), f"the second member read {second.values()}")
+    check_commit_and_resume(exercise, member=member)
 
 
 @scenario(

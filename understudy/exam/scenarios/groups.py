@@ -1,7 +1,7 @@
 """Groups of the classic protocol: one member per partition, nothing skipped, commits fenced."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from understudy.exam.exercise import Consumer, Exercise
 from understudy.exam.scenario import scenario
@@ -125,6 +125,11 @@ for _api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetFetch", "FindCoordina
 )
 def commit_and_resume(exercise: Exercise) -> None:
     """Ten records, a commit, ten more."""
+    check_commit_and_resume(exercise)
+
+
+def check_commit_and_resume(exercise: Exercise, *, member: Callable[[Exercise], Consumer] = member) -> None:
+    """Ten records are read and committed by a member that leaves; the next one reads ten others."""
     exercise.write(numbered(10, "a"))
     first = member(exercise)
     first.poll_for(10)
@@ -212,20 +217,8 @@ def evicted_member_commits(exercise: Exercise) -> None:
 )
 def two_members(exercise: Exercise) -> None:
     """Each record is read by one of them."""
-    first, second = member(exercise, "many"), member(exercise, "many")
-    until = exercise.deadline()
-    shares: list[set[int]] = []
-    while time.monotonic() < until:
-        first.poll(100)
-        second.poll(100)
-        shares = [
-            {each["partition"] for each in exercise.driver.call("assignment", consumer=one.name)["partitions"]}
-            for one in (first, second)
-        ]
-        if all(shares) and len(shares[0] | shares[1]) == 3 and not shares[0] & shares[1]:
-            break
-    exercise.require(all(shares) and shares[0] | shares[1] == {0, 1, 2}, f"the members have {shares}")
-    exercise.require(not shares[0] & shares[1], f"both have {shares[0] & shares[1]}")
+    first, second = members = member(exercise, "many"), member(exercise, "many")
+    check_shared(exercise, members)
     for partition in range(3):
         exercise.write(numbered(5, f"p{partition}-"), topic="many", partition=partition)
     until = exercise.deadline()
@@ -234,6 +227,20 @@ def two_members(exercise: Exercise) -> None:
         second.poll(100)
     read = sorted(first.values() + second.values())
     exercise.require(read == sorted(f"p{p}-{n:02}" for p in range(3) for n in range(5)), f"together they read {read}")
+
+
+def check_shared(exercise: Exercise, members: Sequence[Consumer]) -> None:
+    """Two members have each of three partitions once, by their own account."""
+    until = exercise.deadline()
+    shares: list[set[int]] = []
+    while not exercise.past(until):
+        for each in members:
+            each.poll(100)
+        shares = [each.partitions() for each in members]
+        if all(shares) and shares[0] | shares[1] == {0, 1, 2} and not shares[0] & shares[1]:
+            break
+    exercise.require(all(shares) and shares[0] | shares[1] == {0, 1, 2}, f"the members have {shares}")
+    exercise.require(not shares[0] & shares[1], f"both have {shares[0] & shares[1]}")
 
 
 @scenario(
