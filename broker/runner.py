@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import socket
 import sys
@@ -165,6 +166,7 @@ async def _serve(
             refusal = CannotStart(_sentence(error, options))
         else:
             _announce(served, options, announcement(served), control_url)
+            gc.freeze()  # modules and classes stay, so no collection has to walk them: a request would wait for it
             afterwards()
             await stopped.wait()
             served.stop()

@@ -208,7 +208,7 @@ class MemoryFile:
         The log that held it may be part of a reference cycle, which the garbage collector finds late, if at all: what
         has survived a few collections is looked at only after a quarter as much has come.
         """
-        size = self.size
+        size = self.size if self._flat is None else len(self._flat)
         self._chunks, self._starts, self._block, self._block_left, self._flat = [], [], _NO_BLOCK, 0, None
         self.size = self._synced = 0
         return size

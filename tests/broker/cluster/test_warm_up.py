@@ -1,5 +1,6 @@
 """Readers and writers that a server makes before they are asked for."""
 
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +11,12 @@ from protocol import codec
 
 
 def test_what_is_made_early_is_what_a_request_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One version in each step, and each of them is served."""
+    """One version in each step, and each of them is served; memory is set up before and after."""
     steps: list[Callable[[], None]] = []
     made: list[tuple[int, int]] = []
+    settings: list[tuple[str, int]] = []
+    monkeypatch.setattr(warm_up, "keep_freed_memory", lambda: settings.append(("heap", len(made))))
+    monkeypatch.setattr(gc, "freeze", lambda: settings.append(("freeze", len(made))))
     monkeypatch.setattr(warm_up, "soon", lambda _ms, step: steps.append(step))
     monkeypatch.setattr(warm_up, "prepare", lambda key, version: made.append((key, version)))
     warm_up.warm_up()
@@ -21,6 +25,7 @@ def test_what_is_made_early_is_what_a_request_needs(monkeypatch: pytest.MonkeyPa
         steps.pop()()
         assert len(made) - before == bool(steps)
     assert made == list(warm_up.common_versions())
+    assert settings == [("heap", 0), ("freeze", len(made))]
     served = {api.key: api.versions for api in APIS}
     assert all(served[key][0] <= version <= served[key][1] for key, version in warm_up.common_versions())
 
