@@ -136,6 +136,7 @@ class Client:
         self._wires: dict[tuple[int, str], Wire] = {}
         self._ports: dict[int, int] = {}
         self._leaders: dict[Place, int] = {}
+        self._epochs: dict[Place, int] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
     @property
@@ -214,17 +215,24 @@ class Client:
     # --- who does what -----------------------------------------------------------------------------------------------
 
     async def leader(self, place: Place) -> int:
-        """The leader of a partition, as metadata has it."""
+        """The leader of a partition, as metadata has it; never of an older epoch than one seen before (KIP-320)."""
         while place not in self._leaders:
             names = [MetadataRequestTopic(place[0])]
             answer = await self.ask_any(ApiKey.METADATA, 12, MetadataRequest(names), place[0])
             for topic in answer.topics:
                 for each in topic.partitions:
-                    if each.leader_id >= 0:
-                        self._leaders[topic.name, each.partition_index] = each.leader_id
+                    found = topic.name, each.partition_index
+                    if each.leader_epoch >= self._epochs.get(found, -1):
+                        self._epochs[found] = each.leader_epoch
+                        if each.leader_id >= 0:
+                            self._leaders[found] = each.leader_id
             if place not in self._leaders:
                 await self.pause()
         return self._leaders[place]
+
+    def leader_epoch(self, place: Place) -> int:
+        """The epoch of that leader, -1 before metadata was read."""
+        return self._epochs.get(place, -1)
 
     def forget_leader(self, place: Place) -> None:
         """Look it up before the next request."""

@@ -43,10 +43,13 @@ class Fetcher:
     async def fetch(self, place: Place) -> Found:
         """The next committed records of a partition; nothing where there are none, or where it did not work."""
         client, position = self.client, self.positions[place]
-        asked = FetchTopic(place[0], [FetchPartition(place[1], position, 100_000)])
-        request = FetchRequest(-1, FETCH_WAIT_MS, 1, 1_000_000, 1, [asked], 0, -1)
         try:
             broker = await client.leader(place)
+            # With its epoch, as real consumers send it: a replica that no longer leads refuses it. Without one it would
+            # answer from its own log, which may have lost what the next leader still has.
+            epoch = client.leader_epoch(place)
+            asked = FetchTopic(place[0], [FetchPartition(place[1], position, 100_000, current_leader_epoch=epoch)])
+            request = FetchRequest(-1, FETCH_WAIT_MS, 1, 1_000_000, 1, [asked], 0, -1)
             answer = await client.ask(broker, ApiKey.FETCH, 12, request, f"{place[0]}-{place[1]} from {position}")
         except Lost:
             client.forget_leader(place)
