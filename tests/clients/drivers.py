@@ -3,13 +3,15 @@
 Which clients there are stands in `clients.py`.
 """
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +77,32 @@ def command(arguments: Sequence[str | Path], folder: Path = ROOT, **environment:
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}")
     return done.stdout
+
+
+def java_classes(folder: Path, libs: Path, sources: Iterable[Path]) -> Path:
+    """Compile Java sources against a folder of jars, once; returns the folder of their classes.
+
+    Its name is a hash of the sources, and it appears when it is complete: several processes may ask for the same
+    classes while the JVM of another one is loading them.
+    """
+    files = sorted(sources)
+    found = hashlib.sha256(str(libs).encode())
+    for each in files:
+        found.update(each.name.encode() + b"\0" + each.read_bytes() + b"\0")
+    classes = folder / found.hexdigest()[:16]
+    if classes.exists():
+        return classes
+    folder.mkdir(parents=True, exist_ok=True)
+    own = Path(tempfile.mkdtemp(dir=folder, prefix="compiling-"))
+    try:
+        command(["javac", "-nowarn", "-Xlint:none", "-d", own, "-cp", f"{libs}/*", *files])
+        own.rename(classes)
+    except OSError:
+        if not classes.exists():  # otherwise another process was first
+            raise
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+    return classes
 
 
 def missing(driver: Driver) -> list[str]:
