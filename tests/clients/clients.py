@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tests.clients.drivers import HERE, Driver, UnavailableError, command
+from tests.clients.drivers import HERE, Driver, UnavailableError, command, java_classes
 from tests.clients.steps import GROUP_LOAD_STEPS, STEPS, TOOL_STEPS
 from tests.clients.targets import CACHE, JVM, kafka_libs
 from tests.clients.transactions.steps import GO_TRANSACTION_STEPS, STREAMS_STEPS, TOOLS_STEPS, TRANSACTION_STEPS
@@ -42,12 +42,8 @@ PYTHON = (
 
 def compile_java(libs: Path, name: str, *packages: str) -> str:
     """Compile packages of ours against a folder of jars; the class path to run them with."""
-    classes = CACHE / "build" / "java" / name
-    shutil.rmtree(classes, ignore_errors=True)
-    classes.mkdir(parents=True)
-    files = sorted(str(each) for package in packages for each in (HERE / "java" / package).glob("*.java"))
-    command(["javac", "-nowarn", "-Xlint:none", "-d", classes, "-cp", f"{libs}/*", *files])
-    return f"{classes}:{libs}/*"
+    files = [each for package in packages for each in (HERE / "java" / package).glob("*.java")]
+    return f"{java_classes(CACHE / 'build' / 'java' / name, libs, files)}:{libs}/*"
 
 
 def _java(version: str, suffix: str, main_class: str, steps: Iterable[str]) -> Driver:
@@ -105,16 +101,17 @@ JAVASCRIPT = (
 # ---------------------------------------------------------------- rust
 
 
-def _rust() -> Sequence[str]:
+def rust_binary(name: str) -> Sequence[str]:
+    """Build a binary of the crate; the command that starts it."""
     # The lock file names registries, so the crate is built where none is kept.
     crate, built = CACHE / "build" / "rust" / "crate", CACHE / "build" / "rust" / "target"
     shutil.copytree(HERE / "rust", crate, dirs_exist_ok=True)
     # librdkafka compiles in half the time without optimization, which nothing here needs.
-    command(["cargo", "build", "--quiet"], crate, CARGO_TARGET_DIR=str(built), CFLAGS="-O0")
-    return [str(built / "debug" / "interop")]
+    command(["cargo", "build", "--quiet", "--bin", name], crate, CARGO_TARGET_DIR=str(built), CFLAGS="-O0")
+    return [str(built / "debug" / name)]
 
 
-RUST = (Driver("rust-rdkafka", ("cargo", "g++", "make"), "rust", _rust, tuple(STEPS)),)
+RUST = (Driver("rust-rdkafka", ("cargo", "g++", "make"), "rust", lambda: rust_binary("interop"), tuple(STEPS)),)
 
 # ---------------------------------------------------------------- transactions
 

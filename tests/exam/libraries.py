@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.clients.clients import rust_binary
 from tests.clients.drivers import HERE as CLIENTS
-from tests.clients.drivers import command
+from tests.clients.drivers import command, java_classes
 from tests.clients.targets import CACHE, JVM, ROOT
 
 HERE = Path(__file__).resolve().parent
@@ -41,26 +42,27 @@ def _java(version: str) -> Callable[[], Sequence[str]]:
     def build() -> Sequence[str]:
         libs = CACHE / "java" / f"clients-{version}"
         command([ROOT / "tools" / "fetch_kafka.sh", libs, "clients", version])
-        classes = BUILT / "java" / version
-        shutil.rmtree(classes, ignore_errors=True)
-        classes.mkdir(parents=True)
-        sources = sorted(map(str, (HERE / "drivers" / "java" / "exam").glob("*.java")))
-        command(["javac", "-nowarn", "-Xlint:none", "-d", classes, "-cp", f"{libs}/*", *sources])
+        classes = java_classes(BUILT / "java" / version, libs, (HERE / "drivers" / "java" / "exam").glob("*.java"))
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
         return ["java", *JVM[:-1], quiet, "-cp", f"{classes}:{libs}/*", "exam.Driver"]
 
     return build
 
 
-def _go(folder: str) -> Callable[[], Sequence[str]]:
+def _go(folder: str, **environment: str) -> Callable[[], Sequence[str]]:
     def build() -> Sequence[str]:
         command([CLIENTS / "setup.sh", "go"])
         binary = BUILT / "go" / folder
         go = CACHE / "go" / "go"
-        command([go, "build", "-o", binary, f"./exam/{folder}"], CLIENTS / "go", GOTOOLCHAIN="auto")
+        command([go, "build", "-o", binary, "."], CLIENTS / "go" / "exam" / folder, GOTOOLCHAIN="auto", **environment)
         return [str(binary)]
 
     return build
+
+
+def _rust() -> Sequence[str]:
+    command([CLIENTS / "setup.sh", "rust"])
+    return rust_binary("exam")
 
 
 def _javascript(script: str) -> Callable[[], Sequence[str]]:
@@ -83,6 +85,9 @@ LIBRARIES = {
         Library("franz-go", ("go",), _go("franz")),
         Library("sarama", ("go",), _go("sarama")),
         Library("kafka-go", ("go",), _go("kafkago")),
+        # A module of its own, since it brings librdkafka, which takes a C compiler and a large download.
+        Library("confluent-kafka-go", ("go", "g++"), _go("confluent", CGO_ENABLED="1")),
+        Library("rust-rdkafka", ("cargo", "g++", "make"), _rust),
         Library("kafkajs", ("node", "npm"), _javascript("kafkajs.js")),
         Library("platformatic", ("node", "npm"), _javascript("platformatic.js")),
         Library("confluent-kafka-javascript", ("node", "npm", "g++", "make"), _javascript("confluent.js")),
