@@ -24,6 +24,8 @@ from tests.ports import free_ports
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
 KAFKA_VERSION = "4.3.1"
+START_S = 180.0
+"""Ends what hangs at its start, and judges nothing: a Kafka needs 5 s, or more than a minute on a busy machine."""
 
 # Kafka's own names. Few partitions of the internal topics, and no wait for more members: tests have no time to lose.
 SETTINGS = {
@@ -94,13 +96,16 @@ def oracle_release() -> str:
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Ask until the condition holds; raises RuntimeError if the process ends before or the time is up."""
+    """Ask until the condition holds. Where it does not in time, or the process ends, kill it and raise RuntimeError."""
     deadline = time.monotonic() + timeout_s
     pause = threading.Event()
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
-            tail = log.read_text(errors="replace")[-1500:]
-            raise RuntimeError(f"{process.args!s:.80} did not come up (exit code {process.poll()}):\n{tail}")
+            ended, tail = process.poll(), log.read_text(errors="replace")[-1500:]
+            process.kill()
+            process.wait()
+            why = f"did not come up within {timeout_s} s" if ended is None else f"ended with exit code {ended}"
+            raise RuntimeError(f"{process.args!s:.80} {why}:\n{tail}")
         pause.wait(0.05)
 
 
@@ -144,7 +149,7 @@ def _understudy(brokers: int, settings: dict[str, str]) -> Target:
         _end([process], folder)
 
     try:
-        wait_until(ready.exists, 30, process, log)
+        wait_until(ready.exists, START_S, process, log)
     except BaseException:
         _end([process], folder)
         raise
@@ -167,7 +172,7 @@ def _kafka(brokers: int, settings: dict[str, str]) -> Target:
             server = ["java", *JVM, "-cp", classpath, "kafka.Kafka", str(folder / f"server-{node}.properties")]
             processes.append(_spawn(server, folder / "log"))
         for port, process in zip(ports, processes, strict=True):
-            wait_until(lambda port=port: accepts(port), 90, process, folder / "log")  # type: ignore[misc]
+            wait_until(lambda port=port: accepts(port), START_S, process, folder / "log")  # type: ignore[misc]
     except BaseException:
         _end(processes, folder)
         raise

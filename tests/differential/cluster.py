@@ -13,7 +13,7 @@ from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.clients.targets import kafka_libs, place_properties, wait_until
+from tests.clients.targets import START_S, kafka_libs, place_properties, wait_until
 from tests.ports import free_ports
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -93,7 +93,7 @@ class KafkaCluster:
         for node, process in self._processes.items():
             if node in self._paused:
                 continue
-            wait_until(lambda node=node: self._is_ready(node), PATIENCE_S, process, self.log)  # type: ignore[misc]
+            wait_until(lambda node=node: self._is_ready(node), START_S, process, self.log)  # type: ignore[misc]
 
     def _is_ready(self, node: int) -> bool:
         side = Target(self.addresses[node - 1])

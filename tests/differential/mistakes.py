@@ -22,7 +22,7 @@ from comparison.histories.quiescence import Restless, common_versions, wait_read
 from comparison.histories.run import LENGTH, load_history
 from comparison.histories.step_request import Step
 from comparison.target import Target
-from tests.clients.targets import wait_until
+from tests.clients.targets import START_S, wait_until
 from tests.differential import rows
 from tests.differential.targets import SETTINGS, Kafka
 from tests.mutants.mutant import Mutant
@@ -86,7 +86,7 @@ def mistaken(number: int | None, folder: Path) -> Iterator[str]:
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen([sys.executable, "-m", *module, "serve", *options], cwd=ROOT, stdout=log, stderr=log)
     try:
-        wait_until(ready.exists, 60, process, folder / "log")
+        wait_until(ready.exists, START_S, process, folder / "log")
         yield json.loads(ready.read_text())["bootstrap_servers"][0]
     finally:
         process.terminate()

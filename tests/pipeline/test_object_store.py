@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.reading import read_segments
-from tests.clients.targets import accepts, wait_until
+from tests.clients.targets import START_S, accepts, wait_until
 from tests.pipeline import log_faults
 from tests.pipeline.fault_files import Planting
 from tests.ports import free_ports
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     with log.open("wb") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, env={**os.environ, "RCLONE_CONFIG": ""})
     try:
-        wait_until(lambda: accepts(port), 30, process, log)
+        wait_until(lambda: accepts(port), START_S, process, log)
         yield (
             folder,
             {

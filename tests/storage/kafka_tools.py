@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.targets import kafka_libs, prepare_kafka, wait_until
+from tests.clients.targets import START_S, kafka_libs, prepare_kafka, wait_until
 from tests.ports import free_ports
 
 
@@ -94,7 +94,7 @@ class RealBroker:
             self._process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(self._properties)], stdout=output, stderr=subprocess.STDOUT
             )
-        wait_until(self._accepts, 60, self._process, self._log)
+        wait_until(self._accepts, START_S, self._process, self._log)
 
     def _accepts(self) -> bool:
         with socket.socket() as probe:
