@@ -11,6 +11,7 @@ from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, Topic
 from broker.coordination.metadata.topic_names import check_topic_name
 from broker.coordination.metadata.topics import MOST_PARTITIONS, NewTopic
+from broker.releases import Behaviour
 from broker.requests.throttling import Mutations
 from broker.requests.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
 from protocol import features
@@ -38,7 +39,11 @@ async def handle(request: MetadataRequest, ctx: RequestContext) -> MetadataRespo
         answers = _by_id(_unique(asked.topic_id for asked in request.topics), seen, ctx)
     else:
         names = _unique(asked.name for asked in request.topics)
-        answers = _by_name(names, seen, ctx, create=request.allow_auto_topic_creation)
+        answers, wanted = _by_name(names, seen, ctx, create=request.allow_auto_topic_creation)
+        if ctx.release.has(Behaviour.CREATED_TOPICS_UNKNOWN):
+            _create(wanted, ctx)
+        else:
+            await _create_by_broker(wanted, answers, ctx)
     if request.include_topic_authorized_operations:
         for answer in answers:
             if answer.name is not None and answer.error_code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -101,8 +106,11 @@ def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]
     return [*unknown, *found, *denied]
 
 
-def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: bool) -> list[Answer]:
-    """The topics that are found, missing, not to be created, or hidden from the client (core B.3 M4 to M8)."""
+def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: bool) -> tuple[list[Answer], list[str]]:
+    """The topics that are found, missing, not to be created, or hidden from the client (core B.3 M4 to M8).
+
+    And the names of those that are to be created.
+    """
     create = create and ctx.node.settings.boolean("auto.create.topics.enable")
     found, missing, uncreated, denied = [], [], [], []
     wanted: list[str] = []
@@ -119,8 +127,7 @@ def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: b
             missing.append(answer)
             if create and name != METADATA_TOPIC and answer.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 wanted.append(name)
-    _create(wanted, ctx)
-    return [*found, *missing, *uncreated, *denied]
+    return [*found, *missing, *uncreated, *denied], wanted
 
 
 def _may_create(name: str, ctx: RequestContext) -> bool:
@@ -151,6 +158,25 @@ def _create(names: list[str], ctx: RequestContext) -> None:
     if topics and len(topics) * ctx.node.settings.int("num.partitions") <= MOST_PARTITIONS:
         charge = Mutations(ctx, strict=True).charge  # as the newest CreateTopics; a refusal is not reported
         metadata.submit(lambda _now_ms: machine.create_topics(topics, charge=charge))
+
+
+async def _create_by_broker(names: list[str], answers: Iterable[Answer], ctx: RequestContext) -> None:
+    """Create topics as brokers with ZooKeeper did, each by itself, and report what became of it.
+
+    A topic that is there now has no leader yet: LEADER_NOT_AVAILABLE.
+    """
+    by_name = {answer.name: answer for answer in answers}
+    for name in names:
+        created = await ctx.cluster.metadata.ask(
+            lambda machine, _now_ms, token, name=name: (  # type: ignore[misc]
+                machine.create_internal_topic(name, token)
+                if name in INTERNAL_TOPICS
+                else machine.create_topics([NewTopic(name)], token)
+            )
+        )
+        error = (created[0] if isinstance(created, list) else created).error
+        there = error is None or error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+        by_name[name].error_code = ErrorCode.LEADER_NOT_AVAILABLE if there else error.code
 
 
 def _refused(code: ErrorCode, name: str) -> Answer:

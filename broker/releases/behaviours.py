@@ -48,15 +48,36 @@ class Behaviour(Enum):
         ("A record that a topic does not take is refused with INVALID_RECORD (KIP-467); before, with CORRUPT_MESSAGE."),
     )
     UNKNOWN_PRODUCERS_WELCOME = "2.5", ("A producer that the log does not know may go on with any sequence (KIP-360).")
+    HEARTBEATS_WHILE_SYNCING = (
+        "2.6",
+        (
+            "Heartbeats to a classic group that waits for its leader's SyncGroup are answered with NONE; before, with "
+            "REBALANCE_IN_PROGRESS."
+        ),
+    )
     DEFAULTS_NOT_MARKED = (
         "2.7",
         "DescribeConfigs v0 marks no setting as having its default: the field is no longer filled.",
+    )
+    PENDING_SYNC = (
+        "2.8",
+        (
+            "A member of a classic group that has not sent SyncGroup within the rebalance timeout is removed "
+            "(KAFKA-12890, in 2.8.1); before, it stays for as long as it sends heartbeats."
+        ),
     )
     MESSAGE_FORMAT_IGNORED = (
         "3.0",
         (
             "message.format.version is taken and ignored (KIP-724); before, a topic's records are kept and sent in "
             "that format, and where it is older than 0.11, idempotent producers get UNSUPPORTED_FOR_MESSAGE_FORMAT."
+        ),
+    )
+    CREATED_TOPICS_UNKNOWN = (
+        "3.3",
+        (
+            "Metadata that creates a topic reports UNKNOWN_TOPIC_OR_PARTITION first, as in KRaft mode; before, with "
+            "ZooKeeper, LEADER_NOT_AVAILABLE, or why the topic cannot be created."
         ),
     )
     VERIFICATION = (

@@ -7,12 +7,14 @@ import pytest
 from broker.context import AclOperation, ResourceType
 from broker.coordination.metadata.image import BrokerListener
 from broker.handlers.metadata import API
+from broker.releases import release
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from tests.handlers.admin_harness import CLUSTER_ID, AdminStage, FakeLog
 
 NOBODY = UUID(int=5)
 NOT_ASKED = -(2**31)
+UNAVAILABLE = ErrorCode.LEADER_NOT_AVAILABLE
 UNKNOWN, DENIED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 DESCRIBE, CREATE, TOPIC, CLUSTER = AclOperation.DESCRIBE, AclOperation.CREATE, ResourceType.TOPIC, ResourceType.CLUSTER
 
@@ -125,6 +127,21 @@ async def test_M6_a_missing_topic_is_created_and_told_the_next_time() -> None:
     assert [(t.error_code, t.is_internal) for t in answer.topics] == [(UNKNOWN, False), (UNKNOWN, True)]
     assert {name: len(t.partitions) for name, t in stage.image.topics.items()} == {"new": 3, "__consumer_offsets": 4}
     assert stage.image.config(2, "__consumer_offsets")["cleanup.policy"] == "compact"
+
+
+async def test_M6_with_zookeeper_a_topic_that_is_created_has_no_leader_yet() -> None:
+    """Before 3.3: LEADER_NOT_AVAILABLE, or why it cannot be; a topic that may not be created is unknown."""
+    stage = AdminStage(1, {"num.partitions": "3", "offsets.topic.num.partitions": "4"})
+    stage.connection.release = release("2.7")
+    answer = await stage.ask(API, names("new", "__consumer_offsets", "a b", create=True), 9)
+    assert [t.error_code for t in answer.topics] == [UNAVAILABLE, UNAVAILABLE, ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert {name: len(t.partitions) for name, t in stage.image.topics.items()} == {"new": 3, "__consumer_offsets": 4}
+    answer = await stage.ask(API, names("never"), 9)
+    assert [t.error_code for t in answer.topics] == [UNKNOWN]
+    few = AdminStage(1, {"default.replication.factor": "2"})
+    few.connection.release = release("2.7")
+    answer = await few.ask(API, names("new", create=True), 9)
+    assert [t.error_code for t in answer.topics] == [ErrorCode.INVALID_REPLICATION_FACTOR]
 
 
 @pytest.mark.parametrize("version", [3, 4])

@@ -1,11 +1,16 @@
 """Questions about groups and topics."""
 
+import time
+from collections.abc import Iterator
+
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -83,6 +88,35 @@ def a_topic_with_small_segments(client: Client) -> str:
     return str(client.create(client.name("topic"), {"segment.bytes": "1000"}).error_code.name)
 
 
+def a_topic_that_metadata_creates(client: Client) -> str:
+    """Metadata that may create what it does not find: the first answer, and the one that stays."""
+    request = MetadataRequest([MetadataRequestTopic(name=client.name("topic"))])
+    first = client.ask(ApiKey.METADATA, request).topics[0].error_code
+    last = client.settled(lambda: client.ask(ApiKey.METADATA, request).topics[0], lambda topic: topic.error_code)
+    return f"{first.name} then {last.error_code.name}"
+
+
+def a_member_that_never_syncs(client: Client) -> str:
+    """Its heartbeats before the rebalance timeout of 500 ms, and after it has been over for long (KAFKA-12890)."""
+    group = client.name("group")
+    client.coordinator(group, GROUP)
+    protocols = [JoinGroupRequestProtocol("range", b"")]
+    request = JoinGroupRequest(group, 10_000, "", "consumer", protocols, 500)
+    joined = client.settled(lambda: client.ask(ApiKey.JOIN_GROUP, request), lambda answer: answer.error_code)
+    if joined.error_code is ErrorCode.MEMBER_ID_REQUIRED:
+        request.member_id = joined.member_id
+        joined = client.ask(ApiKey.JOIN_GROUP, request)
+    beat = HeartbeatRequest(group, joined.generation_id, joined.member_id)
+    answers = [client.ask(ApiKey.HEARTBEAT, beat).error_code.name for _ in _until_over(2)]
+    return " then ".join(dict.fromkeys(answers))
+
+
+def _until_over(seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
+
+
 QUESTIONS = (
     a_stranger_s_heartbeat,
     a_stranger_s_offsets,
@@ -92,4 +126,6 @@ QUESTIONS = (
     a_topic_with_an_unknown_setting,
     a_topic_with_as_many_partitions_as_the_broker_likes,
     a_topic_with_small_segments,
+    a_topic_that_metadata_creates,
+    a_member_that_never_syncs,
 )

@@ -81,7 +81,7 @@ class GroupMachine:
         self.offsets = Offsets()
         self._live = False
         self._settings = settings
-        self._rebalances = Rebalances(self.groups, settings)
+        self._rebalances = Rebalances(self.groups, settings, behaves)
         self._commits = Commits(self.groups, self.offsets, settings, self._rebalances, offset_version)
         self._expiry = Expiry(self.groups, self.offsets, settings)
         self._classic = ClassicGroups(self.groups, settings, self._rebalances, new_uuid)

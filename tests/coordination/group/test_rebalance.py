@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from broker.coordination.group.classic.states import ENTERED_FROM, State
+from broker.releases import release
 from protocol.errors import ErrorCode
 from protocol.log_records.group import GroupMember, GroupMetadata
 from protocol.messages.leave_group import MemberIdentity
@@ -182,6 +183,17 @@ def test_a_group_in_which_nobody_syncs_becomes_empty() -> None:
     context.advance(1000)
     assert context.records[-1] == GroupMetadata(G, "consumer", 2, None, None, START_MS + 1000)
     assert client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_CLS_24_before_2_8_a_member_may_be_late() -> None:
+    """A member that sends heartbeats stays, however long it does not sync."""
+    for name, answered in (("2.5", ErrorCode.REBALANCE_IN_PROGRESS), ("2.7", ErrorCode.NONE)):
+        (client,) = assembled(Client(Context(behaves=release(name).has), rebalance_ms=1000))
+        for _ in range(5):
+            assert client.heartbeat() is answered
+            client.context.advance(1000)
+        assert client.sync({client.member_id: b"all"}).code is ErrorCode.NONE
+        assert client.heartbeat() is ErrorCode.NONE
 
 
 def test_CLS_25_a_silent_member_is_out() -> None:

@@ -83,7 +83,7 @@ class Membership:
         group.check_member(request.member_id, request.group_instance_id, HEARTBEAT)
         group.check_generation(request.generation_id, HEARTBEAT)
         self._rebalances.rearm(builder, group, request.member_id)
-        if group.state is State.PREPARING_REBALANCE:
+        if self._rebalances.heartbeat_refused(group):
             builder.refused(Refusal(ErrorCode.REBALANCE_IN_PROGRESS, *HEARTBEAT))
             builder.reply(reply_to, HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS))
         else:

@@ -5,7 +5,7 @@ leader's SyncGroup. Rules are named by their numbers in the specification. All o
 back by group id, since the group may be gone or another one when they fire.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from broker.coordination.group.group import Group
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.reasons import StateChange
+from broker.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse
@@ -49,8 +50,16 @@ def sync_timer(group: ClassicGroup) -> Hashable:
 class Rebalances:
     """The rules over the groups of one shard. Members and parked requests are soft state; see ``classic.py``."""
 
-    def __init__(self, groups: Mapping[str, Group], settings: Settings) -> None:
-        self._groups, self._settings = groups, settings
+    def __init__(
+        self, groups: Mapping[str, Group], settings: Settings, behaves: Callable[[Behaviour], bool] = newest_behaves
+    ) -> None:
+        self._groups, self._settings, self._behaves = groups, settings, behaves
+
+    def heartbeat_refused(self, group: ClassicGroup) -> bool:
+        """Whether a member's heartbeat is answered with REBALANCE_IN_PROGRESS (groups A.8)."""
+        if group.state is State.COMPLETING_REBALANCE:
+            return not self._behaves(Behaviour.HEARTBEATS_WHILE_SYNCING)
+        return group.state is State.PREPARING_REBALANCE
 
     # --- joining -----------------------------------------------------------------------------------------------------
 
@@ -144,8 +153,9 @@ class Rebalances:
             self.rearm(builder, group, member.member_id)
             member.is_new = False
             group.pending_sync.add(member.member_id)
-        expire = partial(self._sync_overdue, group.group_id, group.generation)
-        builder.timer(sync_timer(group), group.rebalance_timeout_ms, expire)
+        if self._behaves(Behaviour.PENDING_SYNC):
+            expire = partial(self._sync_overdue, group.group_id, group.generation)
+            builder.timer(sync_timer(group), group.rebalance_timeout_ms, expire)
 
     # --- timers ------------------------------------------------------------------------------------------------------
 
