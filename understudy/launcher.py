@@ -37,10 +37,13 @@ def command_line(
     settings: Mapping[str, object] | None = None,
     features: Mapping[str, int] | None = None,
     listeners: Iterable[str] = (),
+    add_scram: Iterable[str] = (),
     **others: object,
 ) -> list[str]:
     """Convert keyword arguments to options of `understudy serve`: brokers=3 is --brokers 3, None is left out."""
-    topics, listeners = ((each,) if isinstance(each, str) else each for each in (topics, listeners))
+    topics, listeners, add_scram = (
+        (each,) if isinstance(each, str) else each for each in (topics, listeners, add_scram)
+    )
     arguments: list[str] = []
     for name, value in others.items():
         option = f"--{name.replace('_', '-')}"
@@ -57,6 +60,8 @@ def command_line(
         arguments += ["--feature", f"{name}={level}"]
     for listener in listeners:
         arguments += ["--listener", listener]
+    for user in add_scram:
+        arguments += ["--add-scram", user]
     return arguments
 
 
@@ -72,11 +77,16 @@ def environment() -> dict[str, str]:
 
 
 def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Move `--set` options into environment variables, because every user of a machine can read command lines."""
+    """Move `--set` and `--add-scram` into environment variables: every user of a machine can read command lines."""
     left: list[str] = []
     environ = environment()
+    users: list[str] = []
     rest = iter(options)
     for option in rest:
+        if option == "--add-scram":
+            users.append(next(rest, ""))
+            environ["UNDERSTUDY_ADD_SCRAM"] = "\n".join(users)
+            continue
         value = next(rest, None) if option == "--set" else None
         name, equals, text = (value or "").partition("=")
         variable = variable_of(name) if equals and text else None

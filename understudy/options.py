@@ -23,6 +23,7 @@ class StartOptions(TypedDict, total=False):
     listeners: Iterable[str]
     controller_port: int
     topics: Iterable[str] | Mapping[str, int]
+    add_scram: Iterable[str]
     settings: Mapping[str, object]
     features: Mapping[str, int]
     as_version: str

@@ -57,6 +57,12 @@ OPTIONS = (
         "port of the controller, for clients with bootstrap.controllers; 0: a free port; by default it has no listener",
     ),
     Option("topic", "NAME[:PARTITIONS[:KEY=VALUE,...]]", "topic to create at startup", repeatable=True),
+    Option(
+        "add-scram",
+        "MECHANISM=[name=USER,password=PASSWORD]",
+        "SCRAM user to begin with, as kafka-storage format --add-scram; other users of the machine can read it here",
+        repeatable=True,
+    ),
     Option("set", "KEY=VALUE", "Kafka broker setting, by its Kafka name", repeatable=True),
     Option("feature", "NAME=LEVEL", "finalized feature level, such as transaction.version=1", repeatable=True),
     Option("as-version", "X.Y", "behave like this Kafka release, such as 3.9"),

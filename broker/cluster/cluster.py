@@ -22,6 +22,7 @@ from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.snapshots import Snapshots
 from broker.cluster.startup import (
     create_topics,
+    create_users,
     fence_the_absent,
     listener_settings,
     load_logs,
@@ -205,6 +206,7 @@ class Cluster:
             await self.controller.bind()
         self.begin()
         create_topics(self, self.options.topics)
+        create_users(self)
         if self.shares.few:
             load_schemas(api.key for api in APIS)
         for node in self.nodes.values():

@@ -10,7 +10,7 @@ from broker.cluster.coordinators import LOADERS
 from broker.cluster.data_directories import check_resettable, clear_directory
 from broker.cluster.emulation import emulate, versions_of
 from broker.cluster.metadata_publisher import MetadataPublisher
-from broker.cluster.startup import create_topics
+from broker.cluster.startup import create_topics, create_users
 from broker.coordination.metadata.image import Topic
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.releases import DEFAULT
@@ -96,6 +96,7 @@ def _throw_away(cluster: "Cluster", keep: frozenset[str]) -> None:
     cluster.open_state()
     cluster.begin()
     create_topics(cluster, cluster.options.topics)
+    create_users(cluster)
     for partition in waiting:
         partition.wake()
 
@@ -126,6 +127,7 @@ async def _delete(cluster: "Cluster", keep: frozenset[str]) -> None:
             for log in partition.logs.values():
                 log.producer_log.forget_all()
     create_topics(cluster, cluster.options.topics)
+    create_users(cluster)
 
 
 def _stays(topic: Topic, keep: frozenset[str]) -> bool:

@@ -284,6 +284,13 @@ def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:
         cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.create_topics(wanted))
 
 
+def create_users(cluster: "Cluster") -> None:
+    """The SCRAM users of the command line, as far as they are not there yet."""
+    wanted = [user for user in cluster.options.users if (user.name, user.mechanism) not in cluster.image.scram]
+    if wanted:
+        cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.remember(wanted))
+
+
 def fence_the_absent(cluster: "Cluster") -> None:
     """Brokers that the metadata knows and that do not come are given up: theirs is an older cluster's directory."""
     machine = cluster.metadata.machine

@@ -96,3 +96,22 @@ def test_a_release_whose_metadata_has_no_scram(plane_of: ControlPlaneOf) -> None
     code, problem = plane.refused("POST", "/v1/users/alice", {"password": "s"})
     assert (code, "metadata.version is below 11" in str(problem)) == (422, True)
     plane_of(as_version="3.5").kafka.users["alice"].set("s")
+
+
+def test_users_of_the_command_line_are_there_from_the_start(plane_of: ControlPlaneOf) -> None:
+    """And after a reset; a password that was replaced since is as it was at the start."""
+    (port,) = free_ports(1)
+    plane = plane_of(
+        topics=["t:1"],
+        listeners=[f"SASL_PLAINTEXT://127.0.0.1:{port}"],
+        settings=SETTINGS,
+        add_scram=["SCRAM-SHA-512=[name=alice,password=first]", "SCRAM-SHA-256=[name=bob,password=b]"],
+    )
+    address = f"127.0.0.1:{port}"
+    assert logs_in(address, "first")
+    plane.kafka.users["alice"].set("second", mechanism="SCRAM-SHA-512")
+    plane.kafka.users["bob"].delete()
+    assert not logs_in(address, "first")
+    plane.http("POST", "/v1/reset")
+    assert logs_in(address, "first")
+    assert [user.name for user in plane.kafka.users.list()] == ["alice", "bob"]

@@ -1,0 +1,231 @@
+"""The options of `understudy serve`, parsed and checked: one frozen object, handed to the composition root.
+
+`parse` takes the values of each option, those of lowest precedence first, and raises `OptionError`, whose message is
+the one sentence that the user reads before exit code 2.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.broker_ids import BrokerIdError, given_ids
+from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
+from broker.network import endpoints
+from broker.network.endpoints import Endpoint, EndpointError
+from broker.options.listeners import count_of, listeners
+from broker.options.settings import check_secrets, check_security, check_together, from_properties, from_sets
+from broker.options.topics import TopicOption, topic_option
+from broker.options.users import scram_user
+from broker.options.values import Given, OptionError, integer, last, one_of, pair, path
+from broker.releases import DEFAULT, NAMES
+from broker.releases import release as release_named
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+from understudy.control_api.spelling import hint
+
+__all__ = [
+    "LOG_LEVELS",
+    "Given",
+    "OptionError",
+    "ServeOptions",
+    "TopicOption",
+    "check_secrets",
+    "check_security",
+    "control",
+    "from_sets",
+    "integer",
+    "last",
+    "one_of",
+    "parse",
+    "path",
+    "topic_option",
+]
+
+FEATURES = (
+    "metadata.version",
+    "kraft.version",
+    "transaction.version",
+    "group.version",
+    "eligible.leader.replicas.version",
+    "share.version",
+    "streams.version",
+)
+
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """All of `understudy serve`. Settings are as given, by Kafka's names; what was not given is not in them."""
+
+    broker_ids: tuple[int, ...] = (1,)
+    ids_given: bool = False  # otherwise a data directory that has other ids decides
+    # Per broker, in the order of the ids, its listeners, the first of them the one that bootstrap.servers names.
+    listeners: tuple[tuple[Endpoint, ...], ...] = ((Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),),)
+    controller: Endpoint | None = None  # the listener for clients with `bootstrap.controllers`; None: there is none
+    topics: tuple[TopicOption, ...] = ()
+    users: tuple[UserScramCredentialRecord, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, int] = field(default_factory=dict)
+    as_version: str | None = None
+    data_dir: Path | None = None
+    read_only: bool = False
+    allow_reset: bool = False  # a reset may remove what Understudy did not make
+    lazy_coordinators: bool = False
+    control_host: str = "127.0.0.1"
+    control_port: int | None = 9099  # None: no control plane; 0: a free port
+    control_token: str | None = None
+    ready_file: Path | None = None
+    journal_dir: Path | None = None
+    seed: int | None = None
+    log_format: str = "console"
+    log_level: str = "info"
+    lifeline: bool = False
+    notes: tuple[str, ...] = ()  # logged once: what was understood but has no use here
+
+    @property
+    def brokers(self) -> int:
+        """The number of brokers at the start."""
+        return len(self.broker_ids)
+
+    def option_of_port(self, port: int) -> str:
+        """The option that asked for this port, for the message that the port is taken."""
+        if port == self.control_port:
+            return "--control-port"
+        if self.controller is not None and self.controller.port == port:
+            return "--set listeners" if "listeners" in self.settings else "--controller-port"
+        if any(own[0].port == port for own in self.listeners):
+            return "--set listeners" if "listeners" in self.settings else "--port"
+        return "--listener"
+
+    def option_of_host(self, host: str) -> str:
+        """The option that asked for this address, for the message that it is not this machine's."""
+        if any(own[0].host == host for own in self.listeners):
+            return "--set listeners" if "listeners" in self.settings else "--host"
+        return "--control-host" if host == self.control_host else "--listener"
+
+
+def parse(given: Given) -> ServeOptions:
+    """Parse the options; raises OptionError with the first thing that is wrong."""
+    if {"strict-settings", "no-strict-settings"} <= given.keys():
+        raise OptionError("--strict-settings and --no-strict-settings exclude each other")
+    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given)
+    check_secrets(given.get("typed", ()))
+    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given)
+    settings = {**found, **sets}
+    try:
+        ids, ids_given = given_ids(count_of(given), last(given, "broker-id"), settings)
+    except BrokerIdError as error:
+        raise OptionError(str(error)) from error
+    settings = {name: value for name, value in settings.items() if name not in {"node.id", "broker.id"}}
+    topics = {topic.name: topic for topic in map(topic_option, given.get("topic", ()))}
+    check_together(settings, topics.values())
+    try:
+        opened = listeners(given, settings, len(ids))
+        controller = endpoints.controller(settings, last(given, "controller-port"), opened)
+    except EndpointError as error:
+        raise OptionError(str(error)) from error
+    check_security((*opened[0], *(() if controller is None else (controller,))), settings)
+    control_host, control_port, control_token = control(given)
+    data_dir = path(given, "data-dir")
+    if "read-only" in given and data_dir is None:
+        raise OptionError("--read-only needs --data-dir DIR")
+    if "allow-reset" in given and data_dir is None:
+        raise OptionError("--allow-reset needs --data-dir DIR")
+    seed = last(given, "seed")
+    as_version = release(last(given, "as-version"))
+    features = features_of(as_version, given.get("feature", ()))
+    return ServeOptions(
+        broker_ids=ids,
+        ids_given=ids_given,
+        listeners=opened,
+        controller=controller,
+        topics=tuple(topics.values()),
+        users=users_of(given, features, as_version),
+        settings=settings,
+        features=features,
+        as_version=as_version,
+        data_dir=data_dir,
+        read_only="read-only" in given,
+        allow_reset="allow-reset" in given,
+        lazy_coordinators="lazy-coordinators" in given,
+        control_host=control_host,
+        control_port=control_port,
+        control_token=control_token,
+        ready_file=path(given, "ready-file"),
+        journal_dir=path(given, "journal"),
+        seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
+        log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
+        log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),
+        lifeline="lifeline" in given,
+        notes=(
+            *([f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else ()),
+            *([f"of --set, these are unknown and ignored: {', '.join(unknown)}"] if unknown else ()),
+        ),
+    )
+
+
+def feature(text: str) -> tuple[str, int]:
+    """Parse `NAME=LEVEL`."""
+    name, level = pair(text, "--feature", "NAME=LEVEL")
+    if name not in FEATURES:
+        raise OptionError(f"--feature {name} does not exist{hint(name, FEATURES)}")
+    return name, integer(level, f"--feature {name}", 0, 32767)
+
+
+def features_of(as_version: str | None, given: Iterable[str]) -> dict[str, int]:
+    """The levels of `--feature`, each one that the emulated release supports."""
+    levels = dict(map(feature, given))
+    supported = release_named(as_version or DEFAULT).supported
+    for name, level in levels.items():
+        low, high = supported.get(name, (0, 0))
+        if name in supported and low <= level <= high:
+            continue
+        if as_version in (None, DEFAULT):
+            raise OptionError(f"--feature {name}={level} is no level of Kafka {DEFAULT}, which has {low} to {high}")
+        has = f"has it at {low} to {high}" if name in supported else "has no such feature"
+        raise OptionError(f"--feature {name}={level} does not go with --as-version {as_version}, which {has}")
+    return levels
+
+
+def users_of(
+    given: Given, features: Mapping[str, int], as_version: str | None
+) -> tuple[UserScramCredentialRecord, ...]:
+    """The SCRAM users of `--add-scram`; a credential that is named twice is as it was named last."""
+    users = {(user.name, user.mechanism): user for user in map(scram_user, given.get("add-scram", ()))}
+    levels = {**release_named(as_version or DEFAULT).levels, **features}
+    level = levels.get(METADATA_VERSION, SCRAM_LEVEL)
+    if users and level < SCRAM_LEVEL:
+        raise OptionError(f"--add-scram needs metadata.version {SCRAM_LEVEL} or later, and it is {level}")
+    return tuple(users.values())
+
+
+def release(text: str | None) -> str | None:
+    """A Kafka release as major.minor; a patch number is accepted and makes no difference."""
+    if text is None:
+        return None
+    short = ".".join(text.split(".")[:2])
+    if short not in NAMES:
+        known = f"{NAMES[0]} to {NAMES[-1]}"
+        raise OptionError(f"--as-version {text} cannot be emulated: there are {known}{hint(short, NAMES)}")
+    return short
+
+
+def control(given: Given) -> tuple[str, int | None, str | None]:
+    """Host, port (None: off) and token of the control plane; on other than loopback a token is a must."""
+    host, token = last(given, "control-host") or "127.0.0.1", last(given, "control-token")
+    text = last(given, "control-port") or "9099"
+    if text == "off":
+        return host, None, token
+    port = integer(text, "--control-port", 0, 65535)
+    if not is_loopback(host) and not token:
+        raise OptionError(f"--control-host {host} can be reached from other machines and needs --control-token TOKEN")
+    return host, port, token
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

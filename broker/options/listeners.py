@@ -1,0 +1,44 @@
+"""Where brokers listen: `--port`, `--host`, `--advertise` and `--listener`, or the settings."""
+
+from collections.abc import Mapping, Sequence
+
+from broker.network import endpoints
+from broker.network.endpoints import Endpoint
+from broker.options.values import Given, OptionError, last
+
+
+def count_of(given: Given) -> str:
+    """The value of `--brokers`; where only `--port` lists several ports, as many."""
+    ports = (last(given, "port") or "").count(",") + 1
+    return str(ports) if ports > 1 and "brokers" not in given.get("given", ()) else last(given, "brokers") or "1"
+
+
+def listeners(given: Given, settings: Mapping[str, str], brokers: int) -> tuple[tuple[Endpoint, ...], ...]:
+    """Each broker's listeners, from `listeners` of the settings or else `--host` and `--port`, plus `--listener`s."""
+    ports = [endpoints.port_number(part.strip(), "--port") for part in (last(given, "port") or "9092").split(",")]
+    if len(ports) > 1 and len(ports) != brokers:
+        raise OptionError(f"--port names {len(ports)} ports for --brokers {brokers}")
+    protocols = endpoints.protocol_map(settings.get("listener.security.protocol.map", ""))
+    own = endpoints.from_settings(settings, protocols)
+    if not own:
+        host = last(given, "host") or "127.0.0.1"
+        protocol = endpoints.protocol_of("PLAINTEXT", protocols)
+        own = (Endpoint("PLAINTEXT", protocol, host, ports[0]),)
+    advertise = last(given, "advertise")
+    advertised = (None, None) if advertise is None else endpoints.address(advertise, "--advertise", port_needed=False)
+    first = [main_endpoint(own[0], ports, index, advertised) for index in range(brokers)]
+    further = (*own[1:], *(endpoints.listener(text, protocols) for text in given.get("listener", ())))
+    return endpoints.per_broker(first, further)
+
+
+def main_endpoint(
+    main: Endpoint, ports: Sequence[int], index: int, advertised: tuple[str | None, int | None]
+) -> Endpoint:
+    """Broker `index`'s first listener: its port from the list of `--port` where that lists this listener's port."""
+    listed = len(ports) > 1 and main.port == ports[0]
+    port = ports[index] if listed else main.of_broker(index).port
+    host = main.advertised_host if advertised[0] is None else advertised[0]
+    port_for_clients = main.advertised_port if advertised[0] is None else advertised[1]
+    if port_for_clients is not None:
+        port_for_clients += index
+    return Endpoint(main.name, main.protocol, main.host, port, host, port_for_clients)

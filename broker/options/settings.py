@@ -1,0 +1,92 @@
+"""`--set` and server.properties: settings by Kafka's names, and what they must be together."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from broker.network.endpoints import Endpoint
+from broker.network.tls import TlsError, context_of, mapping_of
+from broker.options.topics import TopicOption
+from broker.options.values import OptionError, pair
+from broker.sasl import mechanisms
+from broker.settings import BrokerSettings
+from broker.settings.names import is_setting, static_problem
+from broker.settings.secrets import is_password, shown_value
+from broker.settings.tables import TOPIC
+from broker.settings.topics import validate
+from protocol.errors import KafkaError
+from understudy.control_api.spelling import hint
+
+# Of a server.properties: the identity and the paths of the real broker, which do not change how it answers.
+PLACES = re.compile(
+    r"process\.roles|broker\.id\..+|broker\.rack|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
+    r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*|auto\.leader.*"
+)
+
+
+def from_sets(given: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
+    """The settings of `--set`, with values that Kafka accepts; and unknown names, unless they are errors."""
+    found = dict(pair(text, "--set", "KEY=VALUE") for text in given)
+    unknown = [] if strict else [name for name in found if not is_setting(name)]
+    known = {name: value for name, value in found.items() if name not in unknown}
+    for name, value in known.items():
+        problem = static_problem(name, value)
+        if problem is not None:
+            raise OptionError(f"--set {name}={shown_value(name, value)}: {problem}")
+    return known, unknown
+
+
+def from_properties(lines: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
+    """The settings of a server.properties, and those without a meaning here; ``strict`` makes unknown ones errors."""
+    found: dict[str, str] = {}
+    ignored: list[str] = []
+    for line in lines:
+        name, value = pair(line, "server.properties", "KEY=VALUE")
+        if name == "controller.listener.names":
+            found[name] = value
+        elif PLACES.fullmatch(name) or not (strict or is_setting(name)):
+            ignored.append(name)
+        else:
+            problem = static_problem(name, value)
+            if problem is not None:
+                raise OptionError(f"server.properties {name}={shown_value(name, value)}: {problem}")
+            found[name] = value
+    return found, ignored
+
+
+def check_secrets(typed: Iterable[str]) -> None:
+    """Refuse secrets among the settings of the command line, which every user of the machine can read (ps)."""
+    for name in typed:
+        if is_password(name):
+            raise OptionError(
+                f"--set {name}: a secret on the command line can be read by every user of this machine; give it in a "
+                f"file (--config) or in the environment (UNDERSTUDY_SET_...)"
+            )
+
+
+def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption]) -> None:
+    """Settings that exclude each other are refused as a real broker refuses to start, topics' configs likewise."""
+    where = "the settings do not fit"
+    try:
+        made = BrokerSettings(1, settings)
+        for topic in topics:
+            where = f"--topic {topic.name}"
+            for name in topic.configs:
+                if made.topic_row(name) is None:
+                    raise OptionError(f"{where}: Kafka has no topic setting {name}{hint(name, TOPIC)}")
+            validate(topic.configs, made)
+    except KafkaError as error:
+        raise OptionError(f"{where}: {error.message}") from error
+
+
+def check_security(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:
+    """Refuse a listener whose SASL mechanisms are missing or have no users, or that has no certificate for TLS."""
+    made = BrokerSettings(1, settings)
+    for endpoint in opened:
+        found = mechanisms.problem(made, endpoint.name) if endpoint.has_sasl else None
+        if found is not None:
+            raise OptionError(found)
+        try:
+            if context_of(made, endpoint) is not None:
+                mapping_of(made, endpoint.name)
+        except TlsError as error:
+            raise OptionError(str(error)) from error

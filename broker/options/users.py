@@ -1,0 +1,70 @@
+"""`--add-scram`: SCRAM users that a cluster begins with, as ``kafka-storage format --add-scram`` writes them.
+
+    SCRAM-SHA-256=[name=alice,password=secret]
+    SCRAM-SHA-512=[name=alice,iterations=8192,salt="c2FsdA==",saltedpassword="..."]
+
+After Kafka's ``ScramParser``, one blank or quotation mark included. The password is hashed here and kept nowhere.
+"""
+
+import base64
+import binascii
+
+from broker.coordination.metadata.scram import MOST_ITERATIONS
+from broker.options.values import OptionError, integer
+from broker.rng import unguessable
+from broker.sasl.scram import LEAST_ITERATIONS, MECHANISMS, credential, salted
+from protocol.log_records.metadata_security import UserScramCredentialRecord
+
+_OPTION = "--add-scram"
+_SHAPE = "SCRAM-SHA-256=[name=USER,password=PASSWORD]"
+_KNOWN = ("iterations", "name", "password", "salt", "saltedpassword")
+_SALT_BYTES = 20
+
+
+def scram_user(text: str) -> UserScramCredentialRecord:
+    """One user's credential for one mechanism. Messages never repeat what may be a password."""
+    name, mark, config = text.strip().partition("=")
+    if not mark or not config.startswith("[") or not config.endswith("]"):
+        raise OptionError(f"{_OPTION} needs {_SHAPE}")
+    if name not in MECHANISMS:
+        raise OptionError(f"{_OPTION} has no mechanism {name}: there are {' and '.join(MECHANISMS)}")
+    given = _components(config[1:-1])
+    if not given.get("name"):
+        raise OptionError(f"{_OPTION} needs name=USER")
+    if not given.get("password") and "saltedpassword" not in given:
+        raise OptionError(f"{_OPTION} needs password=PASSWORD, or saltedpassword and salt in base64")
+    if "password" not in given and "salt" not in given:
+        raise OptionError(f"{_OPTION} needs the salt of a saltedpassword")
+    iterations = integer(
+        given.get("iterations", str(LEAST_ITERATIONS)), f"{_OPTION} iterations", LEAST_ITERATIONS, MOST_ITERATIONS
+    )
+    mechanism = MECHANISMS[name]
+    salt = _bytes(given, "salt") if "salt" in given else unguessable(8 * _SALT_BYTES).to_bytes(_SALT_BYTES, "big")
+    if "password" in given:
+        hashed = salted(mechanism, given["password"], salt, iterations)
+    else:
+        hashed = _bytes(given, "saltedpassword")
+    return credential(given["name"], mechanism, salt, hashed, iterations)
+
+
+def _components(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, mark, value = part.partition("=")
+        if not mark:
+            raise OptionError(f"{_OPTION} needs KEY=VALUE between commas, and a password has none of them")
+        if name not in _KNOWN:
+            raise OptionError(f"{_OPTION} knows {', '.join(_KNOWN)}, without blanks, and not {name!r}")
+        quoted = len(value) >= 2 and value[0] == value[-1] == '"'
+        found[name] = value[1:-1] if quoted else value
+    return found
+
+
+def _bytes(given: dict[str, str], name: str) -> bytes:
+    try:
+        decoded = base64.b64decode(given[name], validate=True)
+    except binascii.Error:
+        decoded = b""
+    if not decoded:
+        raise OptionError(f"{_OPTION} needs {name} in base64")
+    return decoded
