@@ -1,24 +1,76 @@
-"""`understudy audit DIR`: checks the logs of a data directory, and a journal. Exit code 1: findings."""
+"""`understudy audit DIR|HOST:PORT`: checks logs, and a journal. Exit code 1: findings."""
 
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 
 from understudy import spark_command
 from understudy.argparser import Parser
+from understudy.export import client_config
 
 PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")
 SEVERITIES = ("error", "warning", "info")
+DEFAULT_PAUSE_S = "10"
 
 
 def _check_follow(made: Parser, arguments: Namespace) -> None:
     """What does not go together with `--follow`."""
+    if not is_number(arguments.follow):
+        if arguments.dir is not None:
+            made.error(f"--follow {arguments.follow}: give a number of seconds")
+        arguments.dir, arguments.follow = arguments.follow, DEFAULT_PAUSE_S
+    arguments.follow = float(arguments.follow)
     if arguments.follow < 0 or arguments.steps < 0:
         made.error("--follow SECONDS and --steps N cannot be negative")
     if arguments.format not in ("table", "json") or arguments.out:
         made.error("--follow writes lines to stdout: use --format table or json, and no --out")
     if arguments.metrics_port is not None and not 0 < arguments.metrics_port < 65_536:
         made.error(f"--metrics-port {arguments.metrics_port}: give a port from 1 to 65535")
+
+
+def is_number(text: str) -> bool:
+    """Whether this is what `--follow` waits, rather than what it follows."""
+    return re.fullmatch(r"-?\d+(\.\d*)?", text) is not None
+
+
+def _check_cluster(made: Parser, arguments: Namespace) -> None:
+    """What only a running cluster needs."""
+    address = arguments.dir or ""
+    is_cluster = "/" not in address and re.fullmatch(r"[^,]+:\d+(,[^,]+:\d+)*", address) is not None
+    if is_cluster and arguments.follow is None:
+        made.error(f"{address} is a running cluster: use --follow")
+    if is_cluster and (arguments.journal or arguments.id):
+        made.error("--journal and --id need a data directory")
+    if not is_cluster and (arguments.topic or arguments.from_end or arguments.client_config):
+        made.error("--topic, --from-end and --client-config need HOST:PORT")
+    if arguments.keep < 1:
+        made.error("--keep MB: give a number from 1 on")
+    if arguments.count_by is not None and arguments.count_by < 1:
+        made.error("--count-by SECONDS: give a number from 1 on")
+    arguments.is_cluster = is_cluster
+
+
+def _live_options(made: Parser) -> None:
+    """The options of `--follow`."""
+    made.add_argument(
+        "--follow",
+        metavar="SECONDS",
+        nargs="?",
+        const=DEFAULT_PAUSE_S,
+        help="audit again and again, with a pause of 10 s, and report each new finding in a line",
+    )
+    made.add_argument("--until-finding", action="store_true", help="with --follow: end with the first finding")
+    made.add_argument("--steps", metavar="N", type=int, default=0, help="with --follow: end after N audits")
+    made.add_argument("--metrics-port", metavar="PORT", type=int, help="with --follow: serve Prometheus metrics here")
+    made.add_argument(
+        "--topic", metavar="NAME", action="append", default=[], help="HOST:PORT: only topics that match (repeatable)"
+    )
+    made.add_argument("--from-end", action="store_true", help="HOST:PORT: only records that are written from now on")
+    made.add_argument(
+        "--keep", metavar="MB", type=int, default=128, help="HOST:PORT: size of the copy of the logs (default 128)"
+    )
+    client_config(made)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,7 +81,10 @@ def main(argv: Sequence[str]) -> int:
         "Exit code 0: nothing found; 1: findings; 2: invalid command line or input.",
     )
     made.add_argument(
-        "dir", metavar="DIR", nargs="?", help="data directory of a broker, or the folder that contains several"
+        "dir",
+        metavar="DIR|HOST:PORT",
+        nargs="?",
+        help="data directory of a broker, or the folder that contains several; with --follow also a running cluster",
     )
     made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal` to compare the logs with")
     made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
@@ -43,38 +98,35 @@ def main(argv: Sequence[str]) -> int:
         metavar="key|header:NAME|json:PATH",
         help="what makes a record unique: check that each input is in the output exactly once",
     )
+    made.add_argument(
+        "--count-by",
+        metavar="SECONDS",
+        type=int,
+        help="count records by topic and time, and compare the counts of inputs and outputs",
+    )
     for name, what in (
-        ("--input", "topic that is consumed"),
-        ("--output", "topic that is written"),
-        ("--group", "group that consumes; default: by the transactions of the outputs"),
+        ("--input", "for --id and --count-by: topic that is consumed"),
+        ("--output", "for --id and --count-by: topic that is written"),
+        ("--group", "for --id: group that consumes; default: by the transactions of the outputs"),
     ):
-        made.add_argument(
-            name, metavar=name[2:].upper(), action="append", default=[], help=f"for --id: {what} (repeatable)"
-        )
+        made.add_argument(name, metavar=name[2:].upper(), action="append", default=[], help=f"{what} (repeatable)")
+    made.add_argument("--checks", metavar="FOLDER", help="also run your own checks: a file NAME.sql for each")
     made.add_argument(
         "--fail-on",
         choices=SEVERITIES,
         default="warning",
         help="lowest severity that makes the exit code 1 (default warning)",
     )
-    made.add_argument(
-        "--follow",
-        metavar="SECONDS",
-        type=float,
-        nargs="?",
-        const=10.0,
-        help="audit again and again, with a pause of 10 s, and report each new finding in a line",
-    )
-    made.add_argument("--until-finding", action="store_true", help="with --follow: end with the first finding")
-    made.add_argument("--steps", metavar="N", type=int, default=0, help="with --follow: end after N audits")
-    made.add_argument("--metrics-port", metavar="PORT", type=int, help="with --follow: serve Prometheus metrics here")
+    _live_options(made)
     made.add_argument("--list", action="store_true", help="list the checks, and exit")
     made.add_argument("--show", metavar="CHECK", help="print a check and its query, and exit")
     arguments = made.parse_args(argv)
-    if arguments.dir is None and not (arguments.list or arguments.show):
+    is_address = arguments.follow is not None and not is_number(arguments.follow)
+    if arguments.dir is None and not is_address and not (arguments.list or arguments.show):
         made.error("needs DIR, a broker's data directory, or the folder of several: understudy audit DIR")
     if arguments.follow is None and (arguments.until_finding or arguments.steps or arguments.metrics_port is not None):
         made.error("--until-finding, --steps and --metrics-port need --follow")
     if arguments.follow is not None:
         _check_follow(made, arguments)
+    _check_cluster(made, arguments)
     return spark_command.run(PROGRAM, "audit", vars(arguments))

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pipeline.audits.engine import Engine
+from pipeline.audits.engine import Engine, EngineError
 from pipeline.audits.registry import SEVERITIES, Check
 from pipeline.audits.sidecar_files import is_brokers
 from pipeline.rendering.text import plain
@@ -62,7 +62,10 @@ _TOTALS: Final = """
 
 def ask(engine: Engine, check: Check) -> Finding:
     """One check. The rows come in the order of topic, partition and offset, as far as they have these."""
-    found, count = engine.find(check.sql, _ORDER, ROWS_KEPT)
+    try:
+        found, count = engine.find(check.sql, _ORDER, ROWS_KEPT)
+    except EngineError as error:
+        raise EngineError(f"check {check.name}: {error}") from error
     return Finding(check, count, [{name: plain(value) for name, value in row.items()} for row in found])
 
 

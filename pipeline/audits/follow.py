@@ -15,7 +15,7 @@ from pipeline.audits.registry import SEVERITIES, Check
 
 PLACE: Final = (
     "directory", "topic", "partition", "offset", "id", "run", "file", "what", "producer_id", "producer_epoch",
-    "transactional_id", "group_id", "topic_id", "shared_partition", "name", "entry", "position",
+    "transactional_id", "group_id", "topic_id", "shared_partition", "name", "entry", "position", "bucket_ms",
 )  # fmt: skip
 """Columns by which a row is known again; the others may change from step to step."""
 
@@ -40,18 +40,34 @@ class Row(NamedTuple):
     row: dict[str, Any]
 
 
+_LIVE_LAG: Final = """
+  SELECT group_id, topic, partition, high_watermark - committed_offset AS value
+  FROM live_commits JOIN live_partitions USING (topic, partition)
+"""
+_BOUNDS: Final = """
+  SELECT topic, partition, log_start AS log_start_offset, last_stable_offset, high_watermark FROM live_partitions
+"""
+_STATES: Final = "SELECT state, count(DISTINCT transactional_id) AS count FROM live_transactions GROUP BY state"
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a step measured. Records by topic, lag by group and partition, open transactions by partition."""
+    """What a step measured. Records by topic, lag by group and partition, open transactions by partition.
+
+    Of a cluster also the bounds of each log and the transactional ids by state.
+    """
 
     records: Sequence[dict[str, Any]] = ()
     lag: Sequence[dict[str, Any]] = ()
     open_transactions: Sequence[dict[str, Any]] = ()
+    bounds: Sequence[dict[str, Any]] = ()
+    states: Sequence[dict[str, Any]] = ()
 
 
-def measured(engine: Engine) -> Measured:
+def measured(engine: Engine, *, is_cluster: bool = False) -> Measured:
     """Ask the tables of one step. Queries in the SQL that both engines have."""
-    return Measured(*(engine.plain(sql).to_pylist() for sql in (_RECORDS, _LAG, _OPEN)))
+    asked = (_RECORDS, _LIVE_LAG, _OPEN, _BOUNDS, _STATES) if is_cluster else (_RECORDS, _LAG, _OPEN)
+    return Measured(*(engine.plain(sql).to_pylist() for sql in asked))
 
 
 @dataclass(slots=True)
@@ -66,6 +82,8 @@ class Followed:
     current: dict[str, int] = field(default_factory=dict)
     """Rows of each check in the last step."""
     measured: Measured = field(default_factory=Measured)
+    counts: Sequence[dict[str, Any]] = ()
+    """Rows of `record_counts` for the newest buckets."""
     _seen: set[tuple[str, str]] = field(default_factory=set)
     _before: set[tuple[str, str]] = field(default_factory=set)
 

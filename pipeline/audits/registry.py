@@ -16,18 +16,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from pipeline.rendering import queries
 
 SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
-NEEDS: Final = ("records", "journal", "id")
+NEEDS: Final = ("records", "journal", "id", "counts", "live")
 """Tables beyond those of the logs that a check may ask."""
 
 
 class NoSuchCheckError(LookupError):
     """A name that no check has; the message is for the user."""
+
+
+class CheckFileError(ValueError):
+    """A folder of checks that cannot be used; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,45 @@ def checks() -> Mapping[str, Check]:
     return {check.name: check for check in sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.name))}
 
 
-def chosen(names: Iterable[str] = (), *, without: Iterable[str] = (), has: Iterable[str] = ()) -> list[Check]:
+def with_folder(folder: str) -> dict[str, Check]:
+    """All checks, and those of a folder of SQL files.
+
+    Raises:
+        CheckFileError: a file is no check, or has the name of one that is there already.
+    """
+    try:
+        paths = sorted(each for each in Path(folder).iterdir() if each.suffix == ".sql")
+    except OSError as error:
+        raise CheckFileError(f"--checks {folder}: {error.strerror}") from None
+    if not paths:
+        raise CheckFileError(f"--checks {folder}: there is no file *.sql")
+    known = dict(checks())
+    for path in paths:
+        if path.stem in known:
+            raise CheckFileError(f"--checks {path}: there is a check {path.stem} already; give the file another name")
+        try:
+            made = parse(path.stem, path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckFileError(f"--checks {path}: {error}; see `understudy audit --show offset-hole`") from None
+        if strange := made.needs.difference(NEEDS):
+            raise CheckFileError(f"--checks {path}: needs {min(strange)}; there are {', '.join(NEEDS)}")
+        known[path.stem] = made
+    return known
+
+
+def chosen(
+    names: Iterable[str] = (),
+    *,
+    without: Iterable[str] = (),
+    has: Iterable[str] = (),
+    known: Mapping[str, Check] | None = None,
+) -> list[Check]:
     """The checks to run: those named (default: all) but some, as far as the tables that they need are there.
 
     Raises:
         NoSuchCheckError: a name that no check has.
     """
-    known, there = checks(), set(has)
+    known, there = known or checks(), set(has)
     for name in (*names, *without):
         if name not in known:
             raise NoSuchCheckError(f"there is no check {name!r}; `understudy audit --list` shows them")

@@ -34,7 +34,8 @@ class SparkEngine:
         """As `Engine.find`."""
         with _errors():
             frame = self.spark.sql(sql)
-            found = frame.orderBy(*[name for name in order if name in frame.columns]).limit(most).toArrow().to_pylist()
+            names = [name for name in order if name in frame.columns]
+            found = (frame.orderBy(*names) if names else frame).limit(most).toArrow().to_pylist()
             return found, len(found) if len(found) < most else frame.count()
 
 

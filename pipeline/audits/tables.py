@@ -85,6 +85,11 @@ class Tables:
         if self.journal_path is not None:
             journal.register(spark, self._cache, self.journal_path, journal_views)
 
+    def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
+        """Make small tables by name."""
+        for name, schema in schemas.items():
+            self._rows(rows[name], schema).createOrReplaceTempView(name)
+
     def forget(self) -> None:
         """Drop what was kept."""
         self._cache.forget()

@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.audits import findings, identities, registry, render
 from pipeline.audits.engine import EngineError
 from pipeline.audits.identities import Identity, IdentityError
-from pipeline.audits.registry import Check, NoSuchCheckError
+from pipeline.audits.registry import Check, CheckFileError, NoSuchCheckError
 from pipeline.audits.sidecar_files import Tree
 from pipeline.commands.engines import is_small
 from pipeline.commands.output import deliver
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
+from pipeline.live import counts as count_tables
+from pipeline.live.counts import Counts
+from pipeline.live.tables import OF_FILES
+from pipeline.transfer.security import SecurityError
+from pipeline.transfer.wire import WireError
 
 if TYPE_CHECKING:
     from pipeline.audits.tables import Tables
@@ -25,22 +30,21 @@ def main(arguments: Mapping[str, Any]) -> int:
     """Run the command; exit code 0: no findings, 1: findings. Exits with 2 for invalid arguments."""
     progress = Progress(quiet=arguments["quiet"])
     try:
+        known = registry.with_folder(arguments["checks"]) if arguments.get("checks") else registry.checks()
         if arguments["list"]:
-            print(listed())  # noqa: T201 - a command's answer
+            print(listed(known))  # noqa: T201 - a command's answer
             return 0
         if arguments["show"]:
-            print(described(registry.chosen([arguments["show"]], has=registry.NEEDS)[0]))  # noqa: T201
+            print(described(registry.chosen([arguments["show"]], has=registry.NEEDS, known=known)[0]))  # noqa: T201
             return 0
-        has = {"records"} if arguments["records"] else set()
-        if arguments["journal"]:
-            has.add("journal")
-        if identity_of(arguments) is not None:
-            has.add("id")
-        wanted = registry.chosen(arguments["only"], without=arguments["without"], has=has)
+        without = [*arguments["without"], *(OF_FILES if arguments.get("is_cluster") else ())]
+        wanted = registry.chosen(arguments["only"], without=without, has=tables_there(arguments), known=known)
         if arguments.get("follow") is not None:
             return followed(arguments, wanted)
         report, text = audit(arguments, wanted, progress)
-    except (NoSuchCheckError, IdentityError, FileNotFoundError, DamagedError, EngineError) as error:
+    except (NoSuchCheckError, CheckFileError, IdentityError, SecurityError, WireError) as error:
+        refuse(PROGRAM, error)
+    except (FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
     finally:
         progress.done()
@@ -50,19 +54,31 @@ def main(arguments: Mapping[str, Any]) -> int:
     return 1 if report.at_least(arguments["fail_on"]) else 0
 
 
+def tables_there(arguments: Mapping[str, Any]) -> set[str]:
+    """Which tables beyond those of the logs this command line brings. Raises IdentityError."""
+    given = {
+        "records": arguments["records"],
+        "journal": arguments["journal"],
+        "id": identity_of(arguments) is not None,
+        "counts": arguments.get("count_by"),
+        "live": arguments.get("is_cluster"),
+    }
+    return {name for name, is_there in given.items() if is_there}
+
+
 def identity_of(arguments: Mapping[str, Any]) -> Identity | None:
     """What `--id` names. Raises IdentityError: it is none, or its topics are missing."""
     topics = arguments.get("input"), arguments.get("output"), arguments.get("group")
     if arguments.get("id") is None:
-        if any(topics):
-            raise IdentityError("--input, --output and --group need --id key, header:NAME or json:PATH")
+        if any(topics) and not (arguments.get("count_by") and not topics[2]):
+            raise IdentityError("--input, --output and --group need --id key, header:NAME or json:PATH, or --count-by")
         return None
     return identities.parse(arguments["id"], *topics)  # type: ignore[arg-type]  # lists, by the command line
 
 
-def listed() -> str:
+def listed(checks: Mapping[str, Check]) -> str:
     """Every check in a line."""
-    known = registry.checks().values()
+    known = checks.values()
     width = max(len(check.name) for check in known)
     return "\n".join(
         f"{check.severity:8}{check.name:{width + 2}}{check.title}"
@@ -92,6 +108,9 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
     try:
         progress.show(f"reading {len(tables.files)} partitions ...")
         tables.register(records=arguments["records"], identity=identity_of(arguments))
+        if (counts := counts_of(arguments)) is not None:
+            counts.add(directory, arguments["input"] + arguments["output"] or None)
+            tables.add(count_tables.TABLES, counts.tables())
         asked: list[str] = []
 
         def show(check: Check, _count: int) -> None:
@@ -113,20 +132,38 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
 
 def followed(arguments: Mapping[str, Any], wanted: list[Check]) -> int:
     """Audit again and again. Raises FileNotFoundError: there is no such directory."""
-    from pipeline.commands import follow  # noqa: PLC0415 - for this alone
+    from pipeline.commands import follow, live  # noqa: PLC0415 - for this alone
 
+    if arguments.get("is_cluster"):
+        return live.follow_cluster(arguments, wanted, registered)
     Tree(arguments["dir"])
+    counts = counts_of(arguments)
 
     def register(progress: Progress) -> "Tables | DuckTables":
-        tables = tables_of(arguments, progress)
-        try:
-            tables.register(records=arguments["records"], identity=identity_of(arguments))
-        except BaseException:
-            tables.forget()
-            raise
+        tables = registered(arguments, progress)
+        if counts is not None:
+            counts.add(arguments["dir"], arguments["input"] + arguments["output"] or None)
+            tables.add(count_tables.TABLES, counts.tables())
         return tables
 
-    return follow.follow(arguments, wanted, register)
+    return follow.follow(arguments, wanted, register, counts)
+
+
+def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
+    """The tables of one step."""
+    tables = tables_of(arguments, progress)
+    try:
+        tables.register(records=arguments["records"], identity=identity_of(arguments))
+    except BaseException:
+        tables.forget()
+        raise
+    return tables
+
+
+def counts_of(arguments: Mapping[str, Any]) -> Counts | None:
+    """What `--count-by` counts."""
+    width_s = arguments.get("count_by")
+    return None if width_s is None else Counts(width_s * 1000, arguments["input"], arguments["output"])
 
 
 def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":

@@ -12,6 +12,7 @@ from pipeline.audits.engine import EngineError
 from pipeline.audits.follow import Followed, Row, is_at_least, measured
 from pipeline.commands.progress import Progress
 from pipeline.decoding.damage import DamagedError
+from pipeline.transfer.wire import WireError
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily, Metric
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from pipeline.audits.registry import Check
     from pipeline.audits.tables import Tables
     from pipeline.duck.tables import DuckTables
+    from pipeline.live.counts import Counts
 
+OF_THE_COPY: Final = ("directory", "segment", "position", "file")
+"""Columns that name files: of a cluster there is only a copy."""
+BOUNDS: Final = {
+    "log_start_offset": "First offset of the log.",
+    "last_stable_offset": "Consumers of committed records get what is below.",
+    "high_watermark": "Consumers get what is below.",
+}
 HOST: Final = "127.0.0.1"
 """Metrics are for the same machine."""
 
@@ -34,8 +43,11 @@ class Follower:
         register: "Callable[[Progress], Tables | DuckTables]",
         show: Callable[[str], None],
         pause: Callable[[float], bool],
+        counts: "Counts | None" = None,
     ) -> None:
         self.followed = Followed()
+        self._counts = counts
+        self._counted: set[tuple[str, int]] = set()
         self._arguments, self._wanted, self._register = arguments, wanted, register
         self._show, self._pause = show, pause
         self._progress = Progress(quiet=True)
@@ -44,23 +56,37 @@ class Follower:
         """Step until the end; exit code 1: something of the severity of `--fail-on` was reported."""
         most, code = self._arguments["steps"], 0
         while True:
-            for row in self._step():
+            for found in self._step():
+                row = _without_copy(found) if self._arguments.get("is_cluster") else found
                 self._show(line(row, self._arguments["format"], self.followed.steps))
                 code = code or int(is_at_least(row.check, self._arguments["fail_on"]))
+            self._show_counts()
             if code and self._arguments["until_finding"]:
                 return code
             if (most and self.followed.steps >= most) or self._pause(self._arguments["follow"]):
                 return code
 
+    def _show_counts(self) -> None:
+        """Each bucket once, when it is over and its length has passed."""
+        if self._counts is None or self._arguments["format"] != "json":
+            return
+        now_ms = int(time.time() * 1000)  # noqa: TID251 - the time of records
+        for row in self._counts.over(now_ms - self._counts.width_ms):
+            key = row["topic"], row["bucket_ms"]
+            if key not in self._counted:
+                self._counted.add(key)
+                self._show(json.dumps({"step": self.followed.steps, "counted": row["topic"], **row}))
+
     def _step(self) -> list[Row]:
         try:
             tables = self._register(self._progress)
-        except (FileNotFoundError, DamagedError, EngineError):
+        except (OSError, DamagedError, EngineError, WireError):
             return self._failed()
         try:
             found = findings.ask_all(tables.engine, self._wanted)
-            self.followed.measured = measured(tables.engine)
-        except (FileNotFoundError, DamagedError, EngineError):
+            self.followed.measured = measured(tables.engine, is_cluster=bool(self._arguments.get("is_cluster")))
+            self.followed.counts = [] if self._counts is None else self._counts.recent()
+        except (OSError, DamagedError, EngineError):
             return self._failed()
         finally:
             tables.forget()
@@ -71,6 +97,10 @@ class Follower:
         self.followed.failures += 1
         self.followed.steps += 1
         return []
+
+
+def _without_copy(row: Row) -> Row:
+    return Row(row.check, {name: value for name, value in row.row.items() if name not in OF_THE_COPY})
 
 
 def line(row: Row, form: str, step: int) -> str:
@@ -86,12 +116,18 @@ def follow(
     arguments: Mapping[str, Any],
     wanted: "list[Check]",
     register: "Callable[[Progress], Tables | DuckTables]",
+    counts: "Counts | None" = None,
 ) -> int:
     """Follow until a signal or `--until-finding` ends it; returns the exit code. Raises OSError: the port is taken."""
     over = threading.Event()
+
+    def answer(text: str) -> None:
+        print(text, flush=True)  # noqa: T201 - a command's answer
+
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    follower = Follower(arguments, wanted, register, lambda text: print(text, flush=True), over.wait)  # noqa: T201
+    follower = Follower(arguments, wanted, register, answer, over.wait, counts)
+
     if arguments["metrics_port"] is None:
         return follower.run()
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - it takes its time
@@ -134,6 +170,13 @@ class Collector:
         yield _gauge("open_transactions", "Transactions without a marker.", place, opened)
         ages = [(at, row["age_ms"] / 1000) for at, row in rows]
         yield _gauge("oldest_transaction_seconds", "Age of the oldest open transaction.", place, ages)
+        for name, text in BOUNDS.items():
+            bounds = [((row["topic"], str(row["partition"])), row[name]) for row in found.bounds]
+            yield _gauge(name, text, place, bounds)
+        states = [((row["state"],), row["count"]) for row in found.states]
+        yield _gauge("transactions", "Transactional ids by state.", ["state"], states)
+        counted = [((row["topic"], str(row["bucket_ms"] // 1000)), row["records"]) for row in known.counts]
+        yield _gauge("records_in_bucket", "Committed records of the newest time buckets.", ["topic", "time"], counted)
 
 
 def _gauge(

@@ -1,6 +1,6 @@
 """The audits' tables on DuckDB: read from the files by this process, and by the same queries as on Spark."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -69,6 +69,11 @@ class DuckTables:
                 engine.view(name, view(name))
         if self.journal_path is not None:
             register_journal(engine, self.journal_path)
+
+    def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
+        """Make small tables by name."""
+        for name, schema in schemas.items():
+            self.engine.table(name, pa.Table.from_pylist(list(rows[name]), schema))
 
     def forget(self) -> None:
         """Drop the tables."""

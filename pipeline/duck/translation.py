@@ -11,6 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from pipeline.audits.engine import EngineError
+
 FILE: Final = "translations.json"
 _TYPES: Final = {
     "STRING": "VARCHAR",
@@ -22,7 +24,7 @@ _TYPES: Final = {
 _PARTS: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[<>:,]")
 
 
-class NoTranslationError(RuntimeError):
+class NoTranslationError(EngineError):
     """A query that DuckDB cannot be asked; the message is for the user."""
 
 

@@ -24,8 +24,14 @@ _VERSIONS: Final = {
     ApiKey.INIT_PRODUCER_ID: 1,
     ApiKey.SASL_HANDSHAKE: 1,
     ApiKey.SASL_AUTHENTICATE: 1,
+    ApiKey.API_VERSIONS: 0,
+    ApiKey.LIST_GROUPS: 3,
+    ApiKey.OFFSET_FETCH: 5,
+    ApiKey.DESCRIBE_PRODUCERS: 0,
+    ApiKey.LIST_TRANSACTIONS: 0,
+    ApiKey.DESCRIBE_TRANSACTIONS: 0,
 }
-"""Every broker since 2.4 and until 4.x serves these."""
+"""Every broker since 2.4 and until 4.x serves these; the last three only since 2.8 and 3.0."""
 
 
 class Connection:
@@ -48,10 +54,10 @@ class Connection:
             self._socket.close()
             raise
 
-    def ask(self, key: ApiKey, request: Any) -> Any:
+    def ask(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
         """Send and wait. Raises OSError."""
         self._count += 1
-        version = _VERSIONS[key]
+        version = _VERSIONS[key] if version is None else version
         self._socket.sendall(encode_request(key, version, self._count, CLIENT_ID, request))
         (size,) = struct.unpack(">i", self._receive(4))
         return decode_response(key, version, self._receive(size))[1]

@@ -207,11 +207,11 @@ class Cluster:
             raise WireError(f"{topic}-{partition} has no leader")
         return self._connection(node).ask(key, request)
 
-    def _ask_any(self, key: ApiKey, request: Any) -> Any:
+    def _ask_any(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
         reasons = []
         for address in [*self._nodes.values(), *self._bootstrap]:
             try:
-                return self._connection(address).ask(key, request)
+                return self._connection(address).ask(key, request, version)
             except SecurityError as error:
                 raise WireError(str(error)) from None
             except OSError as error:

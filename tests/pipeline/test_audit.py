@@ -14,16 +14,19 @@ from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.tables import Tables
 from pipeline.commands import audit as command
 from pipeline.duck.tables import DuckTables
-from tests.pipeline import broker_faults, identity_faults, journal_faults, log_faults
+from pipeline.live.counts import TABLES as COUNT_TABLES
+from pipeline.live.tables import TABLES as LIVE_TABLES
+from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
+from tests.pipeline.test_small import reported
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
 def of_logs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[set[Found], Report, str]]:
-    """What was planted in a directory, what all checks of logs found, and the page that tells it."""
+    """What was planted in a directory, what all checks of logs found, and the page that shows it."""
     root = tmp_path_factory.mktemp("planted") / "data"
     wanted = log_faults.planted(root)
     tables = Tables(spark, str(root))
@@ -116,7 +119,7 @@ def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[Found
 
 
 def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    """What the journal tells against the logs, and every passive invariant; beside traffic that is in order."""
+    """The journal against the logs, and every passive invariant; beside traffic that is in order."""
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     tables = Tables(spark, str(tmp_path / "data"), str(tmp_path / "journal"))
     tables.register()
@@ -129,6 +132,17 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession,
     small.register()
     assert [comparable(each) for each in ask_all(small.engine, asked)] == [comparable(each) for each in findings]
     small.forget()
+
+
+def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    """The same as on DuckDB."""
+    beside = live_faults.planted(tmp_path)
+    tables = Tables(spark, str(tmp_path))
+    tables.register()
+    tables.add({**LIVE_TABLES, **COUNT_TABLES}, beside)
+    wanted = chosen({name for name, _ in live_faults.FOUND}, has=NEEDS)
+    assert reported(ask_all(SparkEngine(spark), wanted)) == live_faults.FOUND
+    tables.forget()
 
 
 def test_inputs_that_are_lost_or_twice_are_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,20 +11,23 @@ from pipeline.audits.findings import Finding
 from pipeline.audits.journal import owned_partitions
 from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
 from pipeline.audits.sidecar_files import Tree, index_entries
-from tests.pipeline import broker_faults, identity_faults, journal_faults, log_faults
+from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import assignment
+from understudy.cli import main
 
 
 def test_every_check_has_a_fault_planted_for_it(tmp_path: Path) -> None:
     """A check that was never seen to find something may find nothing, ever."""
     of_identities = {name for name, check in checks().items() if "id" in check.needs}
     assert of_identities == {found.check for found in identity_faults.planted(tmp_path / "identities")}
-    of_logs = {name for name, check in checks().items() if not {"journal", "id"} & check.needs}
+    of_clusters = {name for name, check in checks().items() if {"live", "counts"} & check.needs}
+    assert of_clusters == {name for name, _ in live_faults.FOUND}
+    of_logs = {name for name, check in checks().items() if not check.needs - {"records"}}
     between_brokers = {name for name, _ in broker_faults.planted(tmp_path / "brokers")}
     between_brokers |= {name for name, _ in broker_faults.planted_disks(tmp_path / "disks")}
     assert of_logs == {found.check for found in log_faults.planted(tmp_path / "data")} | between_brokers
-    assert set(checks()) - of_logs - of_identities == {
+    assert set(checks()) - of_logs - of_identities - of_clusters == {
         found.check for found in journal_faults.planted(*_folders(tmp_path))
     }
 
@@ -123,5 +126,54 @@ def test_the_documentation_lists_every_check() -> None:
     """With its severity, its title and what it needs."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     for check in checks().values():
-        needs = f" (needs {', '.join(sorted(f'`--{name}`' for name in check.needs))})" if check.needs else ""
+        options = {"counts": "--count-by", "live": "HOST:PORT"}
+        named = sorted(f"`{options.get(name, f'--{name}')}`" for name in check.needs)
+        needs = f" (needs {', '.join(named)})" if named else ""
         assert f"| `{check.name}` | {check.severity} | {check.title}{needs} |" in page
+
+
+OWN = """-- title: large
+-- severity: info
+-- needs: {needs}
+-- Why.
+SELECT topic, count(*) AS number FROM batches GROUP BY topic
+"""
+
+
+def test_own_checks_run_beside_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their findings are in the report, under the names of their files."""
+    where = Planting(tmp_path / "data")
+    where.shelf("orders").data(3)
+    where.close()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "large.sql").write_text(OWN.format(needs=""))
+    (tmp_path / "own" / "notes.txt").write_text("nothing")
+    assert main(
+        ["audit", str(tmp_path / "data"), "--checks", str(tmp_path / "own"), "--only", "large", "--fail-on", "info"]
+    )
+    assert "large" in capsys.readouterr().out
+    assert main(["audit", str(tmp_path / "data"), "--only", "offset-hole", "--fail-on", "info"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("offset-hole.sql", OWN.format(needs=""), "there is a check offset-hole already"),
+        ("own.sql", "SELECT 1", "no title"),
+        ("own.sql", OWN.format(needs="nothing"), "needs nothing; there are records, journal"),
+        ("own.txt", "", "there is no file *.sql"),
+        ("own.sql", OWN.format(needs="").replace("batches", "nowhere"), "check own: "),
+    ],
+)
+def test_a_folder_of_checks_that_cannot_be_used_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+) -> None:
+    """With exit code 2, and the file's name."""
+    where = Planting(tmp_path / "data")
+    where.shelf("orders").data(3)
+    where.close()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / name).write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", str(tmp_path / "data"), "--checks", str(tmp_path / "own")])
+    assert (ended.value.code, message in capsys.readouterr().err) == (2, True)

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from pipeline.audits.findings import ask_all
+from pipeline.audits.findings import Finding, ask_all
 from pipeline.audits.registry import NEEDS, checks, chosen
 from pipeline.commands.engines import is_small
 from pipeline.commands.progress import LINE_EVERY_S, Progress
@@ -14,9 +15,11 @@ from pipeline.conformance import run
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables, register_conformance
 from pipeline.duck.translation import NoTranslationError, structure, translate, translated
+from pipeline.live.counts import TABLES as COUNT_TABLES
+from pipeline.live.tables import TABLES as LIVE_TABLES
 from storage.checkpoints import CLEAN_SHUTDOWN
 from storage.leader_epochs import EpochEntry
-from tests.pipeline import broker_faults, journal_faults, log_faults
+from tests.pipeline import broker_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
@@ -70,6 +73,28 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> N
     ]
     tables.forget()
     assert sorted(found) == sorted(wanted)
+
+
+def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(tmp_path: Path) -> None:
+    """Answers and counts that contradict each other, beside those that are in order."""
+    beside = live_faults.planted(tmp_path)
+    tables = DuckTables(str(tmp_path))
+    tables.register()
+    tables.add({**LIVE_TABLES, **COUNT_TABLES}, beside)
+    assert (
+        reported(ask_all(tables.engine, chosen({name for name, _ in live_faults.FOUND}, has=NEEDS)))
+        == live_faults.FOUND
+    )
+    tables.forget()
+
+
+def reported(found: Iterable[Finding]) -> set[tuple[str, object]]:
+    """Check, and topic, transactional id or bucket of each row."""
+    return {
+        (each.check.name, row.get("topic") or row.get("transactional_id") or row.get("bucket_ms"))
+        for each in found
+        for row in each.rows
+    }
 
 
 def test_what_is_broken_had_an_occasion(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 -- The coordinator decided one thing, and a partition's marker is the other; or the markers of one transaction contradict each
 -- other: it is no longer all or nothing. The n-th decision about a producer and epoch is compared with the n-th marker of each
 -- partition that it names, the offsets' topic included, where the logs have all of both; since KIP-890 (transaction version 2)
--- each transaction has an epoch of its own, so that one decision and its markers can be compared anywhere.
+-- each transaction has an epoch of its own, so that one decision and its markers can be compared anywhere. A topic that was made
+-- again has lost its first markers: it is left out, unless there are as many markers as decisions and no metadata at all.
 WITH markers AS (
   SELECT *, row_number() OVER (PARTITION BY directory, topic, partition, producer_id, producer_epoch ORDER BY base_offset) AS number,
          count(*) OVER (PARTITION BY directory, topic, partition, producer_id, producer_epoch) AS markers
@@ -27,7 +28,7 @@ JOIN partitions USING (directory, topic, partition)
 WHERE control_type <> upper(substr(state, 8)) AND CASE
   WHEN decisions = 1 AND client_transaction_version >= 2 THEN true
   ELSE markers.number = decided.number AND decisions = markers AND is_whole AND log_start = 0 AND cleaned_to = 0
-       AND NOT coalesce(is_recreated, true) END
+       AND NOT coalesce(is_recreated, (SELECT count(*) > 0 FROM partitions WHERE topic = '__cluster_metadata')) END
 UNION ALL
 SELECT directory, topic, partition, marker_offset, producer_id, marker_epoch, NULL, NULL, marker, NULL, NULL
 FROM alone

@@ -1,0 +1,12 @@
+-- title: another number of records in the output
+-- severity: error
+-- needs: counts
+-- Of the records of one time bucket, there are more or fewer in the output topics than in the input topics: some were lost, or are
+-- there twice. Timestamps count, so the application has to keep those of its inputs, as Kafka Streams does by default. Only
+-- committed records count, and a bucket only once its own length has passed after its end. Buckets that retention has cut are left out.
+SELECT timestamp_micros(bucket_ms * 1000) AS bucket, bucket_ms, outputs, inputs, outputs - inputs AS surplus
+FROM (SELECT bucket_ms, max(bucket_end_ms - bucket_ms) AS width_ms, sum(if(role = 'input', records, 0)) AS inputs,
+             sum(if(role = 'output', records, 0)) AS outputs
+      FROM record_counts WHERE role IS NOT NULL GROUP BY bucket_ms) buckets
+WHERE inputs <> outputs AND bucket_ms + 2 * width_ms <= now_ms()
+  AND bucket_ms >= coalesce((SELECT max(from_ms) FROM counted_from JOIN (SELECT DISTINCT topic FROM record_counts WHERE role IS NOT NULL) judged USING (topic)), bucket_ms)

@@ -1,0 +1,99 @@
+"""Committed records by topic and bucket of their timestamps, counted once each while a log grows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.directory import find_partitions
+from pipeline.reading import read_segments
+
+RECORD_COUNTS: Final = pa.schema(
+    [
+        pa.field("role", pa.string()),  # input, output; null for other topics
+        pa.field("topic", pa.string()),
+        pa.field("bucket_ms", pa.int64()),  # where the bucket begins
+        pa.field("bucket_end_ms", pa.int64()),
+        pa.field("records", pa.int64()),
+    ]
+)
+COUNTED_FROM: Final = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("from_ms", pa.int64()),  # the first bucket that was counted from its beginning
+    ]
+)
+TABLES: Final = {"record_counts": RECORD_COUNTS, "counted_from": COUNTED_FROM}
+_FIRST: Final = -(2**62)
+
+
+class Counts:
+    """Counts so far. `width_ms` is that of a bucket."""
+
+    def __init__(self, width_ms: int, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> None:
+        self.width_ms = width_ms
+        self._roles = {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")}
+        self.records: dict[tuple[str, int], int] = {}
+        """Topic and beginning of the bucket -> records."""
+        self._next: dict[tuple[str, int], int] = {}
+        self._from_ms: dict[str, int] = {}
+
+    def add(self, path: str, topics: Iterable[str] | None = None) -> None:
+        """Count what is new below a path: records below the last stable offset. Internal topics are left out.
+
+        Raises FileNotFoundError: there is no log.
+        """
+        wanted = None if topics is None else set(topics)
+        for log in find_partitions(path):
+            if log.topic.startswith("__") or (wanted is not None and log.topic not in wanted):
+                continue
+            first = log.key not in self._next
+            self._log(str(log.directory), log.key, log.log_start_offset, is_cut=first and log.log_start_offset > 0)
+
+    def _log(self, path: str, key: tuple[str, int], start: int, *, is_cut: bool) -> None:
+        begin = max(start, self._next.get(key, start))
+        self._next[key] = begin
+        columns = ("offset", "timestamp_ms")
+        bounds = begin, None
+        for rows in read_segments(path, columns=columns, offsets=bounds, isolation="read_committed", mode="skip"):
+            if not len(rows):
+                continue
+            times = rows.column("timestamp_ms")
+            if is_cut:
+                at = pc.min(times).as_py()
+                self._from_ms[key[0]] = max(self._from_ms.get(key[0], _FIRST), at - at % self.width_ms + self.width_ms)
+                is_cut = False
+            self._next[key] = pc.max(rows.column("offset")).as_py() + 1
+            width = pa.scalar(self.width_ms, pa.int64())
+            numbers = pc.value_counts(pc.cast(pc.floor(pc.divide(pc.cast(times, pa.float64()), width)), pa.int64()))
+            for each in numbers.to_pylist():
+                at = key[0], each["values"] * self.width_ms
+                self.records[at] = self.records.get(at, 0) + each["counts"]
+
+    def begin_again(self, key: tuple[str, int]) -> None:
+        """Forget where a log's counting goes on."""
+        self._next.pop(key, None)
+
+    def tables(self) -> Mapping[str, list[dict[str, Any]]]:
+        """The rows of `TABLES`."""
+        return {
+            "record_counts": [
+                {"role": self._roles.get(topic), "topic": topic, "bucket_ms": at, "bucket_end_ms": at + self.width_ms,
+                 "records": count}
+                for (topic, at), count in sorted(self.records.items())
+            ],
+            "counted_from": [{"topic": topic, "from_ms": at} for topic, at in sorted(self._from_ms.items())],
+        }  # fmt: skip
+
+    def recent(self, most: int = 10) -> list[dict[str, Any]]:
+        """The newest buckets of each topic."""
+        rows = self.tables()["record_counts"]
+        newest: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            newest.setdefault(row["topic"], []).append(row)
+        return [row for each in newest.values() for row in each[-most:]]
+
+    def over(self, before_ms: int) -> list[dict[str, Any]]:
+        """The buckets that ended before a time."""
+        return [row for row in self.tables()["record_counts"] if row["bucket_end_ms"] <= before_ms]
