@@ -31,6 +31,7 @@ VERSIONS = {
 }  # fmt: skip
 """Release -> the patch release that is used."""
 _NAMES = list(VERSIONS)
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
@@ -79,8 +80,10 @@ def fetch(release: str) -> Path:
 
 
 @contextlib.contextmanager
-def running(release: str, port: int = 0, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run a broker of that release; yield its address.
+def running(
+    release: str, port: int = 0, settings: Mapping[str, str] | None = None, cluster_id: str = CLUSTER_ID
+) -> Iterator[str]:
+    """Run a broker of that release; yield its address. `cluster_id` counts since 3.3.
 
     Raises:
         RuntimeError: it did not start; with the tail of its log.
@@ -103,7 +106,7 @@ def running(release: str, port: int = 0, settings: Mapping[str, str] | None = No
         every = {**own, "log.dirs": f"{folder}/data", **SETTINGS, **(settings or {})}
         properties.write_text("".join(f"{key}={value}\n" for key, value in every.items()))
         if not has_zookeeper(release):
-            arguments = ("format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(properties))
+            arguments = ("format", "-t", cluster_id, "-c", str(properties))
             _java(jars, folder, "kafka.tools.StorageTool", *arguments).wait()
         processes.append(_java(jars, folder, "kafka.Kafka", str(properties)))
         _await(mine, processes[-1], folder / "log")
@@ -136,6 +139,7 @@ def _java(jars: Path, folder: Path, main: str, *arguments: str) -> subprocess.Po
 def free_port(wanted: int = 0) -> int:
     """Return a port that is free now."""
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of the one before may linger
         probe.bind(("127.0.0.1", wanted))
         return int(probe.getsockname()[1])
 

@@ -13,7 +13,7 @@ mkdir -p "$cache"; cache=$(cd "$cache" && pwd)
 echo '*' > "$cache/.gitignore"
 
 KAFKA_VERSION=4.3.1
-JAVA_CLIENTS="4.3.1 3.9.1 2.8.2"
+JAVA_CLIENTS="4.4.0 4.3.1 3.9.1 2.8.2"
 SPARK_VERSION=4.2.0    # the newest of Spark's Kafka source that registries have; it runs on 4.2 and 4.3
 OLD_JAVA_CLIENTS="2.4.1 1.1.1 0.11.0.3"    # for tests/clients/compatibility, as are
 OLD_STREAMS="2.5.1 2.6.3"
