@@ -268,6 +268,7 @@ def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None
     )
     cluster.metadata.submit(lambda _now_ms: machine.register_broker(who))
     node.epoch = cluster.image.brokers[node.id].epoch
+    cluster.metadata.submit(lambda _now_ms: machine.broker_reported(node.id))
     cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
     node.meters = BrokerQuotas(node.settings)  # a restarted broker has measured no usage yet
     cluster.metadata_publisher.update_quotas(node)

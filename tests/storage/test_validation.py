@@ -155,6 +155,20 @@ def test_a_bomb_is_invalid() -> None:
     assert append(bytes(batch), limit=4 << 20).record_count == 1
 
 
+@pytest.mark.parametrize("codec", COMPRESSING)
+@pytest.mark.parametrize("topic", ["producer", "lz4"])
+def test_a_compressed_record_has_a_limit_to_the_byte(codec: Codec, topic: str) -> None:
+    """Of 1000 bytes: as Kafka 4.4.0 with all codecs, values of 993 and 994; a record that comes plain has none."""
+    config = LogConfig(compression_type=topic, max_decompressed_message_bytes=1000)
+
+    def with_value(size: int, sent: Codec = codec) -> bytearray:
+        return bytearray(build_batch([Record(0, NOW, None, b"x" * size)], codec=sent))
+
+    assert append(with_value(993), config).record_count == 1
+    assert refusal(with_value(994), config).code is ErrorCode.INVALID_RECORD
+    assert append(with_value(2000, Codec.NONE), config).record_count == 1
+
+
 def test_a_compressed_batch_of_too_many_records_is_invalid() -> None:
     """More than librdkafka ever puts into one: looking at each of many millions would stop the broker."""
     batch = build_batch([Record(0, NOW, None, b"x")], codec=Codec.ZSTD)

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata.controller import Controller
-from broker.coordination.metadata.features import SUPPORTED
+from broker.coordination.metadata.features import CORDONED_LEVEL, METADATA_VERSION, SUPPORTED
 from broker.coordination.metadata.image import Broker, BrokerListener
 from broker.coordination.metadata.replay import PROTOCOLS
 from protocol.errors import ErrorCode, KafkaError
@@ -59,6 +59,14 @@ def register(controller: Controller, who: Registration) -> list[Any]:
         )
     )
     return records
+
+
+def report(controller: Controller, broker_id: int) -> list[Any]:
+    """A broker's first heartbeat: its cordoned log directories, of which it has none (KIP-1066)."""
+    broker = registered(controller, broker_id)
+    if broker.cordoned is not None or controller.image.features.get(METADATA_VERSION, 0) < CORDONED_LEVEL:
+        return []
+    return [BrokerRegistrationChangeRecord(broker_id, broker.epoch, cordoned_log_dirs=())]
 
 
 def unfence(controller: Controller, broker_id: int) -> list[Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN, Controller
 from broker.coordination.metadata.elections import Election
+from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord
 
 
@@ -13,6 +14,7 @@ def alter_configs(
 ) -> list[Any]:
     """From what is stored to ``new``: one record per key that differs, and what follows from it.
 
+    Those that the request names come first, in the order of Kafka's map of them.
     Of brokers also one per key that the request names, even if its value is the same: so a broker reads a store of
     certificates again (KAFKA-14136).
 
@@ -20,9 +22,10 @@ def alter_configs(
     that are allowed now are held now, where a leader is missing.
     """
     old = controller.image.config(resource_type, name)
-    changed = {key: new.get(key) for key in (*old, *new) if new.get(key) != old.get(key)}
-    if resource_type == BROKER_RESOURCE:
-        changed |= {key: new[key] for key in named if key in new}
+    asked = HashMap((key, None) for key in named)
+    repeated = {key for key in named if key in new} if resource_type == BROKER_RESOURCE else set()
+    keys = (*asked, *old, *new)
+    changed = {key: new.get(key) for key in keys if new.get(key) != old.get(key) or key in repeated}
     records: list[Any] = [ConfigRecord(resource_type, name, key, value) for key, value in changed.items()]
     if controller.elr and MIN_ISR in changed and (resource_type == TOPIC_RESOURCE or not name):
         records.append(ClearElrRecord(name))

@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import HashMap
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
@@ -14,8 +15,9 @@ ELR_VERSION = "eligible.leader.replicas.version"
 SHARE_VERSION = "share.version"
 STREAMS_VERSION = "streams.version"
 
-SCRAM_LEVEL, CIDR_LEVEL, CONTROLLER_UNREGISTRATION_LEVEL = 11, 32, 33
-"""The levels of metadata.version whose records keep SCRAM credentials, CIDR hosts in ACLs, and controllers that go."""
+SCRAM_LEVEL, CORDONED_LEVEL, CIDR_LEVEL, CONTROLLER_UNREGISTRATION_LEVEL = 11, 30, 32, 33
+"""The levels of metadata.version whose records keep SCRAM credentials, cordoned log directories, CIDR hosts in ACLs,
+and controllers that go."""
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 33),
@@ -73,14 +75,15 @@ def fresh_levels(overrides: Mapping[str, int] | None = None) -> dict[str, int]:
 
 
 def decide(updates: Sequence[FeatureUpdate], levels: Mapping[str, int], nodes: Sequence[Node]) -> dict[str, int]:
-    """The new level of each feature that changes. All or nothing.
+    """The new level of each feature, also of one that has it already. All or nothing, in the order of Kafka's map.
 
     Raises:
         KafkaError: INVALID_UPDATE_VERSION for the first update that is not possible, with Kafka's sentence.
     """
-    changed: dict[str, int] = {}
+    decided: dict[str, int] = {}
     proposed = {**levels, **{each.name: each.level for each in updates}}
-    for update in {each.name: each for each in updates}.values():  # of a repeated feature the last one counts
+    last = HashMap((each.name, each) for each in updates)  # of a repeated feature the last one counts
+    for update in (last[name] for name in last):
         current = levels.get(update.name, 0)
         reason = _reason(update, current, nodes) or _missing(update, proposed)
         refused: str | None = None
@@ -90,9 +93,8 @@ def decide(updates: Sequence[FeatureUpdate], levels: Mapping[str, int], nodes: S
             refused = _loses(update, current)
         if refused is not None:
             raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, f"{_FAILED}: {refused}")
-        if update.level != current:
-            changed[update.name] = update.level
-    return changed
+        decided[update.name] = update.level
+    return decided
 
 
 _FAILED = "The update failed for all features since the following feature had an error"

@@ -154,6 +154,10 @@ class MetadataMachine:
         """A broker comes, fenced; the reply is its epoch."""
         return self._done(brokers.register(self._controller, who), token, self._controller.next_offset())
 
+    def broker_reported(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
+        """Its first heartbeat names its cordoned log directories: none. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.report(self._controller, broker_id), token)
+
     def unfence_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """It is ready, and leads what it may. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.unfence(self._controller, broker_id), token)
@@ -328,14 +332,18 @@ class MetadataMachine:
         nodes = [features.Node("Local controller", known[0].id if known else 1, supported)]
         nodes += [features.Node("Broker", broker.id, broker.features) for broker in known]
         levels = {**self.image.features, features.KRAFT_VERSION: kraft_version}
-        changed = features.decide(updates, levels, nodes)
+        decided = features.decide(updates, levels, nodes)
         if validate_only:
-            return self._done((), token, changed)
-        kraft = changed.get(features.KRAFT_VERSION)
-        safety = configs.before_elr(self._controller) if changed.get(features.ELR_VERSION) else []
-        kept = [FeatureLevelRecord(name, level) for name, level in changed.items() if name != features.KRAFT_VERSION]
-        outcome = self._done([*safety, *kept], token, changed)
-        return outcome if kraft is None else replace(outcome, effects=(KraftVersionChanged(kraft), *outcome.effects))
+            return self._done((), token, decided)
+        kraft = decided.get(features.KRAFT_VERSION, kraft_version)
+        safety = configs.before_elr(self._controller) if decided.get(features.ELR_VERSION) else []
+        kept = [FeatureLevelRecord(name, level) for name, level in decided.items() if name != features.KRAFT_VERSION]
+        outcome = self._done([*safety, *kept], token, decided)
+        return (
+            outcome
+            if kraft == kraft_version
+            else replace(outcome, effects=(KraftVersionChanged(kraft), *outcome.effects))
+        )
 
     def allocate_producer_ids(self, now_ms: int = 0, token: Hashable = None) -> MetadataOutcome:  # noqa: ARG002
         """Allocate a block of producer ids; the reply is its ``range``."""

@@ -12,6 +12,7 @@ from broker.coordination.metadata.assignments import check_assignment, new_parti
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
 from broker.coordination.metadata.topic_names import check_topic_name, colliding_form, may_collide
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 
 MOST_PARTITIONS = 10_000
@@ -72,7 +73,7 @@ def create_topic(
         return CreatedTopic(topic.name, error), []
     configs = {key: value for key, value in topic.configs.items() if value is not None}
     records: list[Any] = [TopicRecord(topic.name, topic_id)]
-    records += [ConfigRecord(TOPIC_RESOURCE, topic.name, key, value) for key, value in configs.items()]
+    records += [ConfigRecord(TOPIC_RESOURCE, topic.name, key, configs[key]) for key in HashMap(configs.items())]
     if controller.elr and MIN_ISR in configs:
         records.append(ClearElrRecord(topic.name))
     records += partitions

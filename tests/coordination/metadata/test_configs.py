@@ -160,12 +160,12 @@ def test_other_reasons_to_refuse_a_level() -> None:
 
 
 def test_levels_move_both_ways() -> None:
-    """Down where no metadata is lost; validated only, nothing is written."""
+    """Down where no metadata is lost, in the order of Kafka's map; validated only, nothing is written."""
     bench = Bench()
     updates = [FeatureUpdate("transaction.version", 1, 2), FeatureUpdate("share.version", 0, 3)]
     assert bench.machine.update_features(updates, validate_only=True).records == ()
     outcome = bench.machine.update_features(updates, TOKEN)
-    assert outcome.records == (FeatureLevelRecord("transaction.version", 1), FeatureLevelRecord("share.version", 0))
+    assert outcome.records == (FeatureLevelRecord("share.version", 0), FeatureLevelRecord("transaction.version", 1))
     assert answer(outcome) == {"transaction.version": 1, "share.version": 0}
     assert changes(outcome) == []  # brokers ask for the level when they need it
     bench.do(outcome)
