@@ -89,14 +89,18 @@ class History:
         owner = self.owners_of_ids.setdefault(producer_id, name)
         if owner != name:
             self.violate(f"producer id {producer_id} was given to {owner} and to {name}")
-        for known in self.epochs[name]:
-            same = (known.producer_id, known.epoch) == (producer_id, epoch)
-            if same and known.instance != instance:
-                self.violate(f"{name}: epoch {epoch} of {producer_id} was given to {known.instance} and to {instance}")
-            older = known.producer_id == producer_id and epoch < known.epoch
-            if older and known.at_us < began_us:
-                self.violate(f"{name}: epoch {epoch} of {producer_id} was given after epoch {known.epoch}")
-        self.epochs[name].append(Given(producer_id, epoch, instance, self.now_us()))
+        for each in self.epochs[name]:
+            same = (each.producer_id, each.epoch) == (producer_id, epoch)
+            if same and each.instance != instance:
+                self.violate(f"{name}: epoch {epoch} of {producer_id} was given to {each.instance} and to {instance}")
+            older = each.producer_id == producer_id and epoch < each.epoch
+            if older and each.at_us < began_us:
+                self.violate(f"{name}: epoch {epoch} of {producer_id} was given after epoch {each.epoch}")
+        # In the order of epochs: the answer to a fenced instance may arrive behind that to the one that fenced it.
+        known, at = self.epochs[name], len(self.epochs[name])
+        while at and known[at - 1].producer_id == producer_id and known[at - 1].epoch > epoch:
+            at -= 1
+        known.insert(at, Given(producer_id, epoch, instance, self.now_us()))
 
     def acted(self, name: str, instance: str, began_us: int, what: str) -> None:
         """A request of a transactional producer succeeded: it must not have been fenced before it was sent."""

@@ -156,9 +156,23 @@ class Runtime(Generic[M, X]):
     # --- life --------------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Replay the whole log, then let the machine re-arm its soft state, unless it was closed before."""
+        """Replay the whole log, then let the machine re-arm its soft state, unless it was closed before.
+
+        A log that cannot be read, since its directory went offline meanwhile, leaves it closed (Kafka: FAILED): it
+        answers NOT_COORDINATOR until another broker leads.
+        """
         if self.state is not State.LOADING:
             return
+        try:
+            self._replay_log()
+        except KafkaError as error:
+            _log.error("coordinator cannot be loaded", partition=self.partition, error=str(error))
+            self.close()
+            return
+        self.state = State.ACTIVE
+        self.submit(self.machine.loaded)
+
+    def _replay_log(self) -> None:
         for batch in self._log.replay():
             if batch.marker is not None:
                 self.machine.replay_marker(batch.producer_id, batch.producer_epoch, batch.marker)
@@ -170,8 +184,6 @@ class Runtime(Generic[M, X]):
                 self._replay(offset, key, value, transaction)
         if self._skipped > _LOGGED_SKIPS:
             _log.warning("more records skipped", partition=self.partition, count=self._skipped - _LOGGED_SKIPS)
-        self.state = State.ACTIVE
-        self.submit(self.machine.loaded)
 
     def _replay(
         self, offset: int, key: bytes | None, value: bytes | None, transaction: TransactionalAppend | None

@@ -35,11 +35,12 @@ class Batch:
 
 @dataclass
 class Log:
-    """What was there before, and what was appended; ``refuse`` makes appends fail."""
+    """What was there before, and what was appended; ``refuse`` makes appends fail, ``unreadable`` the replay."""
 
     before: list[Batch] = field(default_factory=list)
     appended: list[tuple[list[Pair], int, TransactionalAppend | None]] = field(default_factory=list)
     refuse: ErrorCode | None = None
+    unreadable: ErrorCode | None = None
 
     def append(self, records: list[Pair], now_ms: int, transaction: TransactionalAppend | None) -> int:
         """One batch, at offset 100."""
@@ -50,6 +51,8 @@ class Log:
 
     def replay(self) -> list[Batch]:
         """All batches."""
+        if self.unreadable is not None:
+            raise KafkaError(self.unreadable)
         return self.before
 
 
@@ -123,6 +126,21 @@ async def check_raises(awaitable: Any, code: ErrorCode) -> None:
     with pytest.raises(KafkaError) as caught:
         await awaitable
     assert caught.value.code is code
+
+
+# --- loading ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_log_that_cannot_be_read_leaves_no_coordinator() -> None:
+    """Its directory went offline before a timer was to load the coordinator: an error would be lost in the clock."""
+    bench = Bench(Batch([b"a"]), load=False)
+    bench.log.unreadable = ErrorCode.KAFKA_STORAGE_ERROR
+    bench.clock.call_at(START_MS + 5, bench.runtime.load)
+    await check_raises(bench.ask(lambda _token: Outcome()), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    with capture_logs() as logs:
+        bench.clock.advance(5)
+    assert [each["event"] for each in logs] == ["coordinator cannot be loaded"]
+    await check_raises(bench.ask(lambda _token: Outcome()), ErrorCode.NOT_COORDINATOR)
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
