@@ -124,6 +124,7 @@ MUTANTS = {
     "groups/commit-answer-lost": "commits-rewound",
     "groups/evicted-member-commits": "commits-once",
     "groups/two-members": "everybody-gets-everything",
+    "groups/subscription-grows": "keeps-first-subscription",
     "groups/coordinator-moves": STALE_COORDINATOR,
     "groups/leaves-when-closed": "closes-without-leaving",
     "consumer-protocol/plain": "delivers-nothing",

@@ -22,6 +22,7 @@ CAPABILITIES: Final = MappingProxyType(
         "offset_reset": "consumers without a valid offset begin at auto.offset.reset, or report an error",
         "seek": "consumers can move to another offset",
         "reassign": "a second `assign` replaces the partitions of the first one",
+        "resubscribe": "a second `subscribe` replaces the topics of the first one",
         "groups": "consumers that subscribe to topics as members of a group of the classic protocol",
         "assignment": "members report the partitions that they have",
         "static_members": "members with a group.instance.id",

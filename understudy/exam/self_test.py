@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from understudy.client import start
+from understudy.client import Cluster, start
 from understudy.exam.driver import AnyDriver, CallError, DriverProblem, NotSupported
 from understudy.exam.exercise import Exercise
 from understudy.exam.runner import Runner
-from understudy.exam.scenario import SCENARIOS
+from understudy.exam.scenario import SCENARIOS, Scenario
 
 CONTROLS = (
     "produce/plain",
@@ -25,7 +25,10 @@ CONTROLS = (
 
 
 def self_test(runner: Runner) -> list[str]:
-    """Problems of the driver, one sentence each. Raises DriverProblem: it does not get as far as introducing itself."""
+    """Problems of the driver, one sentence each. Raises DriverProblem: it does not get as far as introducing itself.
+
+    A scenario that fails is repeated as in the exam: one that succeeds then is not the driver's fault.
+    """
     capabilities = frozenset(runner.introduce().capabilities)
     problems = []
     with start(**runner.options) as cluster:
@@ -33,18 +36,29 @@ def self_test(runner: Runner) -> list[str]:
             scenario = SCENARIOS[name]
             if not scenario.needs <= capabilities:
                 continue
-            cluster.reset(disconnect=True)
-            try:
-                with runner.driver() as driver:
-                    driver.hello()
-                    scenario.play(Exercise(cluster, driver, scenario))
-                    driver.call("quit")
-            except NotSupported as reason:
-                problems.append(f"{name}: the capability is listed, and the command is not supported: {reason}")
-            except Exception as error:  # noqa: BLE001 - every kind of failure is a finding about the driver
-                problems.append(f"{name}: {error}")
+            for _ in range(runner.plays):
+                problem = failure(runner, cluster, scenario)
+                if problem is None:
+                    break
+            else:
+                problems.append(f"{name}: {problem}")
         problems += answers_of_errors(runner, cluster.bootstrap_servers)
     return problems
+
+
+def failure(runner: Runner, cluster: Cluster, scenario: Scenario) -> str | None:
+    """Play a scenario once; returns what went wrong."""
+    cluster.reset(disconnect=True)
+    try:
+        with runner.driver() as driver:
+            driver.hello()
+            scenario.play(Exercise(cluster, driver, scenario, timeout_ms=runner.timeout_ms))
+            driver.call("quit")
+    except NotSupported as reason:
+        return f"the capability is listed, and the command is not supported: {reason}"
+    except Exception as error:  # noqa: BLE001 - every kind of failure is a finding about the driver
+        return str(error)
+    return None
 
 
 def answers_of_errors(runner: Runner, servers: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ class Driver(Base):
     version = str(aiokafka.__version__)
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-        "reassign",
+        "reassign", "resubscribe",
         "groups", "assignment", "commit_offsets",
     )  # fmt: skip
 

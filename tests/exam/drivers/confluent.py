@@ -36,7 +36,7 @@ class Driver(Base):
     version = str(confluent_kafka.libversion()[0])
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-        "reassign",
+        "reassign", "resubscribe",
         "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
     )  # fmt: skip
 

@@ -78,6 +78,14 @@ class ReferenceConsumer:
         if "ignores-seek" not in self.mutations:
             self.positions[place] = offset
 
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Join the group, or join it again with other topics."""
+        if self.topics and "keeps-first-subscription" in self.mutations:
+            return
+        if self.joining.is_alive():
+            self.joining.join()
+        self.topics, self.generation = list(topics), -1
+
     def poll(self, timeout_ms: int) -> list[dict[str, Any]]:
         """What has arrived."""
         until = time.monotonic() + timeout_ms / 1000

@@ -24,6 +24,7 @@ class ReferenceDriver(kit.Base):
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "groups", "assignment",
         "commit_offsets", "consumer_protocol", "admin", "reassign",
+        "resubscribe",
     )  # fmt: skip
 
     def __init__(self, mutations: frozenset[str] = frozenset()) -> None:
@@ -79,7 +80,7 @@ class ReferenceDriver(kit.Base):
         self.consumers[consumer].assign({(p["topic"], p["partition"]): p["offset"] for p in partitions})
 
     def subscribe(self, consumer: str, topics: Sequence[str]) -> None:
-        self.consumers[consumer].topics = list(topics)
+        self.consumers[consumer].subscribe(topics)
 
     def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
         source = self.consumers[consumer]

@@ -244,6 +244,31 @@ def check_shared(exercise: Exercise, members: Sequence[Consumer]) -> None:
 
 
 @scenario(
+    "groups/subscription-grows",
+    "A member subscribes to another topic, and joins again in the course of several polls",
+    rule="groups A.5; AbstractCoordinator.rejoinNeededOrPending",
+    needs=f"{NEEDS} resubscribe",
+    correct="Joins again with both topics, and takes up its partitions although the answers come between polls.",
+    loss=STOPPED,
+)
+def subscription_grows(exercise: Exercise) -> None:
+    """The answer to SyncGroup takes longer than a poll."""
+    exercise.write(numbered(5, "t"))
+    exercise.write(numbered(5, "u"), topic="u")
+    consumer = member(exercise, "t")
+    consumer.poll_for(5)
+    exercise.fault(api="SyncGroup", delay_ms=500, where="after")
+    consumer.subscribe("t", "u")
+    wanted = {*numbered(5, "t"), *numbered(5, "u")}
+    until = exercise.deadline()
+    while not exercise.past(until) and not wanted <= set(consumer.values()):
+        consumer.poll(50)
+    missing = sorted(wanted - set(consumer.values()))
+    exercise.require(not missing, f"not read: {', '.join(missing)}")
+    exercise.require_exercised()
+
+
+@scenario(
     "groups/coordinator-moves",
     "The coordinator moves to another broker",
     rule="groups F.5",

@@ -41,6 +41,7 @@ impl Library for RustRdkafka {
         "offset_reset",
         "seek",
         "reassign",
+        "resubscribe",
         "groups",
         "assignment",
         "static_members",

@@ -31,7 +31,7 @@ func main() {
 		Module:  "github.com/confluentinc/confluent-kafka-go/v2",
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-			"reassign", "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
+			"reassign", "resubscribe", "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
 		},
 		Refuse: refuse,
 		Commands: map[string]func(*kit.Command) (any, error){

@@ -93,7 +93,7 @@ public final class Driver {
     private static Map<String, Object> hello() throws IOException {
         List<String> capabilities = new ArrayList<>(Arrays.asList(
             "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment",
-            "static_members", "commit_offsets", "admin", "reassign"));
+            "static_members", "commit_offsets", "admin", "reassign", "resubscribe"));
         Properties about = new Properties();
         try (InputStream in = Driver.class.getResourceAsStream("/kafka/kafka-version.properties")) {
             about.load(in);
