@@ -2,7 +2,7 @@
 
 import time
 
-from understudy.exam.exercise import Consumer, Exercise
+from understudy.exam.exercise import Consumer, Exercise, NotExercised
 from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.groups import (
     LOST,
@@ -45,7 +45,6 @@ for _code, _skip in (
     ("COORDINATOR_LOAD_IN_PROGRESS", 0),
     ("COORDINATOR_NOT_AVAILABLE", 0),
     ("NOT_COORDINATOR", 1),
-    ("UNKNOWN_MEMBER_ID", 1),
     ("FENCED_MEMBER_EPOCH", 1),
 ):
 
@@ -61,6 +60,38 @@ for _code, _skip in (
         correct="Looks up the coordinator, waits, or gives up its partitions and joins again, as the code asks for.",
         loss=STOPPED,
     )(_refused)
+
+
+@scenario(
+    "consumer-protocol/heartbeat-unknown-member-id",
+    "A member is removed from its group",
+    rule="KIP-848: UNKNOWN_MEMBER_ID",
+    needs=NEEDS,
+    correct="Gives up its partitions and joins again, under the same member id or another one.",
+    loss=STOPPED,
+)
+def removed(exercise: Exercise) -> None:
+    """As if its session had timed out; its next heartbeat is refused."""
+    exercise.write(numbered(10, "a"))
+    consumer = member(exercise)
+    consumer.poll_for(10)
+    group = exercise.cluster.groups["g"]
+    for each in group.show().members:
+        group.evict(each.member_id)
+
+    until, refused = exercise.deadline(), False
+    while not refused and not exercise.past(until):
+        consumer.poll(200)
+        refused = any(each.error == "UNKNOWN_MEMBER_ID" for each in exercise.journal(consumer.name, HEARTBEAT))
+    if not refused:
+        raise NotExercised("no heartbeat of the member was refused")
+
+    exercise.write(numbered(10, "b"))
+    until = exercise.deadline()
+    while not exercise.past(until) and not {*numbered(10, "b")} <= {*consumer.values()}:
+        consumer.poll(200)
+    missing = sorted({*numbered(10, "a"), *numbered(10, "b")} - {*consumer.values()})
+    exercise.require(not missing, f"not read: {', '.join(missing[:5])}")
 
 
 @scenario(
