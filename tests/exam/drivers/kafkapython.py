@@ -114,8 +114,7 @@ class Driver(Base):
         client.subscribe(list(topics))
         # A member that joins before it knows its topics' partitions is given none and joins again; it stops for good if
         # a poll ends meanwhile. groups/subscription-grows shows that; the other scenarios are about other things.
-        for topic in topics:
-            client.partitions_for_topic(topic)
+        client.topics()
 
     def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
         try:
