@@ -1,16 +1,13 @@
-"""As `Compatibility.java`, for librdkafka through confluent-kafka: lines of BOOTSTRAP NAME, answered step by step.
+"""As `Compatibility.java`, for librdkafka through confluent-kafka."""
 
-A third word is a codec: then records are produced with it, and nothing else is played.
-"""
-
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-PATIENCE_S = 15
+from tests.clients.compatibility import played
+from tests.clients.compatibility.played import PATIENCE_S
 
 
 def produce(bootstrap: str, name: str, codec: str = "gzip", **settings: str) -> None:
@@ -88,29 +85,10 @@ STEPS: dict[str, Callable[..., None]] = {
 }
 
 
-def say(line: str) -> None:
-    """To whoever asked."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def main() -> None:
-    """Play what is asked, line by line."""
-    for line in sys.stdin:
-        words = line.split()
-        for step, play in STEPS.items():
-            try:
-                play(*words)
-                result = "ok"
-            except KafkaException as error:
-                result = error.args[0].name().strip("_")
-            except (TimeoutError, AssertionError) as error:
-                result = type(error).__name__
-            say(f"{step} {result}")
-            if step == "produce" and (result != "ok" or len(words) > 2):
-                break
-        say("end")
+def name_of(error: Exception) -> str:
+    """librdkafka's own name for it."""
+    return str(error.args[0].name().strip("_")) if isinstance(error, KafkaException) else played.name_of(error)
 
 
 if __name__ == "__main__":
-    main()
+    played.answer(STEPS, name_of)

@@ -37,6 +37,11 @@ TITLES = {
         ),
         "",
     ),
+    "scripts": (
+        "kafka-python, aiokafka and KafkaJS",
+        "Current versions. They describe a topic's settings too.",
+        "",
+    ),
     "streams": (
         "Kafka Streams",
         (

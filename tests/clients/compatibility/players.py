@@ -14,13 +14,17 @@ from typing import Final
 from tests.clients.drivers import HERE, command
 from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, ROOT, kafka_libs
 
-JAVA = tuple(f"kafka-clients {version}" for version in ("0.11.0.3", "1.1.1", "2.4.1", "2.8.2", "3.9.1", "4.3.1"))
+JAVA_VERSIONS = ("0.11.0.3", "1.1.1", "2.4.1", "2.8.2", "3.9.1", "4.3.1", "4.4.0")
+JAVA = tuple(f"kafka-clients {version}" for version in JAVA_VERSIONS)
 LIBRDKAFKA: Final[Mapping[str, Path]] = {
     "librdkafka 2.3": CACHE / "python" / "confluent-2.3" / "bin" / "python",
     "librdkafka": Path(sys.executable),
 }
 """Those with a binding in Python -> the interpreter that has it."""
 OLD_LIBRDKAFKA = "librdkafka 1.9"
+PYTHON: Final[Mapping[str, str]] = {"kafka-python": "kafkapython", "aiokafka": "aio"}
+"""Clients in Python alone -> their module beside this one."""
+KAFKAJS = "KafkaJS"
 PINNED: Final[Mapping[str, Sequence[str]]] = {
     "Sarama as 0.11": ("sarama", "0.11.0.0"),
     "Sarama as 1.0": ("sarama", "1.0.0"),
@@ -45,6 +49,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "java": JAVA,
     "librdkafka": (OLD_LIBRDKAFKA, *LIBRDKAFKA),
     "go": tuple(PINNED),
+    "scripts": (*PYTHON, KAFKAJS),
     "streams": tuple(f"Streams {each}" for each in STREAMS),
 }
 CLIENTS = tuple(client for kind in KINDS.values() for client in kind)
@@ -56,7 +61,7 @@ IN_CI = tuple(client for kind, clients in KINDS.items() if kind != "streams" for
 def java_classes() -> Path:
     """The one source of the Java clients, compiled against the oldest; the folder with its classes."""
     command([HERE / "setup.sh", "java", "old_java"])
-    return _compiled("Compatibility", CACHE / "java" / f"clients-{JAVA[0].split()[1]}")
+    return _compiled("Compatibility", CACHE / "java" / f"clients-{JAVA_VERSIONS[0]}")
 
 
 @cache
@@ -108,6 +113,12 @@ def words_of(client: str) -> Sequence[str]:
     if client in LIBRDKAFKA:
         command([HERE / "setup.sh", "python"])
         return [str(LIBRDKAFKA[client]), "-m", "tests.clients.compatibility.librdkafka"]
+    if client in PYTHON:
+        return [sys.executable, "-m", f"tests.clients.compatibility.{PYTHON[client]}"]
+    if client == KAFKAJS:
+        command([HERE / "setup.sh", "js"])
+        modules = f"NODE_PATH={CACHE / 'js' / 'node_modules'}"
+        return ["env", modules, "KAFKAJS_NO_PARTITIONER_WARNING=1", "node", str(HERE / "js" / "compatibility.js")]
     java = ["java", *JVM[:4], "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp"]
     kind, _, which = client.partition(" ")
     if kind == "Streams":
