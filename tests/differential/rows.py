@@ -1,7 +1,7 @@
 """The ledger of the specification's rows: which were asked of a real Kafka and of ours, and what came of it.
 
-``python -m tests.differential.rows`` asks both (some minutes), keeps the outcomes in ``rows.json`` and draws
-``docs/rows.md``. With ``understudy`` or ``kafka`` behind it, of that one alone; ``--draw`` asks nobody.
+``python -m tests.differential.rows`` asks them (some minutes each), keeps the outcomes in ``rows.json`` and draws
+``docs/rows.md``. With ``understudy``, ``kafka`` (4.3.1) or ``kafka-4.4`` behind it, of that one alone.
 """
 
 import json
@@ -15,13 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.old_kafka import fetch
 from tools.specification import link
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("rows.json")
 PAGE = ROOT / "docs" / "rows.md"
 SCENARIOS = "tests/scenarios"
-TARGETS = ("understudy", "kafka")
+RELEASES = {"kafka": "4.3.1", "kafka-4.4": "4.4.0"}
+"""The real ones, by their name in the record."""
+TARGETS = ("understudy", *RELEASES)
 BOTH, DIFFERS, STEERED, INSIDE, WAITING, MISSING = "both", "differs", "steered", "inside", "waiting", "missing"
 
 CORE, GROUPS, TRANSACTIONS = "core", "groups", "transactions"
@@ -41,15 +44,13 @@ ROWS: Mapping[str, Mapping[str, tuple[int, int]]] = {
     GROUPS: {"CLS": (1, 45), "OFF": (1, 23), "KIP848": (1, 46), "SHR": (1, 44), "STR": (1, 17)},
 }  # fmt: skip
 """The numbered rows of the specification: by its parts, the first and the last number of each kind."""
-NOT_SERVED = {
-    "SHR": "share groups (KIP-932) are not there",
-}
 WAIT = {
-    f"{GROUPS} OFF-18": NOT_SERVED["SHR"],
     f"{TRANSACTIONS} E2-16": "a state of Kafka's trunk that was in no release (GAPS.md)",
-    f"{CORE} CON-08": "ApiVersions v5 is of Kafka 4.4",
 }
-REASONS: Mapping[str, str] = {}
+REASONS: Mapping[str, str] = {
+    f"{GROUPS} SHR-31": "Kafka 4.4 mended what 4.3 answers, -1 for the whole request; --as-version 4.3 does as 4.3",
+    **dict.fromkeys((f"{GROUPS} OFF-18", f"{GROUPS} SHR-32", f"{GROUPS} SHR-43"), "no test of its own yet"),
+}
 """Rows whose tests a real Kafka does not pass, or that no test holds, and why that is so."""
 
 NAMED = re.compile(r"(?<![A-Za-z])([A-Z][A-Z0-9]*)_(\d\d(?:_to_\d\d|(?:_\d\d)*))(?=_|$)")
@@ -63,7 +64,8 @@ class Row:
     part: str
     id: str
     status: str
-    kafka: str
+    kafka: Mapping[str, str]
+    """Release -> how many of its tests passed there."""
     understudy: str
     why: str
 
@@ -114,37 +116,40 @@ def outcomes(record: Mapping[str, Mapping[str, Sequence[str]]], target: str) -> 
     return found
 
 
-def rows(record: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[Row]:
-    """All rows, in the specification's order."""
-    ours, theirs, within = outcomes(record, "understudy"), outcomes(record, "kafka"), record.get("inside", {})
+def rows(record: Mapping[str, Mapping[str, Sequence[str]]], releases: Sequence[str] = tuple(RELEASES)) -> Iterator[Row]:
+    """All rows, in the specification's order; judged by these releases of Kafka."""
+    ours, within = outcomes(record, "understudy"), record.get("inside", {})
+    theirs = {target: outcomes(record, target) for target in releases}
     for part, kinds in ROWS.items():
         for kind, (low, high) in kinds.items():
             for number in range(low, high + 1):
                 name = f"{part} {kind}-{number:02}"
-                waits = NOT_SERVED.get(kind) or WAIT.get(name)
-                yield row(name, ours.get(name, []), theirs.get(name, []), within.get(name, ()), waits)
+                real = {RELEASES[target]: found.get(name, []) for target, found in theirs.items()}
+                yield row(name, ours.get(name, []), real, within.get(name, ()))
 
 
-def row(
-    name: str, ours: list[tuple[str, str]], theirs: list[tuple[str, str]], within: Sequence[str], waits: str | None
-) -> Row:
+Outcomes = Sequence[tuple[str, str]]
+
+
+def row(name: str, ours: Outcomes, real: Mapping[str, Outcomes], within: Sequence[str]) -> Row:
     """One row's line."""
     part, number = name.split(" ")
     tested = f"{sum(outcome == 'passed' for outcome, _ in ours)} of {len(ours)}" if ours else "in process"
-    asked = [outcome for outcome, _ in theirs if outcome != "skipped"]
-    passed = f"{asked.count('passed')} of {len(asked)}"
-    skipped = sorted({why for outcome, why in theirs if outcome == "skipped"})
-    if "failed" in asked or any(outcome == "failed" for outcome, _ in ours):
+    asked = {release: [outcome for outcome, _ in theirs if outcome != "skipped"] for release, theirs in real.items()}
+    passed = {release: f"{found.count('passed')} of {len(found)}" if found else "-" for release, found in asked.items()}
+    every = [each for theirs in real.values() for each in theirs]
+    skipped = sorted({why for outcome, why in every if outcome == "skipped"})
+    if any("failed" in found for found in asked.values()) or any(outcome == "failed" for outcome, _ in ours):
         return Row(part, number, DIFFERS, passed, tested, REASONS.get(name, "no reason is known"))
-    if asked:
+    if any(asked.values()):
         return Row(part, number, BOTH, passed, tested, f"in part {'; '.join(skipped)}" if skipped else "")
-    if theirs:
-        return Row(part, number, STEERED, "-", tested, "; ".join(skipped).removeprefix("steered: "))
+    if every:
+        return Row(part, number, STEERED, passed, tested, "; ".join(skipped).removeprefix("steered: "))
     if within:
-        return Row(part, number, INSIDE, "-", tested, f"asked in process: {', '.join(within)}")
-    if waits:
-        return Row(part, number, WAITING, "-", "-", waits)
-    return Row(part, number, MISSING, "-", "-", REASONS.get(name, "no test names it"))
+        return Row(part, number, INSIDE, passed, tested, f"asked in process: {', '.join(within)}")
+    if name in WAIT:
+        return Row(part, number, WAITING, passed, "-", WAIT[name])
+    return Row(part, number, MISSING, passed, "-", REASONS.get(name, "no test names it"))
 
 
 TOLD = {
@@ -158,22 +163,27 @@ TOLD = {
 
 
 def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Counts by part, and a line for each row."""
+    """Counts by release and by part, and a line for each row."""
     found = list(rows(record))
-    counted = {part: Counter(each.status for each in found if each.part == part) for part in ROWS}
+    by_part = {part: Counter(each.status for each in found if each.part == part) for part in ROWS}
+    by_release = {
+        release: Counter(each.status for each in rows(record, [target])) for target, release in RELEASES.items()
+    }
     total = Counter(each.status for each in found)
-    lines = ["| | " + " | ".join(ROWS) + " | all |", "|---|" + "---|" * (len(ROWS) + 1)]
+    columns = {**{f"Kafka {release}": counted for release, counted in by_release.items()}, **by_part, "all": total}
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for status, meaning in TOLD.items():
-        numbers = [str(counted[part][status]) for part in ROWS]
-        lines.append(f"| {meaning} | {' | '.join(numbers)} | {total[status]} |")
-    numbers = [str(sum(counted[part].values())) for part in ROWS]
-    lines += [f"| rows | {' | '.join(numbers)} | {len(found)} |", ""]
+        lines.append(f"| {meaning} | {' | '.join(str(counted[status]) for counted in columns.values())} |")
+    lines += [f"| rows | {' | '.join(str(sum(counted.values())) for counted in columns.values())} |", ""]
+    releases = [f"Kafka {release}" for release in RELEASES.values()]
+    head = f"| id | | {' | '.join(releases)} | Understudy | why |"
     for part in ROWS:
-        lines += [f"### {part.capitalize()}", "", "| id | | Kafka | Understudy | why |", "|---|---|---|---|---|"]
+        lines += [f"### {part.capitalize()}", "", head, "|---" * (5 + len(releases) - 1) + "|"]
         for each in found:
             if each.part == part:
                 named = f"[{each.id}]({link(part, each.id)})"
-                lines.append(f"| {named} | {each.status} | {each.kafka} | {each.understudy} | {each.why} |")
+                real = " | ".join(each.kafka[release] for release in RELEASES.values())
+                lines.append(f"| {named} | {each.status} | {real} | {each.understudy} | {each.why} |")
         lines.append("")
     return "\n".join(lines).rstrip()
 
@@ -188,7 +198,9 @@ def asked(target: str, *words: str) -> dict[str, list[str]]:
     """Run the scenarios against a target: test -> outcome and reason."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
-        env = {**os.environ, "TARGET": target, "ROWS_FILE": str(file)}
+        env = {**os.environ, "TARGET": target.partition("-")[0], "ROWS_FILE": str(file)}
+        if target == "kafka-4.4":
+            env["KAFKA_LIBS"] = str(fetch("4.4"))
         options = ["-q", "-p", "no:cacheprovider", "-m", "not nightly", *words]
         command = [sys.executable, "-m", "pytest", *options, SCENARIOS]
         subprocess.run(command, check=False, cwd=ROOT, env=env)
@@ -203,7 +215,8 @@ def main(words: Sequence[str]) -> None:
     for target in [word for word in words if word in TARGETS] or TARGETS:
         record[target] = {**(record.get(target, {}) if further else {}), **asked(target, *further)}
         record["inside"] = inside()
-        record["kafka"] = {test: came for test, came in record.get("kafka", {}).items() if test in record["understudy"]}
+        for real in RELEASES:
+            record[real] = {test: came for test, came in record.get(real, {}).items() if test in record["understudy"]}
         RECORD.write_text(json.dumps(record, indent=0, sort_keys=True) + "\n", encoding="utf-8")
     subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
 

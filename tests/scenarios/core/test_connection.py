@@ -1,6 +1,6 @@
 """Frames, headers, versions, the order of answers, and the limits of connections (CON-*; core I.1).
 
-core CON-08 is about a 4.4 broker (ApiVersions v5); core CON-17 is about quotas (test_quotas.py).
+core CON-17 is about quotas (test_quotas.py).
 """
 
 import struct
@@ -112,6 +112,23 @@ def test_CON_07_the_list_of_apis_is_the_brokers(broker: Server) -> None:
     assert reported[ApiKey.PRODUCE] == (0, 13)
     assert reported[ApiKey.FETCH] == (4, 18)
     assert reported.keys().isdisjoint({4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 71, 72, 73, 82})
+
+
+def test_CON_08_a_client_may_name_the_cluster_and_broker_that_it_means(broker: Server) -> None:
+    """Both or none of them; another one is REBOOTSTRAP_REQUIRED (KIP-1242). Of 4.4."""
+    wire = broker.wire()
+    if max(each.max_version for each in versions(broker, 0).api_keys if each.api_key == ApiKey.API_VERSIONS) < 5:
+        pytest.skip("of Kafka 4.4")
+    here = str(wire.call(ApiKey.METADATA, 10, MetadataRequest()).cluster_id)
+
+    def code(cluster_id: str | None, node_id: int) -> ErrorCode:
+        request = ApiVersionsRequest("test", "1.0", cluster_id, node_id)
+        found: ErrorCode = wire.call(ApiKey.API_VERSIONS, 5, request).error_code
+        return found
+
+    assert [code("x", -1), code(None, 1)] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [code("x", 1), code(here, 2), code("x", 2)] == [ErrorCode.REBOOTSTRAP_REQUIRED] * 3
+    assert [code(here, 1), code(None, -1)] == [ErrorCode.NONE] * 2
 
 
 def test_CON_09_answers_keep_the_order_of_requests(broker: Server) -> None:
