@@ -11,7 +11,7 @@ from understudy.control_api.answers.cluster import (
 )
 from understudy.control_api.answers.common import Refusal
 from understudy.control_api.answers.diagrams import Diagram, Lane, Shape, Step
-from understudy.control_api.answers.faults import FaultState
+from understudy.control_api.answers.faults import FaultState, ServedApi
 from understudy.control_api.answers.groups import Group, GroupEvent, GroupOffset, Member, SharePartition, ShareRecords
 from understudy.control_api.answers.journal import JournalEntry
 from understudy.control_api.answers.overview import (
@@ -75,6 +75,7 @@ __all__ = [
     "ReportedRefusal",
     "ReportedRequest",
     "Segment",
+    "ServedApi",
     "Shape",
     "SharePartition",
     "ShareRecords",

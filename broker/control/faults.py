@@ -20,6 +20,7 @@ def state_of(fault: Fault) -> FaultState:
         skip=fault.skip,
         times=fault.times,
         probability=fault.probability,
+        remaining=fault.remaining,
     )
 
 

@@ -37,6 +37,11 @@ class Fault:
     _paused: set[Waiter] = field(default_factory=set)
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
+    @property
+    def remaining(self) -> int | None:
+        """How many more requests it affects; ``None``: any number."""
+        return None if self.times is None else self.times - self._taken
+
     def take(self, chance: Random) -> bool:
         """Whether a request that matches is met: not among those to skip, not beyond the last, and by chance."""
         if self.times is not None and self._taken >= self.times:

@@ -26,6 +26,11 @@ class ClusterVerbs(AsyncPart):
         """What happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
         return build(results.Overview, await self._ask("overview"))
 
+    async def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
+        """The APIs that are served, with their versions, and what a fault of each can match and do."""
+        found = await self._ask("apis", **given(api=api))
+        return [build(results.ServedApi, each) for each in found["apis"]]
+
     async def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
         """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
         return build(results.Report, await self._ask("report", **given(since=since, limit=limit)))

@@ -124,6 +124,12 @@ class FaultList(TypedDict, total=False):
     unmet: Annotated[bool, About("only faults that no request has matched", default=False)]
 
 
+class ApiQuery(TypedDict, total=False):
+    """Which of the APIs that are served."""
+
+    api: Annotated[str, About("name of the API, such as EndTxn; by default all of them")]
+
+
 class FaultWait(TypedDict, total=False):
     """Wait for a fault's hits."""
 
@@ -132,10 +138,15 @@ class FaultWait(TypedDict, total=False):
 
 
 VERBS = (
+    Verb("apis", "GET", "/v1/apis", "apis(...)",
+         "the APIs that are served, with their versions, and what a fault of each can match and do", query=ApiQuery,
+         answer="faults.Apis", items="apis", columns=("name", "key", "versions", "conditions", "errors"),
+         example={"api": "EndTxn"}),
     Verb("faults add", "POST", "/v1/faults", "faults.add(...)", "add a fault for matching requests",
          body=FaultRequest, answer="faults.FaultState"),
     Verb("faults list", "GET", "/v1/faults", "faults.list()", "all faults", query=FaultList,
-         answer="faults.Faults", items="faults", columns=("id", "hits", "match", "do", "skip", "times")),
+         answer="faults.Faults", items="faults",
+         columns=("id", "hits", "remaining", "match", "do", "skip", "times")),
     Verb("faults show", "GET", "/v1/faults/{fault}", "faults[id].show()", "one fault; can wait for its hits",
          query=FaultWait, answer="faults.FaultState"),
     Verb("faults remove", "DELETE", "/v1/faults/{fault}", "faults[id].remove()", "remove one fault",

@@ -1,50 +1,49 @@
-// What goes wrong on purpose: what there is, and a form for another.
+// What goes wrong on purpose: what there is, faults that are often wanted, and a form that offers what fits the API.
 
 import { get, path, post, remove } from "./ask.js";
 import { h } from "./dom.js";
-import { parsed } from "./format.js";
-import { button, choices, code, field, json, panel, state, table } from "./parts.js";
+import { conditionsOf, CONDITIONS, firstError, isError, PRESETS, WAYS, waysOf } from "./fault_library.js";
+import { button, choices, code, exhausted, field, journalOf, json, link, panel, state, table } from "./parts.js";
 
-// What the form can say; the last one leaves it to whoever writes it. A way takes a value, if it has a label for one.
-const WAYS = {
-  error: ["answer an error instead of doing it", "Error", (value) => ({ error: value })],
-  then_error: ["do it, then answer an error", "Error", (value) => ({ apply_then: { error: value } })],
-  then_reset: ["do it, then reset the connection", null, () => ({ apply_then: { disconnect: "reset" } })],
-  then_drop: ["do it, then never answer", null, () => ({ apply_then: { drop: true } })],
-  delay: ["delay it", "For how long", (value) => ({ delay_ms: parsed(value) })],
-  drop: ["neither do it nor answer", null, () => ({ drop: true })],
-  reset: ["reset the connection instead", null, () => ({ disconnect: "reset" })],
-  throttle: ["answer with a throttle time", "Throttle time", (value) => ({ throttle_ms: parsed(value) })],
-  json: ["as I write it", "What to do, as JSON", (value) => JSON.parse(value)],
+const EMPTY = {
+  api: "", way: "error", value: firstError(), client_id: "", broker: "", topic: "", partition: "", group: "", transactional_id: "",
+  field: "", field_value: "", first: "", last: "", altered: "", times: "1", skip: "0", probability: "1",
 };
-const MATCH = [["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"], ["transactional_id", "Transactional id"]];
-const NUMBERS = [["partition", "Partition"], ["broker", "Broker"]];
-const EXAMPLES = { error: "NOT_COORDINATOR", then_error: "REQUEST_TIMED_OUT", delay: "2s", throttle: "5s", json: '{"bytes": {"truncate": 10}}' };
-const said = { api: "", way: "error", value: "", times: "1", skip: "0", ...Object.fromEntries([...MATCH, ...NUMBERS].map(([name]) => [name, ""])) };
-let apis = [];
+let said = { ...EMPTY };
+let filled = 0; // how often the form was filled by other than typing
+let known = { apis: [], error_codes: [] };
 
 export const title = () => "Faults";
 
 export async function load() {
-  if (apis.length === 0) apis = Object.keys((await get("v1/versions")).apis).sort();
+  if (known.apis.length === 0) known = await get("v1/apis");
   return get("v1/faults");
 }
 
-export function render({ faults }, _, { act, refresh }) {
+export function render({ faults }, _, tools) {
+  const { act, refresh } = tools;
+  const again = ({ match, do: does, skip, times, probability }) =>
+    act(() => post("v1/faults", { match, do: does, skip, times, probability }), "The fault is waiting for its request again.");
   return [
     panel(null, table("Faults", [
       ["Fault", (fault) => code(fault.id)],
-      ["Meets", (fault) => [h("code", { class: "long" }, json(fault.match)), times(fault)], "wide"],
+      ["Meets", (fault) => [h("code", { class: "long" }, json(fault.match)), limits(fault)], "wide"],
       ["Does", (fault) => h("code", { class: "long" }, json(fault.do)), "wide"],
-      ["Hits", (fault) => (fault.hits ? fault.hits : state("unmet")), "number"],
-      ["", (fault) => button("remove", () => act(() => remove(path`v1/faults/${fault.id}`), "Taken back."), `fault ${fault.id}`), "actions"],
+      ["Hits", (fault) => (fault.hits ? link(journalOf({ fault: fault.id }), fault.hits) : state("unmet")), "number"],
+      ["Left", (fault) => (exhausted(fault) ? state("exhausted") : fault.remaining ?? "always"), "number"],
+      ["", (fault) => [
+        exhausted(fault) && button("again", () => again(fault), `fault ${fault.id}`),
+        button("remove", () => act(() => remove(path`v1/faults/${fault.id}`), "Taken back."), `fault ${fault.id}`),
+      ], "actions"],
     ], faults, (fault) => fault.id, "Nothing goes wrong on purpose."),
     faults.length > 1 && button("Remove all", () => act(() => remove("v1/faults"), "All taken back."))),
-    panel("Add a fault", form(act, refresh)),
+    panel("Often wanted", h("ul", { class: "library" }, PRESETS.map(([name, sees, fields]) => h("li", { key: name },
+      button(name, () => fill({ ...EMPTY, ...fields }, refresh)), h("p", { class: "quiet" }, sees))))),
+    panel("Add a fault", form(tools)),
   ];
 }
 
-function times(fault) {
+function limits(fault) {
   const words = [
     fault.skip > 0 && `after ${fault.skip}`,
     fault.times === null ? "every time" : fault.times > 1 && `${fault.times} times`,
@@ -53,15 +52,28 @@ function times(fault) {
   return words.length > 0 && h("div", { class: "quiet" }, words.join(", "));
 }
 
+function fill(fields, refresh) {
+  said = fields;
+  filled += 1;
+  refresh({ redraw: true });
+  document.querySelector("form.fault select").focus();
+}
+
+const apiOf = (name) => known.apis.find((each) => each.name === name);
+
 /** The fault as the form says it, for POST /v1/faults. Throws where the JSON in it is none. */
 function body() {
   const match = {};
+  const fit = conditionsOf(apiOf(said.api), said.way);
   if (said.api) match.api = said.api;
-  for (const [name] of MATCH) if (said[name]) match[name] = said[name];
-  for (const [name] of NUMBERS) if (said[name] !== "") match[name] = Number(said[name]);
-  const found = { match, do: WAYS[said.way][2](said.value) };
+  if (said.api && said.first !== "") match.versions = [Number(said.first), Number(said.last === "" ? said.first : said.last)];
+  for (const name of ["client_id", "topic", "group", "transactional_id"]) if (said[name] && (name === "client_id" || fit.includes(name))) match[name] = said[name];
+  for (const name of ["broker", "partition"]) if (said[name] !== "" && (name === "broker" || fit.includes(name))) match[name] = Number(said[name]);
+  if (said.field) match.request = { [said.field]: JSON.parse(said.field_value) };
+  const found = { match, do: WAYS[said.way].does(said.value, said.altered) };
   if (said.times !== "1") found.times = said.times === "" ? null : Number(said.times);
   if (Number(said.skip) > 0) found.skip = Number(said.skip);
+  if (Number(said.probability) !== 1) found.probability = Number(said.probability);
   return found;
 }
 
@@ -73,27 +85,58 @@ function preview() {
   }
 }
 
-function form(act, refresh) {
+/** Another API, or another way: what does not fit it is forgotten. */
+function turn(name, value) {
+  said[name] = value;
+  const api = apiOf(said.api);
+  const ways = waysOf(api).map(([way]) => way);
+  if (!ways.includes(said.way)) said.way = "error";
+  if (name === "way") said.value = "";
+  if (isError(said.way) && !(api ?? { errors: known.error_codes }).errors.includes(said.value)) said.value = firstError(api);
+  if (name === "api") Object.assign(said, { field: "", field_value: "", first: "", last: "", altered: api?.response_fields[0] ?? "" });
+}
+
+function form({ act, refresh }) {
+  const redraw = () => refresh({ redraw: true });
   const input = (name, label, more = {}) => field(label, h("input", {
     name, value: said[name], autocomplete: "off", spellcheck: "false", ...more,
-    oninput: (event) => { said[name] = event.target.value.trim(); refresh({ redraw: true }); },
+    oninput: (event) => { said[name] = event.target.value.trim(); redraw(); },
   }));
-  const chosen = (name, values) => choices(name, values, said[name], (event) => {
-    said[name] = event.target.value;
-    if (name === "way") said.value = "";
-    refresh({ redraw: true });
-  });
-  const [, asks] = WAYS[said.way];
-  return h("form", { class: "fault", onsubmit: (event) => { event.preventDefault(); act(() => post("v1/faults", body()), "The fault is waiting for its request."); } },
+  const chosen = (name, values) => choices(name, values, said[name], (event) => { turn(name, event.target.value); redraw(); });
+  const pick = (name, values) => choices(name, values, said[name], (event) => { said[name] = event.target.value; redraw(); });
+  const api = apiOf(said.api);
+  const way = WAYS[said.way];
+  const fit = conditionsOf(api, said.way);
+  const names = known.apis.filter((each) => each.versions !== null).map((each) => each.name).sort();
+  return h("form", { key: filled, class: "fault", onsubmit: (event) => { event.preventDefault(); act(() => post("v1/faults", body()), "The fault is waiting for its request."); } },
     h("div", { class: "fields" },
-      field("When a request is", chosen("api", [["", "of any API"], ...apis])),
-      MATCH.map(([name, label]) => input(name, label, { placeholder: "any" })),
-      NUMBERS.map(([name, label]) => input(name, label, { type: "number", min: "0", placeholder: "any" }))),
+      field("When a request is", chosen("api", [["", "of any API"], ...names])),
+      h("div", { class: "broad" }, field("Then", h("select", { key: said.api, name: "way", value: said.way, onchange: (event) => { turn("way", event.target.value); redraw(); } },
+        waysOf(api).map(([name, { text }]) => h("option", { value: name }, text))))),
+      said.way === "alter" && h("div", { key: `altered ${said.api}`, class: "broad" }, field("Field of the answer", pick("altered", api.response_fields))),
+      isError(said.way) && h("div", { key: `error ${said.api} ${said.way}`, class: "broad" }, field(way.asks, errors(api, redraw))),
+      way.asks && !isError(said.way) && h("div", { key: said.way, class: "broad" }, input("value", way.asks, { placeholder: way.such, required: true }))),
     h("div", { class: "fields" },
-      h("div", { class: "broad" }, field("Then", chosen("way", Object.entries(WAYS).map(([name, [label]]) => [name, label])))),
-      asks && h("div", { key: said.way, class: "broad" }, input("value", asks, { placeholder: EXAMPLES[said.way], required: true })),
+      input("client_id", "Client id", { placeholder: "any" }),
+      fit.map((name) => h("div", { key: name }, input(name, CONDITIONS[name], name === "partition" ? { type: "number", min: "0", placeholder: "any" } : { placeholder: "any" }))),
+      input("broker", "Broker", { type: "number", min: "0", placeholder: "any" }),
       input("times", "How often (empty: always)", { type: "number", min: "1" }),
       input("skip", "Let pass first", { type: "number", min: "0" })),
-    h("details", null, h("summary", null, "As it is sent"), h("pre", { tabindex: "0" }, `POST /v1/faults\n${preview()}`)),
+    api && h("details", { key: `more ${said.api}`, open: said.field !== "" }, h("summary", null, "Further conditions"),
+      h("div", { class: "fields" },
+        input("first", `First version (from ${api.versions?.min ?? 0})`, { type: "number", min: "0", placeholder: "any" }),
+        input("last", `Last version (to ${api.versions?.max ?? 0})`, { type: "number", min: "0", placeholder: "the first" }),
+        field("Field of the request", pick("field", [["", "any"], ...api.request_fields])),
+        said.field && input("field_value", "Its value, as JSON", { placeholder: "true", required: true }),
+        input("probability", "With probability", { type: "number", min: "0.01", max: "1", step: "0.01" }))),
+    h("details", { key: "sent" }, h("summary", null, "As it is sent"), h("pre", { tabindex: "0" }, `POST /v1/faults\n${preview()}`)),
     h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, "Add the fault")));
+}
+
+/** The error codes, first those that Kafka gives for the API. */
+function errors(api, redraw) {
+  const option = (name) => h("option", { key: name, value: name }, name);
+  const others = known.error_codes.filter((name) => !api?.errors.includes(name)).sort();
+  return h("select", { name: "value", value: said.value, onchange: (event) => { said.value = event.target.value; redraw(); } },
+    api ? [h("optgroup", { label: `Kafka gives for ${api.name}` }, api.errors.map(option)), h("optgroup", { label: "Others" }, others.map(option))] : others.map(option));
 }

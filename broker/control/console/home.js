@@ -4,7 +4,7 @@ import { get, Refusal } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { instant, number } from "./format.js";
-import { chips, code, inTime, journalOf, json, lag, link, panel, sparkline, spent, state, table, to } from "./parts.js";
+import { chips, code, exhausted, inTime, journalOf, json, lag, link, panel, sparkline, state, table, to } from "./parts.js";
 
 export const wide = true;
 
@@ -27,7 +27,7 @@ export function render(found) {
       figure("Errors", number(found.errors), sparkline(found.error_series, "errors in the last two minutes")),
       figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
       figure("Open transactions", link("#/transactions", number(found.transactions.length))),
-      figure("Faults", link("#/faults", number(found.faults.filter((each) => !spent(each)).length)))),
+      figure("Faults", link("#/faults", number(found.faults.filter((each) => !exhausted(each)).length)))),
     found.skipped > 0 && h("p", { class: "quiet" }, `${number(found.skipped)} requests were too many to be counted.`),
     h("div", { class: "board" }, panels(found)),
   ];
@@ -83,7 +83,7 @@ function oddities(found) {
   return table("Faults and oddities", [
     ["What", ({ fault, text }) => (fault ? [link("#/faults", `fault ${fault.id}`), " ", code(json(fault.do))] : link("#/cluster", text)), "wide"],
     ["At", ({ fault }) => fault && chips(Object.entries(fault.match).map(([name, value]) => `${name} ${typeof value === "object" ? json(value) : value}`)), "wide"],
-    ["Hits", ({ fault }) => fault && [number(fault.hits), spent(fault) && [" ", state("used up")]], "number"],
+    ["Hits", ({ fault }) => fault && [number(fault.hits), exhausted(fault) && [" ", state("exhausted")]], "number"],
   ], rows, (each) => each.key, "No fault, no hold.");
 }
 

@@ -108,8 +108,8 @@ export const chips = (names) => names.map((name) => h("span", { key: name, class
 /** The address of the journal with these filters. */
 export const journalOf = (filters) => `#/journal${query(filters)}`;
 
-/** Whether a fault has met as many requests as it was to meet. */
-export const spent = (fault) => fault.times !== null && fault.hits >= fault.times;
+/** Whether a fault affects no further request. */
+export const exhausted = (fault) => fault.remaining === 0;
 
 /** Keep something in a file. */
 export function save(blob, name) {

@@ -64,6 +64,8 @@ export interface FaultState {
   skip: number;
   times: number | null;
   probability: number;
+  /** How many more requests it affects; 0: it is exhausted, null: any number. */
+  remaining: number | null;
 }
 
 export interface ReportedRequest {

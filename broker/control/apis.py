@@ -1,0 +1,83 @@
+"""The APIs that are served, and what a fault of each can match and do."""
+
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from broker.api import AnyApi
+from broker.control.api_errors import ERRORS_OF
+from broker.control.names import served_api
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.faults.response_errors import lists_errors_of
+from broker.handlers import APIS
+from protocol.codec import message_class
+from protocol.errors import ErrorCode
+from protocol.items import KINDS, element_type, request_level, response_level
+from protocol.paths import EACH, message_type
+from protocol.types import Message
+from understudy.control_api.answers.cluster import VersionRange
+from understudy.control_api.answers.faults import Apis, ServedApi
+from understudy.control_api.faults import ApiQuery, FaultEffects
+from understudy.control_api.fields import fields_of
+
+_EFFECTS = tuple(name for name, field in fields_of(FaultEffects).items() if not field.about.goes_with)
+
+
+@answers("apis")
+async def read(asked: Asked, query: ApiQuery) -> Apis:
+    """All APIs in the order of their keys, or one of them."""
+    chosen = (served_api(query["api"], "api"),) if "api" in query else APIS
+    codes = [code.name for code in ErrorCode if code is not ErrorCode.NONE]
+    return {"apis": [_described(api, asked) for api in chosen], "error_codes": codes}
+
+
+def _described(api: AnyApi, asked: Asked) -> ServedApi:
+    named = request_level(api.key).kinds
+    every = named | response_level(api.key).kinds
+    response = message_class(api.key, "Response")
+    throttled = "throttle_time_ms" in response.__slots__
+    return ServedApi(
+        name=api.key.title,
+        key=int(api.key),
+        versions=_versions(api, asked),
+        conditions=_in_order(every),
+        request_conditions=_in_order(named),
+        error_conditions=_in_order(kind for kind in every if has_error_per(api, kind)),
+        effects=tuple(effect for effect in _EFFECTS if throttled or effect != "throttle_ms"),
+        errors=ERRORS_OF[api.key.title],
+        request_fields=tuple(_paths(message_class(api.key, "Request"))),
+        response_fields=tuple(_paths(response)),
+    )
+
+
+def has_error_per(api: AnyApi, kind: str) -> bool:
+    """Whether an answer has an error for what such a condition means, rather than for the whole request."""
+    return kind in request_level(api.key).own or lists_errors_of(response_level(api.key), frozenset({kind}))
+
+
+def _in_order(kinds: typing.Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(kinds, key=KINDS.index))
+
+
+def _versions(api: AnyApi, asked: Asked) -> VersionRange | None:
+    """What new connections are offered; of a proxy, what it can read."""
+    own = asked.source.own
+    limits: tuple[int, int] | None = api.range(unstable=own is None)
+    if own is not None:
+        unstable = own.settings.boolean("unstable.api.versions.enable")
+        limits = own.versions[api.key] if api.key in own.versions else api.range(unstable=unstable)
+    return None if limits is None else VersionRange(min=limits[0], max=limits[1])
+
+
+def _paths(cls: type[Message], before: str = "") -> Iterator[str]:
+    """The paths of plain values within a message."""
+    hints: dict[str, Any] = typing.get_type_hints(cls)
+    for name in cls.__slots__:
+        listed = element_type(hints[name])
+        path = f"{before}{name}" + (f".{EACH}" if listed is not None else "")
+        below = listed if listed is not None else message_type(hints[name])
+        if below is not None and issubclass(below, Message):
+            yield from _paths(below, f"{path}.")
+        else:
+            yield path

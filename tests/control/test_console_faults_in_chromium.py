@@ -1,0 +1,84 @@
+"""The console's page of faults, in a headless Chromium."""
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.control.chromium import Page
+from tests.control.harness import ControlPlane
+from tests.serving import until
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+
+
+def test_a_fault_is_added_met_and_removed(page: Page, plane: ControlPlane) -> None:
+    """A real client meets it, and the page counts until nothing is left of it."""
+    page.open(plane.url, "faults")
+    page.sees("Nothing goes wrong on purpose")
+    page.choose("When a request is", "InitProducerId")
+    page.choose("Then", "do it, then answer an error")
+    page.write("Transactional id", "x")
+    page.choose("Error", "COORDINATOR_LOAD_IN_PROGRESS")
+    page.press("Add the fault")
+    page.row("InitProducerId", "COORDINATOR_LOAD_IN_PROGRESS", "unmet", "1")
+    (fault,) = plane.http("GET", "/v1/faults")["faults"]
+    assert fault["match"] == {"api": "InitProducerId", "transactional_id": "x"}
+    Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}).init_transactions(10)
+    page.row("InitProducerId", "exhausted")
+    page.press(f"again fault {fault['id']}")
+    page.row("InitProducerId", "unmet")
+    assert [each["remaining"] for each in plane.http("GET", "/v1/faults")["faults"]] == [0, 1]
+    page.press("Remove all")
+    page.sees("Nothing goes wrong on purpose")
+    assert plane.http("GET", "/v1/faults")["faults"] == []
+
+
+def test_the_form_offers_what_fits_the_api(page: Page, plane: ControlPlane) -> None:
+    """Conditions that its requests name, first the errors that Kafka gives, no throttle time where it has none."""
+    labels = "return [...document.querySelectorAll('form.fault label')].filter((e) => e.checkVisibility())"
+    offered = f"{labels}.map((e) => e.firstChild.textContent)"
+    options = "return [...document.querySelector(`form.fault select[name=${arguments[0]}]`).options].map((e) => e.text)"
+    page.open(plane.url, "faults")
+    page.sees("Add a fault")
+    assert {"Topic", "Partition", "Group", "Transactional id"} <= set(page.script(offered))
+    page.choose("When a request is", "EndTxn")
+    page.sees("Further conditions")
+    assert "Transactional id" in page.script(offered)
+    assert not {"Topic", "Partition", "Group"} & set(page.script(offered))
+    assert page.script(options, "value")[:2] == ["NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"]
+    assert len(page.script(options, "value")) > 130
+    assert "answer with a throttle time" in page.script(options, "way")
+    page.choose("When a request is", "WriteTxnMarkers")
+    assert "answer with a throttle time" not in page.script(options, "way")
+    page.choose("Then", "change a field of the answer")
+    page.choose("Field of the answer", "markers.*.topics.*.partitions.*.error_code")
+    page.write("New value, as JSON", '"NOT_LEADER_OR_FOLLOWER"')
+    page.press("Add the fault")
+    page.row("WriteTxnMarkers", "alter", "unmet")
+
+
+def test_a_fault_that_is_often_wanted_takes_two_presses(page: Page, plane: ControlPlane) -> None:
+    """Each of the library fills the form with a fault that is taken as it is."""
+    page.open(plane.url, "faults")
+    page.press("The answer to a commit is lost")
+    page.press("Add the fault")
+    page.row("EndTxn", '"committed": true', '"disconnect": "reset"')
+    names = page.script("return [...document.querySelectorAll('.library button')].map((e) => e.textContent)")
+    for name in names[1:]:
+        page.press(name)
+        page.press("Add the fault")
+        page.sees("waiting for its request")
+    until(lambda: len(plane.http("GET", "/v1/faults")["faults"]) == len(names), "a fault of each")
+    assert len(names) >= 10
+
+
+def test_a_fault_written_as_json(page: Page, plane: ControlPlane) -> None:
+    """What the form cannot express; what is no JSON is shown, and nothing is sent."""
+    page.open(plane.url, "faults")
+    page.choose("Then", "as I write it")
+    page.write("What to do, as JSON", '{"bytes": {"truncate": 3')
+    page.press("Add the fault")
+    page.sees("JSON")
+    assert plane.http("GET", "/v1/faults")["faults"] == []
+    page.write("What to do, as JSON", '{"bytes": {"truncate": 3}}')
+    page.press("Add the fault")
+    page.row('"truncate": 3')
