@@ -17,6 +17,7 @@ from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.journal.entries import TopicName, as_json, decode
+from broker.journal.mentioned import columns
 from broker.journal.ring import Entry, Journal, Raw
 from protocol.items import Wanted, mentions, request_level, response_level
 from protocol.paths import errors
@@ -199,7 +200,10 @@ async def read(asked: Asked, query: JournalQuery) -> Response:
 
     def line(place: Place) -> bytes:
         raw, connections = place
-        return json.dumps(all_exact(as_json(Entry(*raw), connections.get(raw[_CONNECTION]), name_of))).encode()
+        entry = Entry(*raw)
+        known = decode(entry)
+        shown = as_json(entry, known, connections.get(raw[_CONNECTION]), name_of)
+        return json.dumps(all_exact({**shown, **columns(known, name_of)})).encode()
 
     return StreamingResponse(
         _joined(b'{"entries": [', b",\n", tail.encode(), found, line), media_type="application/json"

@@ -34,22 +34,44 @@ async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
     if log is None:
         raise conflict(f"no broker that holds {found.name} is running")
     bound = log.last_stable_offset if committed else log.high_watermark
-    offset = query.get("offset", log.log_start_offset)
-    start = max(bound + offset if offset < 0 else offset, log.log_start_offset)
+    start, text = _start(query, log, bound), query.get("text", "").encode()
     records: list[answer.Record] = []
     aborted = _aborted(log) if committed else {}
     slices = Slices()
     for batch in log.reader.replay_from(start) if start < bound else ():
+        await slices.pause()
         if batch.base_offset >= bound or len(records) >= limit:
             break
+        if text and not batch.codec and text not in bytes(batch.records_view):
+            continue
         for record in _records(found, batch, start, bound, aborted, committed=committed):
+            if text and not _has_text(record, text):
+                continue
             records.append(record)
             if len(records) >= limit:
                 break
             if not len(records) % _STEP:
                 await slices.pause()
-        await slices.pause()
     return {"records": records, "high_watermark": log.high_watermark, "log_start_offset": log.log_start_offset}
+
+
+def _start(query: RecordsQuery, log: PartitionLog, bound: int) -> int:
+    """The first offset to look at; ``bound`` where no record is as late as the time asked for."""
+    if "timestamp_ms" in query:
+        if "offset" in query:
+            raise unprocessable("give either 'offset' or 'timestamp_ms'", "timestamp_ms")
+        first = log.reader.offset_for_timestamp(query["timestamp_ms"], bound)
+        return bound if first is None else first.offset
+    offset = query.get("offset", log.log_start_offset)
+    return max(bound + offset if offset < 0 else offset, log.log_start_offset)
+
+
+def _has_text(record: answer.Record, text: bytes) -> bool:
+    """Whether a text is in a record's key, value or headers."""
+    parts = [record.key, record.value]
+    for header in record.headers:
+        parts += [header.key.encode(), header.value]
+    return any(part is not None and text in part for part in parts)
 
 
 def _aborted(log: PartitionLog) -> dict[int, list[tuple[int, int]]]:

@@ -85,9 +85,9 @@ def title(key: int) -> str:
 _SINCE_1970_US = since_1970_ns() // 1000
 
 
-def as_json(entry: Entry, connection: Connection | None, name_of: TopicName) -> dict[str, Any]:
+def as_json(entry: Entry, known: Decoded, connection: Connection | None, name_of: TopicName) -> dict[str, Any]:
     """An entry as JSON."""
-    header, request, request_sizes, response, response_sizes = decode(entry)
+    header, request, request_sizes, response, response_sizes = known
     error = next(errors(response), None)
     return {
         "id": entry.id,

@@ -1,12 +1,13 @@
 """What requests and their answers name: topics, partitions, groups and transactional ids, as people read them."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from broker.journal.entries import Decoded, TopicName
 from protocol.items import Item, items_of, request_level, response_level
 from protocol.types import uuid_text
 
-_MOST_NAMED = 4
+_MOST_NAMED, _MOST_LISTED = 4, 10
 
 
 def requested(known: Decoded) -> Iterator[Item]:
@@ -33,6 +34,22 @@ def names(items: Iterable[Item], name_of: TopicName) -> Iterator[str]:
             if text and text not in seen:
                 seen.add(text)
                 yield text
+
+
+def columns(known: Decoded, name_of: TopicName) -> dict[str, list[str]]:
+    """The topics, groups and transactional ids of a request and its answer, the first few of each."""
+    topics: dict[str, None] = {}
+    groups: dict[str, None] = {}
+    ids: dict[str, None] = {}
+    for item in (*requested(known), *answered(known)):
+        if topic := place(item._replace(partition=None), name_of):
+            topics[topic] = None
+        if item.group:
+            groups[item.group] = None
+        if item.transactional_id:
+            ids[item.transactional_id] = None
+    found = {"topics": topics, "groups": groups, "transactional_ids": ids}
+    return {name: list(islice(each, _MOST_LISTED)) for name, each in found.items()}
 
 
 def place(item: Item, name_of: TopicName) -> str:

@@ -94,7 +94,7 @@ def test_topics_show_offsets_and_lag_as_they_grow(page: Page, busy: ControlPlane
     page.open(busy.url, "topics")
     assert "__consumer_offsets" not in page.sees("1 partition with an open transaction")
     page.named("a", "t").click()
-    page.sees("Topics / t", "hello", "High watermark")
+    page.sees("Topics / t", "hello", "High watermark", "Messages")
     before = page.text
     busy.kafka.topics["t"].write({"value": "later <b>on</b>", "partition": 0})
     page.sees("later <b>on</b>")

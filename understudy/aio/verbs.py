@@ -185,11 +185,16 @@ class PartitionVerbs(AsyncPart):
         self,
         *,
         offset: int | None = None,
+        timestamp_ms: int | None = None,
+        text: str | None = None,
         limit: int | None = None,
         isolation: Literal["read_uncommitted", "read_committed"] | None = None,
     ) -> list[results.Record]:
         """Read records without a Kafka client."""
-        found = await self._ask("records read", **given(offset=offset, limit=limit, isolation=isolation))
+        found = await self._ask(
+            "records read",
+            **given(offset=offset, timestamp_ms=timestamp_ms, text=text, limit=limit, isolation=isolation),
+        )
         return [build(results.Record, each) for each in found["records"]]
 
     async def move_leader(self, broker: int | None) -> results.Partition:

@@ -32,7 +32,8 @@ class JournalFile(TypedDict):
 VERBS = (
     Verb("journal list", "GET", "/v1/journal", "journal.find(...)", "requests with their answers",
          query=JournalQuery, answer="journal.JournalEntries", items="entries",
-         columns=("id", "at_ms", "broker", "connection", "client_id", "api", "version", "error", "fault")),
+         columns=("id", "at_ms", "broker", "connection", "client_id", "api", "version", "topics", "groups",
+                  "transactional_ids", "error", "fault")),
     Verb("journal clear", "DELETE", "/v1/journal", "journal.clear()", "remove all requests", answer=Removed),
     Verb("journal rotate", "POST", "/v1/journal/rotate", "journal.rotate()",
          "close the current file of --journal DIR; returns its name", answer=JournalFile),

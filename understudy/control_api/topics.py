@@ -28,6 +28,8 @@ class RecordsQuery(TypedDict, total=False):
     """Range of records of a partition."""
 
     offset: Annotated[int, About("first offset; negative: counted from the end")]
+    timestamp_ms: Annotated[int, About("instead of an offset: from the first record of this time or later", least=0)]
+    text: Annotated[str, About("only records with this text in their key, value or headers", least=1)]
     limit: Annotated[int, About("maximum number of records, up to 10000", least=0, default=100)]
     isolation: Annotated[
         Literal["read_uncommitted", "read_committed"], About("isolation level", default="read_uncommitted")

@@ -48,3 +48,29 @@ export function bytes(count) {
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;
   return `${(count / 1024 / 1024).toFixed(1)} MiB`;
 }
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** JSON with a line for each value, its numbers digit by digit as they were written; undefined where a text is no JSON. */
+export function indented(text) {
+  if (!/^\s*[{[]/.test(text)) return undefined;
+  try {
+    JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  let out = "";
+  let depth = 0;
+  let before = "";
+  const line = () => `\n${"  ".repeat(depth)}`;
+  for (const [token] of text.matchAll(TOKEN)) {
+    const closes = token === "}" || token === "]";
+    const empty = closes && (before === "{" || before === "[");
+    if (closes) depth -= 1;
+    if (!empty && (closes || before === "," || before === "{" || before === "[")) out += line();
+    out += token === ":" ? ": " : token;
+    if (token === "{" || token === "[") depth += 1;
+    before = token;
+  }
+  return out;
+}

@@ -10,6 +10,7 @@ const FIELDS = [
   ["api", "API"], ["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"],
   ["transactional_id", "Transactional id"], ["error", "Error"], ["connection", "Connection"], ["broker", "Broker"],
 ];
+const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Id", "transactions"]];
 const SHOWN = 100;
 const ASKED = 500;
 const POLLING = new Set(["Fetch", "Heartbeat"]);
@@ -22,6 +23,10 @@ let stops = false; // whether the list stands still, and as what
 let stopped = null;
 let apis = [];
 let known = { said: "", entries: new Map() };
+
+const HEADS = ["Time", "Request", "Client", "Topic", "Group", "Transactional id", "Error", "Took"];
+
+export const wide = true;
 
 export const title = ([id]) => (id === undefined ? "Journal" : `Request ${id}`);
 
@@ -88,7 +93,8 @@ export function render(found, [id], { act, refresh }) {
       h("p", { class: "quiet" }, `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
     shown.length === 0
       ? h("p", { class: "empty" }, filtered ? "No request says so." : "No requests yet.")
-      : h("ul", { class: "journal", "aria-label": "Requests" }, shown.map((entry) => line(entry, refresh))),
+      : [h("div", { key: "heads", class: "heads", "aria-hidden": "true" }, HEADS.map((text) => h("span", null, text))),
+        h("ul", { key: "requests", class: "journal", "aria-label": "Requests" }, shown.map((entry) => line(entry, refresh)))],
     shown.length === SHOWN && h("p", { class: "quiet" }, `The newest ${SHOWN} are shown.`),
   ];
 }
@@ -115,6 +121,7 @@ function line(entry, refresh) {
       h("time", { datetime: instant(entry.at_ms) }, instant(entry.at_ms)),
       h("span", { class: "api" }, `${entry.api} v${entry.version}`),
       h("span", { class: "client" }, entry.client_id ?? "no client id"),
+      COLUMNS.map(([name, label]) => h("span", { key: name, class: "named" }, entry[name].length > 0 && [h("span", { class: "label" }, `${label} `), few(entry[name])])),
       h("span", { class: "marks" },
         entry.error && state(entry.error, "bad"),
         entry.outcome !== "answered" && state(entry.outcome, "busy"),
@@ -123,16 +130,19 @@ function line(entry, refresh) {
     open && h("div", { class: "opened" }, details(entry)));
 }
 
+const few = (names) => names.slice(0, 3).join(", ") + (names.length > 3 ? ` +${names.length - 3}` : "");
+
 function details(entry) {
   return [
     facts(
+      ...COLUMNS.map(([name, label, view]) => entry[name].length > 0 && [label, entry[name].map((each) => h("div", { key: each }, link(to(view, each), each)))]),
       ["From", [code(entry.client), " (", link(diagramOf("connections", entry.connection), `connection ${entry.connection}`), ")"]],
       ["Client id", entry.client_id ?? "none"],
       ["To", `broker ${entry.broker}, listener ${entry.listener}`],
       entry.software && ["Software", entry.software],
       ["Correlation id", entry.correlation_id],
       ["Bytes", `${number(entry.request_bytes)} asked, ${number(entry.response_bytes)} answered`]),
-    h("h3", null, "Request"), h("pre", { tabindex: "0" }, JSON.stringify(entry.request, null, 2)),
-    h("h3", null, "Answer"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2)),
+    h("h2", { class: "part-of" }, "Request"), h("pre", { tabindex: "0" }, JSON.stringify(entry.request, null, 2)),
+    h("h2", { class: "part-of" }, "Answer"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2)),
   ];
 }

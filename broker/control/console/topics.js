@@ -1,13 +1,12 @@
-// Topics, their partitions, how far groups have read them, and the newest records.
+// Topics, their partitions, how far groups have read them, and their messages.
 
-import { get, path, post, query } from "./ask.js";
+import { get, path, post } from "./ask.js";
 import { h } from "./dom.js";
-import { bytes, instant, number, plural } from "./format.js";
+import { bytes, number, plural } from "./format.js";
+import * as messages from "./messages.js";
 import { brokers, choices, code, facts, field, lag, link, panel, state, table, to, total } from "./parts.js";
 
-const SHOWN = 20;
 let internal = false;
-let reading = { topic: null, partition: 0 };
 let steered = { topic: null, partition: 0 };
 
 export const title = ([name]) => name ?? "Topics";
@@ -16,15 +15,9 @@ export async function load([name]) {
   const groups = (await get("v1/groups")).groups;
   if (name === undefined) return { topics: (await get("v1/topics")).topics, groups };
   const topic = await get(path`v1/topics/${name}`);
-  if (reading.topic !== name) reading = { topic: name, partition: 0 };
   if (steered.topic !== name) steered = { topic: name, partition: 0 };
   const [cluster, replicas] = await Promise.all([get("v1/cluster"), get(path`v1/topics/${name}/partitions/${steered.partition}`)]);
-  const chosen = topic.partitions.find((each) => each.partition === reading.partition);
-  const offset = chosen ? Math.max(chosen.log_start_offset, chosen.log_end_offset - SHOWN, 0) : 0;
-  const found = chosen && chosen.log_end_offset >= 0
-    ? await get(path`v1/topics/${name}/partitions/${reading.partition}/records` + query({ offset, limit: SHOWN }))
-    : { records: [] };
-  return { topic, groups, records: found.records, cluster, replicas };
+  return { topic, groups, cluster, replicas, found: await messages.load(topic) };
 }
 
 export const render = (data, names, tools) => (data.topic ? one(data, tools) : all(data, tools));
@@ -68,8 +61,7 @@ function health(topic) {
   ];
 }
 
-function one({ topic, groups, records, cluster, replicas }, tools) {
-  const { refresh } = tools;
+function one({ topic, groups, found, cluster, replicas }, tools) {
   const configs = Object.entries(topic.configs);
   const read = groups.flatMap((group) => group.offsets.filter((each) => each.topic === topic.name)
     .map((each) => ({ ...each, group: group.group_id })));
@@ -82,11 +74,7 @@ function one({ topic, groups, records, cluster, replicas }, tools) {
       ["Offset", (each) => number(each.offset), "number"],
       ["Lag", (each) => lag(each.lag), "number"],
     ], read, (each) => `${each.group}/${each.partition}`, "No group has committed an offset.")),
-    panel("Newest records",
-      h("label", { class: "field" }, h("span", null, "Partition"),
-        h("select", { onchange: (event) => { reading.partition = Number(event.target.value); refresh(); } },
-          topic.partitions.map((each) => h("option", { key: each.partition, value: each.partition }, each.partition)))),
-      table("Newest records", RECORD, records.toReversed(), (each) => each.offset, "No records here.")),
+    panel("Messages", messages.render(topic, found, tools)),
     panel("About", facts(["Topic id", code(topic.id)], configs.length > 0 && ["Settings",
       configs.map(([name, value]) => h("div", { key: name }, code(`${name}=${value}`)))])),
   ];
@@ -135,17 +123,3 @@ const PARTITION = [
   ["High watermark", (each) => number(each.high_watermark), "number"],
   ["Log end", (each) => number(each.log_end_offset), "number"],
 ];
-
-const RECORD = [
-  ["Offset", (each) => number(each.offset)],
-  ["Time", (each) => instant(each.timestamp_ms)],
-  ["Key", (each) => text(each.key)],
-  ["Value", (each) => (each.control ? state(each.control) : text(each.value)), "wide"],
-  ["Producer", (each) => (each.producer_id < 0 ? "" : `${each.producer_id}, epoch ${each.producer_epoch}${each.transactional ? ", transactional" : ""}`), "wide"],
-];
-
-function text(value) {
-  if (value === null) return h("span", { class: "quiet" }, "null");
-  const said = typeof value === "string" ? value : JSON.stringify(value);
-  return h("code", { class: "long" }, said.length > 300 ? `${said.slice(0, 300)}…` : said);
-}

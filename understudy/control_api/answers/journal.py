@@ -33,6 +33,9 @@ class JournalEntry:
     client: Annotated[str, About("HOST:PORT")] = ""
     request_bytes: int = 0
     response_bytes: int = 0
+    topics: Annotated[tuple[str, ...], About("that request and answer name, at most 10 of them")] = ()
+    groups: Annotated[tuple[str, ...], About("as `topics`")] = ()
+    transactional_ids: Annotated[tuple[str, ...], About("as `topics`")] = ()
     ts_us: Annotated[int, About("when it arrived, in microseconds since 1970, by the machine's clock")] = 0
 
 

@@ -1,0 +1,127 @@
+// The messages of a topic: the newest ones, or those from an offset, from a time, with a text; each opens as JSON.
+
+import { get, path, query } from "./ask.js";
+import { h } from "./dom.js";
+import { indented, instant, number } from "./format.js";
+import { button, choices, code, facts, field, link, state, to } from "./parts.js";
+
+const SHOWN = 50;
+const ALL_OF = 12; // of so many partitions all are read at once
+const WAYS = [["newest", "newest first"], ["offset", "from an offset"], ["time", "from a time"]];
+const AT_ONCE = 1000;
+const found = new Map(); // what a search has found so far, and up to where
+let said = begin(null);
+let opened = new Set();
+let asked = { key: "", records: [] };
+
+function begin(topic) {
+  return { topic, partition: "", way: "newest", offset: "", time: "", text: "", isolation: "" };
+}
+
+/** Asked again only where the partitions, or what is looked for, have changed. */
+export async function load(topic) {
+  if (said.topic !== topic.name) {
+    said = begin(topic.name);
+    opened = new Set();
+    if (topic.partitions.length > ALL_OF) said.partition = "0";
+  }
+  const hosted = topic.partitions.filter((each) => each.log_end_offset >= 0 && (said.partition === "" || String(each.partition) === said.partition));
+  const ends = hosted.map((each) => [each.partition, each.log_start_offset, each.high_watermark, each.last_stable_offset]);
+  const key = JSON.stringify([topic.id, said, ends]);
+  if (asked.key === key) return asked;
+  const parts = await Promise.all(hosted.map((each) => (said.way === "newest" && said.text ? search(topic, each) : ask(topic, each, range(each)))));
+  const late = said.way === "newest" ? -1 : 1;
+  const records = parts.flat().sort((a, b) => late * ((parts.length > 1 && a.timestamp_ms - b.timestamp_ms) || a.offset - b.offset));
+  asked = { key, records: records.slice(0, SHOWN), more: records.length > SHOWN || parts.some((part) => part.length >= SHOWN) };
+  return asked;
+}
+
+const ask = async (topic, { partition }, range) => (await get(path`v1/topics/${topic.name}/partitions/${partition}/records` + query(range))).records;
+
+/** The newest messages with a text. A log is read forwards: once from its start, then from where the last look ended. */
+async function search(topic, partition) {
+  const key = JSON.stringify([topic.id, partition.partition, said.text, said.isolation]);
+  const bound = said.isolation ? partition.last_stable_offset : partition.high_watermark;
+  const before = found.get(key);
+  const goesOn = before !== undefined && before.bound <= bound;
+  if (!goesOn) found.clear();
+  let offset = goesOn ? before.bound : partition.log_start_offset;
+  let records = goesOn ? before.records : [];
+  for (let more = offset < bound; more;) {
+    const next = await ask(topic, partition, { offset, limit: AT_ONCE, text: said.text, isolation: said.isolation });
+    records = [...records, ...next].slice(-SHOWN);
+    more = next.length === AT_ONCE;
+    if (more) offset = next.at(-1).offset + 1;
+  }
+  found.set(key, { bound: Math.max(bound, (records.at(-1)?.offset ?? -1) + 1), records });
+  return records;
+}
+
+/** What to ask a partition. */
+function range(partition) {
+  const { text, isolation } = said;
+  const limit = SHOWN;
+  if (said.way === "offset" && said.offset !== "") return { offset: said.offset, limit, text, isolation };
+  if (said.way === "time" && said.time !== "") return { timestamp_ms: new Date(said.time).getTime(), limit, text, isolation };
+  return said.way === "newest" ? { offset: Math.max(partition.log_start_offset, partition.high_watermark - SHOWN, 0), limit, isolation } : { limit, text, isolation };
+}
+
+export function render(topic, { records, more }, { refresh }) {
+  const change = (name) => (event) => { said[name] = event.target.value.trim(); refresh(); };
+  const chosen = (name, values) => choices(name, values, said[name], change(name));
+  const input = (name, label, props = {}) => field(label, h("input", { name, value: said[name], autocomplete: "off", spellcheck: "false", onchange: change(name), ...props }));
+  const kept = (key, control) => h("div", { key }, control); // one stays as it is where another one comes or goes
+  const several = topic.partitions.length > 1;
+  return [
+    h("form", { key: topic.name, class: "filters", "aria-label": "Messages to show", onsubmit: (event) => event.preventDefault() },
+      kept("partition", field("Of partition", chosen("partition", [...(topic.partitions.length <= ALL_OF ? [["", "all"]] : []), ...topic.partitions.map((each) => String(each.partition))]))),
+      kept("way", field("Which", chosen("way", WAYS))),
+      said.way === "offset" && kept("offset", input("offset", "Offset", { type: "number", placeholder: "the first" })),
+      said.way === "time" && kept("time", input("time", "Time", { type: "datetime-local", step: "0.001" })),
+      kept("text", input("text", "With the text", { placeholder: "any", type: "search" })),
+      kept("isolation", field("Isolation", chosen("isolation", [["", "read_uncommitted"], "read_committed"])))),
+    records.length === 0
+      ? h("p", { class: "empty" }, said.text || said.way !== "newest" ? "No such message." : "No messages yet.")
+      : h("ul", { class: "journal messages", "aria-label": "Messages" }, records.map((record) => line(record, several, refresh))),
+    more && h("p", { class: "quiet" }, said.way === "newest" ? `The newest ${SHOWN} are shown.` : `The first ${SHOWN} are shown; go on from the last one's offset or time.`),
+  ];
+}
+
+function line(record, several, refresh) {
+  const id = `${record.partition}/${record.offset}`;
+  const open = opened.has(id);
+  const toggle = () => { if (!opened.delete(id)) opened.add(id); refresh({ redraw: true }); };
+  return h("li", { key: id },
+    h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
+      h("span", { class: "api" }, several ? `${record.partition} @ ${number(record.offset)}` : number(record.offset)),
+      h("time", { datetime: instant(record.timestamp_ms) }, instant(record.timestamp_ms)),
+      h("span", { class: "client" }, !record.control && short(record.key, 80)),
+      h("span", { class: "value" }, record.control ? state(record.control) : short(record.value, 300))),
+    open && h("div", { class: "opened" }, details(record)));
+}
+
+function details(record) {
+  const sent = record.producer_id >= 0;
+  return [
+    facts(
+      ["Partition and offset", `${record.partition} @ ${number(record.offset)}`],
+      ["Time", instant(record.timestamp_ms)],
+      sent && ["Producer", [link(to("producers", record.producer_id), record.producer_id), `, epoch ${record.producer_epoch}`, record.sequence >= 0 && `, sequence ${record.sequence}`]],
+      record.transactional && ["Transactional", record.control ? `marker: ${record.control}` : "yes"],
+      ...record.headers.map((header, at) => [`Header ${header.key}`, short(header.value, 1000), undefined, at])),
+    record.key !== null && [h("h3", null, "Key"), part(record.key)],
+    !record.control && [h("h3", null, "Value"), part(record.value)],
+  ];
+}
+
+function part(value) {
+  if (value === null) return h("p", { class: "quiet" }, "null");
+  if (typeof value !== "string") return [h("p", { class: "quiet" }, "No text; in base64:"), h("pre", { tabindex: "0" }, value.base64)];
+  return h("pre", { tabindex: "0" }, indented(value) ?? value);
+}
+
+function short(value, most) {
+  if (value === null) return h("span", { class: "quiet" }, "null");
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return code(text.length > most ? `${text.slice(0, most)}…` : text);
+}

@@ -1,0 +1,93 @@
+"""Messages and the journal's columns in the console, in a headless Chromium."""
+
+import json
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from tests.control.chromium import Page
+from tests.control.harness import ControlPlane
+from tests.serving import until
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+EXACT = 2**63 - 1
+
+
+def lines(page: Page) -> list[str]:
+    """The messages that are shown."""
+    code = "return [...document.querySelectorAll('.messages > li')].map((e) => e.innerText)"
+    return list(page.script(code))
+
+
+def shows(page: Page, *texts: str) -> None:
+    """Wait until just these are shown, in this order."""
+    until(
+        lambda: len(lines(page)) == len(texts) and all(w in line for w, line in zip(texts, lines(page), strict=True)),
+        f"{texts} in:\n{page.text}",
+    )
+
+
+def test_messages_are_found_by_offset_time_and_text(page: Page, plane: ControlPlane) -> None:
+    """The newest first; a search goes on while messages come."""
+    topic = plane.kafka.topics["t"]
+    for n in range(6):
+        topic.write({"key": f"k{n}", "value": f"value {n}", "timestamp_ms": n * 1000, "partition": n % 2})
+    page.open(plane.url, "topics", "t")
+    shows(page, *(f"value {n}" for n in (5, 4, 3, 2, 1, 0)))
+    page.choose("Of partition", "1")
+    shows(page, "value 5", "value 3", "value 1")
+    page.choose("Which", "from an offset")
+    page.write("Offset", "1")
+    shows(page, "value 3", "value 5")
+    page.choose("Which", "from a time")
+    here = "new Date(3000 - new Date(3000).getTimezoneOffset() * 60000).toISOString().slice(0, 23)"
+    local = page.script(f"return {here}")
+    field = page.named("input", "Time")
+    page.script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))", field, local)
+    shows(page, "value 3", "value 5")
+    page.choose("Of partition", "all")
+    shows(page, "value 3", "value 4", "value 5")
+    page.choose("Which", "newest first")
+    page.write("With the text", "k4")
+    shows(page, "value 4")
+    topic.write({"key": "k4", "value": "again", "timestamp_ms": 9000, "partition": 1})
+    shows(page, "again", "value 4")
+    page.write("With the text", "nowhere")
+    assert "k4" not in page.sees("No such message")
+
+
+def test_a_message_opens_as_json_with_exact_numbers(page: Page, plane: ControlPlane) -> None:
+    """Indented as it was written: no number is rounded, no digit added; what is no JSON stays as it is."""
+    value = json.dumps({"id": EXACT, "price": "PRICE", "list": [1, 2.5], "none": {}, "text": 'a{b}: "c"'})
+    value = value.replace('"PRICE"', "1.10")
+    plane.kafka.topics["u"].write({"key": "k", "value": value, "headers": [{"key": "trace", "value": "abc"}]})
+    plane.kafka.topics["u"].write("{no json", b"\xff\xfe")
+    page.open(plane.url, "topics", "u")
+    page.row(str(EXACT)).find_element("tag name", "button").click()
+    page.sees(
+        f'  "id": {EXACT},\n  "price": 1.10,\n  "list": [\n    1,\n    2.5\n  ],\n  "none": {{}},', "Header trace"
+    )
+    shown = page.script("return [...document.querySelectorAll('.opened pre')].at(-1).textContent")
+    assert json.loads(shown) == json.loads(value)
+    page.row("{no json").find_element("tag name", "button").click()
+    page.row("//4=").find_element("tag name", "button").click()
+    page.sees("No text; in base64:")
+
+
+def test_the_journal_has_columns_for_topic_group_and_id(page: Page, plane: ControlPlane) -> None:
+    """In a row of their own, and as links where a request is opened."""
+    producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "payments"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce("t", b"v", partition=0)
+    producer.commit_transaction(20)
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "readers"})
+    consumer.subscribe(["t"])
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 20)
+    page.open(plane.url, "journal")
+    page.row("Produce v", "t", "payments")
+    page.row("JoinGroup v", "readers")
+    page.row("EndTxn v", "payments").find_element("tag name", "button").click()
+    page.named("a", "payments").click()
+    assert page.sees("Transactions / payments", "CompleteCommit")
+    consumer.close()
