@@ -16,6 +16,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from broker.clock import PushedClock
+from broker.control.recorder import Recorder
 from broker.control.server import ControlOptions, open_control
 from broker.event_loop import backend_options, on_signals
 from broker.journal.feed import CannotWrite, Feed, Source
@@ -71,6 +72,11 @@ class Options(ControlOptions, Protocol):
     @property
     def journal_dir(self) -> Path | None:
         """Where the journal is written, if it is."""
+        ...
+
+    @property
+    def scenario(self) -> Path | None:
+        """The file whose steps are done at the start, if there is one."""
         ...
 
     @property
@@ -159,7 +165,10 @@ async def _serve(
                 feed = await Feed.open(options.journal_dir, BrokerSettings(1, options.settings), served)
                 served.journal.recorder = feed
             await served.start()
-            control_url = await open_control(served, options, tasks)
+            recorder = Recorder()
+            if options.scenario is not None:
+                await _run_scenario(served, options.scenario, recorder)
+            control_url = await open_control(served, options, tasks, recorder)
         except CannotStart as error:
             refusal = error
         except _REFUSALS as error:
@@ -178,6 +187,17 @@ async def _serve(
     if options.ready_file is not None:
         ReadyFile(options.ready_file).remove()
     return 0
+
+
+async def _run_scenario(served: "Served", path: Path, recorder: Recorder) -> None:
+    """Do the steps of --scenario. Raises CannotStart."""
+    from broker.control.scenario import CannotRun, run_file  # noqa: PLC0415 - few ask for it
+    from understudy.control_api.scenario_file import ScenarioError, read  # noqa: PLC0415
+
+    try:
+        await run_file(served, read(str(path)), recorder)
+    except (ScenarioError, CannotRun) as error:
+        raise CannotStart(f"--scenario {error}") from None
 
 
 def _sentence(error: Exception, options: Options) -> str:

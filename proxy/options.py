@@ -37,6 +37,7 @@ class ProxyOptions:
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
+    scenario: Path | None = None  # of `understudy serve` only
     seed: int | None = None
     log_format: str = "console"
     log_level: str = "info"

@@ -3,21 +3,18 @@
 Usage: python tools/generate_reference.py [--check].
 """
 
-import json
-import re
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from understudy.control_api.calls import call
 from understudy.control_api.fields import fields_of
 from understudy.control_api.verb import Verb
 from understudy.control_api.verbs import VERBS
-from understudy.ctl import option, placeholder
+from understudy.ctl import placeholder
 from understudy.serve import OPTIONS
 
 BEGIN, END = "<!-- made from the code: tools/generate_reference.py -->", "<!-- end -->"
@@ -53,29 +50,7 @@ def examples() -> Iterator[str]:
 
 def example(verb: Verb) -> tuple[str, str, str]:
     """Return a verb's example over HTTP, in Python and in a shell. docs/steering.md has such lines too."""
-    given = dict(verb.example or {})
-    document = verb.document(given)
-    over_http = f"{verb.method} {verb.target(given)}" + (f" {json.dumps(document)}" if document else "")
-    attributes, _, rest = verb.python.partition("(")
-    places = iter(verb.places)
-    attributes = re.sub(r"\[\w+\]", lambda _: f"[{given[next(places)]!r}]", attributes)
-    positional = [name for name in rest.rstrip(")").split(", ") if name in given]
-    named = [each.name for each in verb.parameters if each.name in given and each.name not in positional]
-    arguments = [*(repr(given[name]) for name in positional), *(f"{name}={given[name]!r}" for name in named)]
-    in_python = f"kafka.{attributes}({', '.join(arguments)})".replace("'", '"')
-    parts = [*verb.name.split(), *(str(given[name]) for name in verb.places)]
-    parts += [as_word(given[each.name]) for each in verb.parameters if each.required]
-    for each in verb.parameters:
-        if not each.required and each.name in given:
-            parts += [option(each)] if each.kind == "flag" else [option(each), as_word(given[each.name])]
-    return over_http, in_python, f"understudy ctl {shlex.join(parts)}"
-
-
-def as_word(value: Any) -> str:
-    """A value on the command line."""
-    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
-        return ",".join(f"{name}={each}" for name, each in value.items())
-    return json.dumps(value) if isinstance(value, dict) else str(value)
+    return call(verb, verb.example or {})
 
 
 def http(verb: Verb) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from understudy.argparser import Parser, refuse
+from understudy.control_api import scenario_file
 from understudy.control_api.parameters import Parameter
 from understudy.control_api.spelling import hint
 from understudy.control_api.verb import Verb
@@ -34,6 +35,7 @@ REPEATS = {
     "follow": "print new rows as they come, until Ctrl-C; with --json one document a line",
 }
 EVERY = "pause of --watch (2s) and --follow (500ms)"
+RECORDS, RUNS = "scenario record", "scenario run"
 DESCRIBED = ("topics show", "groups show", "transactions show")
 """Verbs that Kafka's own tools call `describe`."""
 
@@ -64,6 +66,8 @@ def add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
 
 def placeholder(parameter: Parameter) -> str:
     """Placeholder of a required parameter in a usage line: NAME, or NAME[:PARTITIONS[:CONFIGS]]."""
+    if parameter.name == "steps":
+        return "FILE"
     more = parameter.field.about.followed_by
     return parameter.name.upper() + "".join(f"[:{name.upper()}" for name in more) + "]" * len(more)
 
@@ -124,9 +128,12 @@ def shape(made: argparse.ArgumentParser, verb: Verb) -> None:
     """Add the arguments of a verb's path, query and body to its parser."""
     for name in verb.places:
         made.add_argument(name, metavar=name.upper())
-    for parameter in verb.parameters:
-        add(made, parameter)
-    if verb.is_file:
+    if verb.name == RUNS:
+        made.add_argument("steps", metavar="FILE", help="scenario file, as `scenario record` writes it")
+    else:
+        for parameter in verb.parameters:
+            add(made, parameter)
+    if verb.is_file or verb.name == RECORDS:
         made.add_argument("--output", "-o", metavar="FILE", default=argparse.SUPPRESS, help="file to write")
     for name, text in REPEATS.items():
         if repeats(verb, name):
@@ -134,6 +141,24 @@ def shape(made: argparse.ArgumentParser, verb: Verb) -> None:
     if can_watch(verb):
         made.add_argument("--every", type=duration_ms, metavar="MS", default=argparse.SUPPRESS, help=EVERY)
     made.set_defaults(verb=verb)
+
+
+def scenario(path: str) -> scenario_file.Scenario:
+    """A scenario file, or a list of steps itself; exits with what to change in it."""
+    try:
+        if path.lstrip().startswith("["):
+            return scenario_file.parse("the command line", path)
+        return scenario_file.read(path)
+    except scenario_file.ScenarioError as error:
+        refuse(f"{PROGRAM} {RUNS}", str(error))
+
+
+def in_file(error: UnderstudyError, file: scenario_file.Scenario) -> str:
+    """A refusal of a step, with its line in the file."""
+    field = str(error.field if isinstance(error, ControlError) else "").split(".")
+    if not isinstance(error, ControlError) or field[0] != "steps" or len(field) == 1:
+        return str(error)
+    return f"{file.path}, line {file.lines[int(field[1])]}, {error.detail}"
 
 
 def repeats(verb: Verb, name: str) -> bool:
@@ -180,12 +205,16 @@ def main(argv: Sequence[str]) -> int:
         refuse(f"{PROGRAM} {verb.name}", str(error))
     where = address(given)
     transport = Transport(where)
+    file = scenario(given["steps"]) if verb.name == RUNS else None
+    if file is not None:
+        given["steps"] = file.steps
     try:
         if not repeat(verb, given, transport):
             show(verb, transport.ask(verb.name, given), given)
     except UnderstudyError as error:
         unauthorized = isinstance(error, ControlError) and error.status == UNAUTHORIZED
-        refuse(PROGRAM, token_missing(where) if unauthorized else str(error), 1)
+        text = str(error) if file is None else in_file(error, file)
+        refuse(PROGRAM, token_missing(where) if unauthorized else text, 1)
     return 0
 
 
@@ -242,6 +271,8 @@ def token_missing(where: Address) -> str:
 
 def show(verb: Verb, answer: Any, given: Mapping[str, Any]) -> None:
     """Print an answer: bytes as they are, JSON with --json, else text, which a terminal gets in colours and columns."""
+    if verb.name == RECORDS and "output" in given:
+        answer = f"{json.dumps(answer, indent=1, ensure_ascii=False)}\n".encode()
     if isinstance(answer, bytes):
         if "output" in given:
             from understudy import output_files

@@ -26,6 +26,7 @@ from understudy.control_api.answers.overview import (
 from understudy.control_api.answers.producers import ProducerEvent, ProducerLife, ProducerPlace
 from understudy.control_api.answers.registry import RegistryFaultState, RegistryInfo
 from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
+from understudy.control_api.answers.scenario import RecordedStep
 from understudy.control_api.answers.topics import (
     AbortedTransaction,
     Header,
@@ -68,6 +69,7 @@ __all__ = [
     "ProducerLife",
     "ProducerPlace",
     "Record",
+    "RecordedStep",
     "Refusal",
     "RegistryFaultState",
     "RegistryInfo",

@@ -95,6 +95,7 @@ OPTIONS = (
     Option("ready-file", "FILE", "JSON file that is written once all listeners accept connections"),
     Option("config", "FILE", "*.toml: these options, by name; *.properties: the server.properties of a Kafka broker"),
     Option("journal", "DIR", "directory for the journal of all requests, in rotating files"),
+    Option("scenario", "FILE", "steps to begin with: faults, holds and others, as `ctl scenario record` writes them"),
     Option("seed", "N", "seed of all random choices (ids, leaders, jitter)"),
     Option("log-format", "console|json", "format of the log on stderr", "console"),
     Option("log-level", "LEVEL", "log level: debug, info, warning, error or critical", "info"),

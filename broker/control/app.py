@@ -17,13 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from broker.clock import in_slices
 from broker.control import console, document, origin_check
 from broker.control.activity import Activity
+from broker.control.performing import perform
 from broker.control.problems import Problem, conflict, unprocessable
+from broker.control.recorder import Recorder
 from broker.control.request import Asked
-from broker.control.verbs import function_of
 from broker.control.watched import Watched
 from protocol.errors import KafkaError
 from understudy.control_api.encoding import json_in_steps
-from understudy.control_api.reading import Unfit, check_no_body, read_body_in_steps, read_query
+from understudy.control_api.reading import Unfit
 from understudy.control_api.spelling import closest
 from understudy.control_api.verb import Verb
 from understudy.control_api.verbs import VERBS
@@ -32,7 +33,7 @@ _log = structlog.get_logger(__name__)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def build_app(source: Watched, token: str | None) -> Starlette:
+def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlette:
     """The application; with a token, every verb but the health check asks for it. The console's page has no data."""
     routes = [Route(verb.path, _endpoint(source, verb, token), methods=[verb.method]) for verb in VERBS]
 
@@ -46,7 +47,7 @@ def build_app(source: Watched, token: str | None) -> Starlette:
         middleware=[Middleware(EncodedPaths)],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
-    made.state.activity = Activity()
+    made.state.activity, made.state.recorder = Activity(), recorder
     return made
 
 
@@ -82,19 +83,11 @@ def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
 
 
 async def _run(source: Watched, verb: Verb, request: Request) -> Response:
-    """Read body and query, call the verb's function, write its answer. Raises Unfit, Problem or KafkaError."""
-    query = read_query(verb.query, request.query_params)
-    sent = await _body(request)
-    arguments = []
-    if verb.body:
-        arguments.append(await in_slices(read_body_in_steps(verb.body, sent)))
-    else:
-        check_no_body(sent)
-    if verb.query:
-        arguments.append(query)
-    function = source.function_of(verb.name) or function_of(verb)
+    """Read the body, call the verb, write its answer. Raises Unfit, Problem or KafkaError."""
+    state, sent = request.app.state, await _body(request)
     names = {name: unquote(value) for name, value in request.path_params.items()}
-    answer = await function(Asked(source, names, sent, request.is_disconnected, request.app.state.activity), *arguments)
+    asked = Asked(source, names, sent, request.is_disconnected, state.activity, state.recorder)
+    answer = await perform(asked, verb, request.query_params)
     if isinstance(answer, Response):
         return answer
     return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")

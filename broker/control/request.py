@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.control.activity import Activity
 from broker.control.problems import conflict, not_found
+from broker.control.recorder import Recorder
 from broker.control.watched import Watched
 from broker.node import Node
 
@@ -31,6 +32,8 @@ class Asked:
     """Whether the caller has closed the connection."""
     activity: Activity = field(default_factory=Activity)
     """The counts of the latest requests, which the control plane keeps from one request to the next."""
+    recorder: Recorder = field(default_factory=Recorder)
+    """What has steered the cluster since its start or its last reset."""
 
     @property
     def cluster(self) -> "Cluster":

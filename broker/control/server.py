@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anyio.abc import TaskGroup
 
+from broker.control.recorder import Recorder
 from broker.network.connections import PARTIAL_TIMEOUT
 from broker.network.endpoints import PortTaken
 
@@ -35,7 +36,7 @@ class ControlOptions(Protocol):
         ...
 
 
-async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGroup) -> str | None:
+async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGroup, recorder: Recorder) -> str | None:
     """Serve the control plane beside the brokers, on their loop; its address, or ``None`` where it is off.
 
     Raises:
@@ -47,7 +48,7 @@ async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGr
     def build() -> "Starlette":
         from broker.control.app import build_app
 
-        return build_app(source, options.control_token)
+        return build_app(source, options.control_token, recorder)
 
     listener = listen(options.control_host, options.control_port)
     tasks.start_soon(serve_app, build, source, listener)

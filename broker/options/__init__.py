@@ -77,6 +77,7 @@ class ServeOptions:
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
+    scenario: Path | None = None  # its steps are done at the start
     seed: int | None = None
     log_format: str = "console"
     log_level: str = "info"
@@ -154,6 +155,7 @@ def parse(given: Given) -> ServeOptions:
         control_token=control_token,
         ready_file=path(given, "ready-file"),
         journal_dir=path(given, "journal"),
+        scenario=path(given, "scenario"),
         seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
         log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
         log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),

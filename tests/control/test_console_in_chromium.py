@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 VIEWS = (
     *("", "cluster", "clients", "clients/reader", "topics", "topics/t", "groups", "groups/g", "transactions"),
     *("transactions/x", "producers", "producers/0", "diagrams", "diagrams/transactions/x", "diagrams/groups/g"),
-    *("journal", "faults"),
+    *("journal", "faults", "scenario"),
 )
 
 

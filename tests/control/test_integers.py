@@ -49,7 +49,7 @@ SMALL = {
         ),
         *("logs_cleaned", "segments_deleted", "delivery_count"),
         *("requests", "errors", "series", "error_series", "skipped", "entry", "connections", "open", "members"),
-        *("partitions", "left_out", "step", "subjects", "versions"),
+        *("partitions", "left_out", "step", "steps", "subjects", "versions"),
         *("offset", "base_offset", "first_offset", "last_offset", "txn_start_offset", "high_watermark"),
         *("log_start_offset", "log_end_offset", "last_stable_offset"),
     ),

@@ -205,6 +205,8 @@ OPEN = {
     "FaultState.do",
     "FaultConditions.request",
     "FaultEffects.alter",
+    "RecordedStep.arguments",
+    "ScenarioStep.arguments",
     "JournalEntry.request",
     "JournalEntry.response",
 }

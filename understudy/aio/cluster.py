@@ -15,6 +15,7 @@ from understudy.aio.coordination import (
 )
 from understudy.aio.log import AsyncClock, AsyncTopics
 from understudy.aio.registry import AsyncRegistry
+from understudy.aio.scenario import AsyncScenario
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
 from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, RetentionVerbs
 from understudy.aio.waiting import Pending, in_thread, pending
@@ -46,6 +47,7 @@ class AsyncCluster(AsyncBridge):
         self.versions = AsyncVersions(self._send)
         self.faults = AsyncFaults(self._send)
         self.journal = AsyncJournal(self._send)
+        self.scenario = AsyncScenario(self._send)
         self.diagrams = DiagramsVerbs(self._send)
         self.snapshots = AsyncSnapshots(self._send)
         self.registry = AsyncRegistry(self._send)

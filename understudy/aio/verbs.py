@@ -328,6 +328,10 @@ class FaultVerbs(AsyncPart):
     """The verbs of `kafka.faults[id]`."""
 
 
+class ScenarioVerbs(AsyncPart):
+    """The verbs of `kafka.scenario`."""
+
+
 class JournalVerbs(AsyncPart):
     """The verbs of `kafka.journal`."""
 

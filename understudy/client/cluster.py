@@ -16,6 +16,7 @@ from understudy.client.coordination import (
 )
 from understudy.client.log import Clock, Topics
 from understudy.client.registry import Registry
+from understudy.client.scenario import Scenario
 from understudy.client.steering import Faults, Journal, Snapshots
 from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, RetentionVerbs
 from understudy.client.waiting import Pending, in_thread, pending
@@ -47,6 +48,7 @@ class Cluster(Bridge):
         self.versions = Versions(self._send)
         self.faults = Faults(self._send)
         self.journal = Journal(self._send)
+        self.scenario = Scenario(self._send)
         self.diagrams = DiagramsVerbs(self._send)
         self.snapshots = Snapshots(self._send)
         self.registry = Registry(self._send)

@@ -329,6 +329,10 @@ class FaultVerbs(Part):
     """The verbs of `kafka.faults[id]`."""
 
 
+class ScenarioVerbs(Part):
+    """The verbs of `kafka.scenario`."""
+
+
 class JournalVerbs(Part):
     """The verbs of `kafka.journal`."""
 

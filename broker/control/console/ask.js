@@ -22,6 +22,15 @@ export function remember(said) {
   sessionStorage.setItem(STORED, said);
 }
 
+let steered = false;
+
+/** Whether something has steered the cluster since this was last asked. */
+export function steers() {
+  const found = steered;
+  steered = false;
+  return found;
+}
+
 async function send(path, method, body) {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -31,7 +40,10 @@ async function send(path, method, body) {
   } catch {
     throw new Silence("The server does not answer.");
   }
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    steered ||= method !== "GET" && path !== "v1/reset" && !path.startsWith("v1/journal");
+    return answer;
+  }
   const problem = await answer.json().catch(() => ({}));
   throw new Refusal(answer.status, problem.detail ?? `${method} ${path}: ${answer.status}`);
 }

@@ -1,6 +1,7 @@
 // What goes wrong on purpose: what there is, faults that are often wanted, and a form that offers what fits the API.
 
 import { get, path, post, remove } from "./ask.js";
+import { codeOf, PLAIN } from "./code.js";
 import { h } from "./dom.js";
 import { conditionsOf, CONDITIONS, firstError, isError, PRESETS, WAYS, waysOf } from "./fault_library.js";
 import { button, choices, code, exhausted, field, journalOf, json, link, panel, state, table } from "./parts.js";
@@ -9,6 +10,7 @@ const EMPTY = {
   api: "", way: "error", value: firstError(), client_id: "", broker: "", topic: "", partition: "", group: "", transactional_id: "",
   field: "", field_value: "", first: "", last: "", altered: "", times: "1", skip: "0", probability: "1",
 };
+let language = ""; // of the preview
 let said = { ...EMPTY };
 let filled = 0; // how often the form was filled by other than typing
 let known = { apis: [], error_codes: [] };
@@ -79,7 +81,8 @@ function body() {
 
 function preview() {
   try {
-    return JSON.stringify(body(), null, 2);
+    if (language) return codeOf(language, [[`POST /v1/faults ${JSON.stringify(body())}`]]);
+    return `POST /v1/faults\n${JSON.stringify(body(), null, 2)}`;
   } catch (error) {
     return `No JSON: ${error.message}`;
   }
@@ -129,7 +132,9 @@ function form({ act, refresh }) {
         field("Field of the request", pick("field", [["", "any"], ...api.request_fields])),
         said.field && input("field_value", "Its value, as JSON", { placeholder: "true", required: true }),
         input("probability", "With probability", { type: "number", min: "0.01", max: "1", step: "0.01" }))),
-    h("details", { key: "sent" }, h("summary", null, "As it is sent"), h("pre", { tabindex: "0" }, `POST /v1/faults\n${preview()}`)),
+    h("details", { key: "sent" }, h("summary", null, "As it is sent"),
+      field("As", choices("language", [["", "HTTP"], ...PLAIN], language, (event) => { language = event.target.value; redraw(); })),
+      h("pre", { tabindex: "0" }, preview())),
     h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, "Add the fault")));
 }
 

@@ -1,6 +1,6 @@
 // The page: which view is shown, asking again every second, and what is said when something goes wrong.
 
-import { hasToken, Refusal, remember } from "./ask.js";
+import { hasToken, Refusal, remember, steers } from "./ask.js";
 import * as clients from "./clients.js";
 import * as clock from "./clock.js";
 import * as cluster from "./cluster.js";
@@ -11,12 +11,13 @@ import * as groups from "./groups.js";
 import * as home from "./home.js";
 import * as journal from "./journal.js";
 import * as producers from "./producers.js";
+import * as scenario from "./scenario.js";
 import * as topics from "./topics.js";
 import * as transactions from "./transactions.js";
 
 const EVERY_MS = 1000;
-const VIEWS = { "": home, cluster, clients, topics, groups, transactions, producers, diagrams, journal, faults };
-const NAMES = { "": "Overview", cluster: "Cluster", clients: "Clients", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", diagrams: "Diagrams", journal: "Journal", faults: "Faults" };
+const VIEWS = { "": home, cluster, clients, topics, groups, transactions, producers, diagrams, journal, faults, scenario };
+const NAMES = { "": "Overview", cluster: "Cluster", clients: "Clients", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", diagrams: "Diagrams", journal: "Journal", faults: "Faults", scenario: "Scenario" };
 
 const at = (id) => document.getElementById(id);
 let shown = null; // what the view was last told, and of which address
@@ -101,10 +102,11 @@ function complain(text) {
 /** Do something to the cluster, say that it is done or why not, and look again. */
 async function act(work, done = "") {
   complain("");
-  at("told").textContent = "";
+  patch(at("told"), []);
   try {
+    steers(); // what was done before does not count
     await work();
-    at("told").textContent = done;
+    patch(at("told"), done === "" ? [] : [done, steers() && [" ", h("a", { href: "#/scenario" }, "Copy it as code")]]);
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) askForToken();
     else complain(error.message);
@@ -148,7 +150,7 @@ function askForToken() {
 // ---------------------------------------------------------------- beginning
 
 addEventListener("hashchange", () => {
-  at("told").textContent = "";
+  patch(at("told"), []);
   complain("");
   draw();
   at("content").focus({ preventScroll: true });

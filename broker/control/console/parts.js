@@ -121,6 +121,15 @@ export function save(blob, name) {
   URL.revokeObjectURL(address);
 }
 
+/** Put a text on the clipboard; where the browser has none for this page, it is shown to be copied by hand. */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    throw new Error(`This page may not use the clipboard. Copy it from here: ${text}`);
+  }
+}
+
 /** A part of a view; without a title where the page's heading says it. */
 export const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title ?? undefined }, title && h("h2", null, title), children);
 

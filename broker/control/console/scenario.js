@@ -1,0 +1,51 @@
+// What has steered the cluster since its start or its last reset: copied as code, kept in a file, done again.
+
+import { get, post } from "./ask.js";
+import { codeOf, LANGUAGES } from "./code.js";
+import { h } from "./dom.js";
+import { instant, number, plural } from "./format.js";
+import { button, choices, code, copy, field, panel, save } from "./parts.js";
+
+let language = "python";
+
+export const title = () => "Scenario";
+
+export const load = () => get("v1/scenario");
+
+export function render(recorded, _, { act, refresh }) {
+  const { steps, dropped } = recorded;
+  const calls = steps.map((step) => step.calls);
+  const kept = () => JSON.stringify({ ...recorded, steps: steps.map(({ calls: _, ...step }) => step) }, null, 1);
+  const run = async (event) => {
+    event.preventDefault();
+    const [file] = event.target.elements.file.files;
+    const text = await file.text();
+    act(async () => post("v1/scenario", JSON.parse(text)), `The steps of ${file.name} are done.`);
+  };
+  return [
+    panel("Steps since the start or the last reset",
+      steps.length === 0
+        ? h("p", { class: "empty" }, "Nothing has steered the cluster: no fault, no hold, no push of the clock.")
+        : [
+          h("div", { class: "row" },
+            field("As", choices("language", LANGUAGES, language, (event) => { language = event.target.value; refresh({ redraw: true }); })),
+            button("Copy all", () => act(() => copy(codeOf(language, calls)), `${plural(steps.length, "step")} copied.`)),
+            button("Save as a file", () => act(() => save(new Blob([kept()], { type: "application/json" }), "scenario.json")))),
+          h("ol", { class: "steps", "aria-label": "Steps" }, steps.map((step, at) => line(step, at, act))),
+        ],
+      dropped > 0 && h("p", { class: "quiet" }, `${number(dropped)} older steps were dropped.`)),
+    panel("Do the steps of a file",
+      h("p", { class: "quiet" }, "A server can begin with one: ", code("understudy serve --scenario scenario.json"), ". In a shell: ", code("understudy ctl scenario run scenario.json"), "."),
+      h("form", { class: "row", onsubmit: run },
+        field("Scenario file", h("input", { type: "file", name: "file", accept: ".json,application/json", required: true })),
+        h("button", { type: "submit" }, "Do the steps"))),
+  ];
+}
+
+function line(step, at, act) {
+  const text = codeOf(language, [step.calls]).split("\n").slice(language === "python" ? 3 : 0).join("\n");
+  return h("li", { key: at },
+    h("div", { class: "head" }, h("strong", null, step.verb), step.at_ms >= 0 && h("time", { class: "quiet", datetime: instant(step.at_ms) }, instant(step.at_ms)),
+      button("copy", () => act(() => copy(codeOf(language, [step.calls])), "Copied."), `step ${at + 1}`)),
+    h("pre", { tabindex: "0" }, text));
+}

@@ -1,0 +1,43 @@
+"""One call of a verb: its body and its query are read, its function answers, and what steers is recorded."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from broker.clock import in_slices
+from broker.control.recorder import Done
+from broker.control.request import Asked
+from broker.control.verbs import function_of
+from understudy.control_api.calls import arguments_of
+from understudy.control_api.reading import check_no_body, read_body_in_steps, read_query
+from understudy.control_api.verb import Verb
+
+_NOT_RECORDED = frozenset({"scenario run", "journal clear", "journal rotate", "users set", "users delete"})
+"""Verbs that change nothing of a cluster, or whose arguments are secrets; a scenario's steps are recorded singly."""
+
+
+async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
+    """The answer of a verb. Raises Unfit, Problem or KafkaError."""
+    asked_for = read_query(verb.query, query)
+    arguments: list[Any] = []
+    if verb.body:
+        arguments.append(await in_slices(read_body_in_steps(verb.body, asked.document)))
+    else:
+        check_no_body(asked.document)
+    if verb.query:
+        arguments.append(asked_for)
+    function = asked.source.function_of(verb.name) or function_of(verb)
+    answer = await function(asked, *arguments)
+    if verb.method != "GET" and verb.name not in _NOT_RECORDED:
+        _record(asked, verb, query, answer)
+    return answer
+
+
+def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: Any) -> None:
+    if verb.name == "reset" and not asked.document.get("keep"):
+        asked.recorder.clear()
+        return
+    made = str(answer.id) if verb.name == "faults add" else ""
+    given = arguments_of(verb, asked.names, query, asked.document)
+    at_ms = -1 if asked.source.own is None else asked.source.own.clock.now_ms()
+    asked.recorder.add(Done(verb.name, given, at_ms, made, len(json.dumps(given))))

@@ -1,0 +1,128 @@
+"""Verbs of scenarios: what has steered the cluster, and the same again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from broker.clock import in_slices
+from broker.control.performing import perform
+from broker.control.problems import Problem, unprocessable
+from broker.control.recorder import Recorder
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.control.watched import Watched
+from protocol.errors import KafkaError
+from understudy.control_api.answers.scenario import RecordedStep, ScenarioRecord
+from understudy.control_api.calls import call
+from understudy.control_api.reading import Unfit, read_body_in_steps, read_query
+from understudy.control_api.scenario import ScenarioDone, ScenarioRequest, ScenarioStep
+from understudy.control_api.scenario_file import Scenario
+from understudy.control_api.spelling import suggestion
+from understudy.control_api.verb import Verb
+from understudy.control_api.verbs import BY_NAME
+
+
+class CannotRun(Exception):
+    """A scenario of ``--scenario`` cannot be run; the message has the line of the step."""
+
+
+class Step(NamedTuple):
+    """A step that is ready to be done."""
+
+    verb: Verb
+    names: Mapping[str, str]
+    query: Mapping[str, str]
+    document: Mapping[str, Any]
+    made: str
+
+
+@answers("scenario record")
+async def record(asked: Asked) -> ScenarioRecord:
+    """The steps since the start or the last reset."""
+    steps = [
+        RecordedStep(
+            verb=done.verb,
+            arguments=dict(done.arguments),
+            at_ms=done.at_ms,
+            made=done.made,
+            calls=call(BY_NAME[done.verb], done.arguments),
+        )
+        for done in asked.recorder.steps
+    ]
+    return {"scenario": 1, "steps": steps, "dropped": asked.recorder.dropped}
+
+
+@answers("scenario run")
+async def run(asked: Asked, body: ScenarioRequest) -> ScenarioDone:
+    """Do the steps in order. All are checked before the first one is done."""
+    await _run(asked, body["steps"])
+    return {"steps": len(body["steps"])}
+
+
+async def run_file(source: Watched, scenario: Scenario, recorder: Recorder) -> None:
+    """Do the steps of a file. Raises CannotRun."""
+    try:
+        await _run(Asked(source, {}, recorder=recorder), scenario.steps)
+    except Problem as problem:
+        number = int(str(problem.field).split(".")[1]) + 1
+        raise CannotRun(f"{scenario.path}, line {scenario.lines[number - 1]}, {problem.detail}") from None
+
+
+async def _run(asked: Asked, steps: Sequence[ScenarioStep | Mapping[str, Any]]) -> None:
+    ready = []
+    for at, step in enumerate(steps):
+        try:
+            ready.append(await _prepared(step))
+        except (Unfit, Problem) as error:
+            raise _failed(at, str(step.get("verb")), error, "no step was done") from None
+    made: dict[str, str] = {}
+    for at, each in enumerate(ready):
+        names = {name: made.get(value, value) if name == "fault" else value for name, value in each.names.items()}
+        one = replace(asked, names=names, document=each.document)
+        try:
+            answer = await perform(one, each.verb, each.query)
+        except (Unfit, Problem, KafkaError) as error:
+            before = f"steps 1 to {at} were done" if at else "no step was done"
+            raise _failed(at, each.verb.name, error, before) from None
+        if each.made:
+            made[each.made] = answer.id
+
+
+def _failed(at: int, verb: str, error: Exception, before: str) -> Problem:
+    """The problem of a step, with its number, which counts from 1, and what was done before it."""
+    field, where = f"steps.{at}", None
+    if isinstance(error, KafkaError):
+        status, detail = 409, f"{error.code.name}, {error.message or 'the cluster refuses'}"
+    elif isinstance(error, Problem):
+        status, where, detail = error.status, error.field, error.detail
+    else:
+        status, where, detail = 422, getattr(error, "field", ""), getattr(error, "detail", str(error))
+    text = f"step {at + 1} ({verb}): {detail.rstrip('.')}; {before}"
+    return Problem(status, text, field=f"{field}.arguments.{where}" if where else field)
+
+
+async def _prepared(step: ScenarioStep | Mapping[str, Any]) -> Step:
+    """Raises Unfit or Problem where no cluster could do it."""
+    verb = BY_NAME.get(step["verb"])
+    if verb is None or verb.name == "scenario run":
+        raise unprocessable(f"there is no verb {step['verb']!r}{suggestion(step['verb'], BY_NAME)}")
+    given = step.get("arguments") or {}
+    if not isinstance(given, Mapping):
+        raise unprocessable(f"'arguments' must be an object, not {json.dumps(given)}")
+    known = [*verb.places, *(each.name for each in verb.parameters)]
+    for name in given:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise unprocessable(f"{verb.name} has no argument {name!r}{suggestion(name, known)}; {takes}", name)
+    for name in (*verb.places, *(each.name for each in verb.parameters if each.required)):
+        if name not in given:
+            raise unprocessable(f"{verb.name} needs the argument {name!r}", name)
+    query = dict(parse_qsl(verb.target(given).partition("?")[2], keep_blank_values=True))
+    document = verb.document(given) or {}
+    read_query(verb.query, query)
+    if verb.body:
+        await in_slices(read_body_in_steps(verb.body, document))
+    names = {name: str(given[name]) for name in verb.places}
+    return Step(verb, names, query, document, str(step.get("made") or ""))

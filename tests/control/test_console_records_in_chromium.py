@@ -1,0 +1,84 @@
+"""Scenarios and copied code in the console, in a headless Chromium."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.control.chromium import Page
+from tests.control.harness import ControlPlane
+from tests.serving import until
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
+
+
+def shown(page: Page) -> list[str]:
+    """The code of each step."""
+    return list(page.script("return [...document.querySelectorAll('.steps pre')].map((e) => e.textContent)"))
+
+
+def faults(plane: ControlPlane) -> list[dict[str, Any]]:
+    """Of the server."""
+    return [{name: each[name] for name in ("match", "do")} for each in plane.http("GET", "/v1/faults")["faults"]]
+
+
+def copied(page: Page) -> str:
+    """Press Copy all, and take what would be on the clipboard."""
+    page.script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.script("delete window.copied")
+    page.press("Copy all")
+    return str(until(lambda: page.script("return window.copied"), "a text on the clipboard"))
+
+
+def test_what_was_pressed_is_copied_as_code_that_does_the_same(page: Page, plane: ControlPlane) -> None:
+    """In Python, in a shell, with curl, in JavaScript: each is run, and makes the fault that the page made."""
+    page.open(plane.url, "faults")
+    page.press("The answer to a commit is lost")
+    page.write("Transactional id", 'it\'s "x" $HOME')
+    page.press("Add the fault")
+    page.sees("waiting for its request")
+    wanted = faults(plane)
+    page.named("a", "Copy it as code").click()
+    page.sees("Scenario", "faults add")
+    codes = {}
+    for language in ("Python", "understudy ctl", "curl", "JavaScript", "Java", "Go"):
+        page.choose("As", language)
+        codes[language] = copied(page)
+    assert "HttpRequest.newBuilder" in codes["Java"]
+    assert "http.NewRequest" in codes["Go"]
+    for language in ("Python", "understudy ctl", "curl", "JavaScript"):
+        plane.kafka.reset()
+        code = codes[language]
+        if language == "Python":
+            exec(code, {})  # what the page has made of our own answer  # noqa: S102
+        elif language == "JavaScript":
+            page.script(f"return (async () => {{ {code} }})()")
+        else:
+            line = code.replace("understudy ", f"{sys.executable} -m understudy ", 1) if "ctl" in language else code
+            subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=60)
+        assert faults(plane) == wanted, code
+
+
+def test_a_scenario_is_saved_and_done_again_from_its_file(page: Page, plane: ControlPlane, tmp_path: Path) -> None:
+    """Also what other programs did; a mistake in the file is shown with its step."""
+    page.open(plane.url, "scenario")
+    page.sees("Nothing has steered the cluster")
+    plane.kafka.topics.create("made")
+    plane.kafka.faults.add(api="EndTxn", error="NOT_COORDINATOR", optional=True)
+    page.sees("topics create", "faults add")
+    assert shown(page)[0] == 'kafka.topics.create("made")'
+    file = tmp_path / "scenario.json"
+    file.write_text(plane.ctl_text("scenario", "record", "--json"), encoding="utf-8")
+    plane.kafka.reset()
+    page.sees("Nothing has steered the cluster")
+    page.named("input", "Scenario file").send_keys(str(file))
+    page.press("Do the steps")
+    page.sees("The steps of scenario.json are done")
+    assert [fault["match"]["api"] for fault in faults(plane)] == ["EndTxn"]
+    file.write_text(json.dumps({"scenario": 1, "steps": [{"verb": "clock advanse"}]}), encoding="utf-8")
+    page.named("input", "Scenario file").send_keys(str(file))
+    page.press("Do the steps")
+    page.sees("step 1 (clock advanse): there is no verb", "did you mean clock advance?")

@@ -1,0 +1,108 @@
+"""Scenario files: the steps that steer a cluster, in order, as JSON. `ctl scenario record` writes them.
+
+    {"scenario": 1, "about": "a commit whose answer is lost", "steps": [
+      {"verb": "faults add", "arguments": {"api": "EndTxn", "apply_then": {"disconnect": "reset"}}},
+      {"verb": "clock advance", "arguments": {"ms": 60000}}]}
+
+A verb is that of `understudy ctl`, its arguments are those of the Python client. The server checks both; here are the
+form of the file and the line of each step, for messages.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+VERSION = 1
+_MOST_BYTES = 8 * 1024 * 1024
+_SUCH = '{"verb": "faults add", "arguments": {"api": "EndTxn", "error": "NOT_COORDINATOR"}}'
+
+
+class ScenarioError(Exception):
+    """The file cannot be used; the message is one sentence with the line and the remedy."""
+
+
+class Scenario(NamedTuple):
+    """A file's steps, and the line on which each begins."""
+
+    path: str
+    steps: list[dict[str, Any]]
+    lines: list[int]
+
+    def place(self, step: int) -> str:
+        """Where a step is, for messages; steps count from 1."""
+        return f"{self.path}, line {self.lines[step - 1]}, step {step}"
+
+
+def read(path: str) -> Scenario:
+    """The steps of a file. Raises ScenarioError."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror or error}; give the file of a scenario") from None
+    if len(raw) > _MOST_BYTES:
+        raise ScenarioError(f"{path} is larger than {_MOST_BYTES} bytes; split it into several scenarios")
+    try:
+        return parse(path, raw.decode())
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+
+
+def parse(path: str, text: str) -> Scenario:
+    """The steps of a text, which is that of a file or a list of steps. Raises ScenarioError."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ScenarioError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ScenarioError(f"{path}: nested too deeply to be a scenario") from None
+    if isinstance(document, list):
+        text = f'{{"scenario": {VERSION}, "steps": {text}}}'
+        document = {"scenario": VERSION, "steps": document}
+    return Scenario(path, _steps(path, text, document), _lines(text, document))
+
+
+def _steps(path: str, text: str, document: Any) -> list[dict[str, Any]]:
+    if not isinstance(document, dict) or "steps" not in document:
+        raise ScenarioError(f'{path}: needs an object with "steps", such as {{"scenario": 1, "steps": [{_SUCH}]}}')
+    if document.get("scenario") != VERSION:
+        found = json.dumps(document.get("scenario"))
+        raise ScenarioError(f'{path}: needs "scenario": {VERSION}, not {found}; this release reads version {VERSION}')
+    steps = document["steps"]
+    if not isinstance(steps, list):
+        raise ScenarioError(f'{path}: "steps" needs a list of steps such as {_SUCH}')
+    lines = _lines(text, document)
+    for at, step in enumerate(steps):
+        if not isinstance(step, dict) or not isinstance(step.get("verb"), str):
+            raise ScenarioError(f'{path}, line {lines[at]}, step {at + 1}: needs a "verb", such as {_SUCH}')
+    return steps
+
+
+def _lines(text: str, document: Any) -> list[int]:
+    """The line on which each step begins."""
+    if not isinstance(document, dict) or not isinstance(document.get("steps"), list):
+        return []
+    decode = json.JSONDecoder().raw_decode
+    at = _value_of_steps(text, decode)
+    lines = []
+    at += 1
+    for _ in document["steps"]:
+        while text[at] in " \t\r\n,":
+            at += 1
+        lines.append(text.count("\n", 0, at) + 1)
+        _, at = decode(text, at)
+    return lines
+
+
+def _value_of_steps(text: str, decode: Any) -> int:
+    """The position of the list of steps in a text that is a JSON object; of several, the last one, which counts."""
+    at, found = text.index("{") + 1, -1
+    while True:
+        while text[at] in " \t\r\n,":
+            at += 1
+        if text[at] == "}":
+            return found
+        name, at = decode(text, at)
+        while text[at] in " \t\r\n:":
+            at += 1
+        found = at if name == "steps" else found
+        _, at = decode(text, at)
