@@ -4,16 +4,21 @@ from collections.abc import Mapping, Sequence
 
 from understudy.argparser import Parser
 from understudy.cli import COMMANDS
+from understudy.completed_names import KINDS, kind_of_place, names
 from understudy.control_api.verbs import groups
-from understudy.ctl import DESCRIBED
+from understudy.ctl import DESCRIBED, address
 from understudy.repeating import can_follow, can_watch
 from understudy.serve import OPTIONS
+from understudy.transport import Transport
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the script; to use it: `source <(understudy completion bash)`."""
+    """Print the script; to use it: `source <(understudy completion bash)`. `names KIND`: what a server has."""
+    if len(argv) == 2 and argv[0] == "names" and argv[1] in KINDS:
+        print("".join(f"{name}\n" for name in names(argv[1], Transport(address({})))), end="")
+        return 0
     made = Parser(
         prog="understudy completion", description="Print a completion script: source <(understudy completion bash)"
     )
@@ -21,6 +26,18 @@ def main(argv: Sequence[str]) -> int:
     shell = made.parse_args(argv).shell
     print({"bash": bash, "zsh": zsh, "fish": fish}[shell](), end="")
     return 0
+
+
+def places() -> Mapping[str, str]:
+    """Beginning of a command line of `ctl` -> the kind of name that comes next."""
+    found = {}
+    for group, verbs in groups():
+        for verb in verbs:
+            if kind := kind_of_place(verb):
+                found[f"ctl {verb.name}"] = kind
+                if verb.name in DESCRIBED:
+                    found[f"ctl {group} describe"] = kind
+    return found
 
 
 def tree() -> Mapping[str, Sequence[str]]:
@@ -49,13 +66,28 @@ def tree() -> Mapping[str, Sequence[str]]:
 
 
 def bash() -> str:
-    """For bash: the longest known beginning of the line decides."""
+    """For bash: the longest known beginning of the line decides. Names are never expanded by the shell."""
     cases = "\n".join(f'    "{line}") COMPREPLY=($(compgen -W "{" ".join(follow)}" -- "$current"));;'
                       for line, follow in tree().items())  # fmt: skip
+    kinds = "\n".join(f'    "{line}") kind={kind};;' for line, kind in places().items())
+    options = "\n".join(f"    --{kind.replace('_', '-')}) kind={kind};;" for kind in KINDS)
     return f"""_understudy() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" line="${{COMP_WORDS[*]:1:COMP_CWORD-1}}"
+  local -a typed=("${{COMP_WORDS[@]}}")
+  local current="${{typed[COMP_CWORD]}}" line="${{typed[*]:1:COMP_CWORD-1}}" kind="" name=""
+  case "$line" in
+{kinds}
+  esac
+  case "${{typed[COMP_CWORD-1]}}" in
+{options}
+  esac
   case "$line" in "serve "*) line="serve";; "ctl "*" "*" "*) line="$(echo "$line" | cut -d' ' -f1-3)";; esac
   COMPREPLY=()
+  if [ -n "$kind" ] && [ "${{current#-}}" = "$current" ]; then
+    while IFS= read -r name; do
+      case "$name" in "$current"*) COMPREPLY+=("$(printf %q "$name")");; esac
+    done < <("${{typed[0]}}" completion names "$kind" 2>/dev/null)
+    return
+  fi
   case "$line" in
 {cases}
   esac
@@ -76,4 +108,11 @@ def fish() -> str:
         if line:
             test = " && ".join(f"__fish_seen_subcommand_from {part}" for part in line.split())
             out.append(f"complete -c understudy -f -n '{test}' -a '{' '.join(follow)}'")
+    for line, kind in places().items():
+        test = " && ".join(f"__fish_seen_subcommand_from {part}" for part in line.split())
+        out.append(f"complete -c understudy -f -n '{test}' -a '(understudy completion names {kind})'")
+    for kind in KINDS:
+        option = kind.replace("_", "-")
+        test = "__fish_seen_subcommand_from ctl"
+        out.append(f"complete -c understudy -x -n '{test}' -l {option} -a '(understudy completion names {kind})'")
     return "\n".join(out) + "\n"
