@@ -104,6 +104,7 @@ def test_no_file_is_longer_than_400_lines() -> None:
     assert [f"{place(path, count)}" for path, count in counts.items() if count > MOST_LINES_OF_A_FILE] == []
 
 
+@pytest.mark.timeout(300)  # the first that parses every file
 def test_no_function_is_longer_than_60_lines() -> None:
     """A function fits on a screen."""
     long = [
