@@ -54,7 +54,8 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
         if failed is None:
             deleted.append(topic_id)
         else:
-            answers.append(_answer(found.names[topic_id], topic_id, failed.error, failed.message))
+            text = ERROR_TEXTS.get(failed.error, failed.message)  # the code's text, not the coordinator's
+            answers.append(_answer(found.names[topic_id], topic_id, failed.error, text))
     await ask_coordinator(
         group_id,
         ctx,

@@ -1,6 +1,7 @@
 """The way to the share coordinator of a share partition: for leaders, group coordinators and requests (groups D.9)."""
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -33,6 +34,8 @@ BACKOFF_MS = 1000
 _AGAIN = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
+_UNEXPECTED = "The server experienced an unexpected error when processing the request."
+_NOT_FOUND = "Error in find coordinator. Exhausted max retries to find coordinator without success."
 
 R = TypeVar("R", bound=StateResult)
 A = TypeVar("A")
@@ -48,12 +51,17 @@ class SharePersister:
     async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> StateResult:
         """See :class:`Persister`."""
         return await self._ask(
-            key, StateResult, lambda machine, now_ms, to: machine.initialize(key, state_epoch, start_offset, now_ms, to)
+            "initialize state",
+            key,
+            StateResult,
+            lambda machine, now_ms, to: machine.initialize(key, state_epoch, start_offset, now_ms, to),
         )
 
     async def read(self, key: SharePartitionKey, leader_epoch: int) -> ReadResult:
         """See :class:`Persister`."""
-        return await self._ask(key, ReadResult, lambda machine, now_ms, to: machine.read(key, leader_epoch, now_ms, to))
+        return await self._ask(
+            "read state", key, ReadResult, lambda machine, now_ms, to: machine.read(key, leader_epoch, now_ms, to)
+        )
 
     async def write(
         self,
@@ -67,26 +75,36 @@ class SharePersister:
     ) -> StateResult:
         """See :class:`Persister`."""
         change = StateWrite(state_epoch, leader_epoch, start_offset, delivery_complete_count, tuple(batches))
-        return await self._ask(key, StateResult, lambda machine, now_ms, to: machine.write(key, change, now_ms, to))
+        return await self._ask(
+            "write state", key, StateResult, lambda machine, now_ms, to: machine.write(key, change, now_ms, to)
+        )
 
     async def delete(self, key: SharePartitionKey) -> StateResult:
         """See :class:`Persister`."""
-        return await self._ask(key, StateResult, lambda machine, now_ms, to: machine.delete(key, now_ms, to))
+        return await self._ask(
+            "delete state", key, StateResult, lambda machine, now_ms, to: machine.delete(key, now_ms, to)
+        )
 
     async def read_summary(self, key: SharePartitionKey, leader_epoch: int) -> SummaryResult:  # noqa: ARG002
         """See :class:`Persister`; Kafka's coordinator does not look at the leader epoch either."""
-        return await self._ask(key, SummaryResult, lambda machine, _now_ms, to: machine.summarize(key, to))
+        return await self._ask(
+            "read state summary", key, SummaryResult, lambda machine, _now_ms, to: machine.summarize(key, to)
+        )
 
-    async def _ask(self, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
-        """Ask until a coordinator answers, with pauses by the cluster's clock."""
+    async def _ask(self, rpc: str, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
+        """Ask until a coordinator answers, with pauses by the cluster's clock; errors name the RPC."""
         clock = self._cluster.clock
         for attempt in range(ATTEMPTS):
-            result = await ask_share_coordinator(self._coordinator(key), kind, operation)
+            runtime = self._coordinator(key)
+            result = await ask_share_coordinator(runtime, kind, operation)
             if result.error not in _AGAIN:
-                break
+                message = f"Error in {rpc} RPC. {result.message or _UNEXPECTED}"
+                return replace(result, message=message) if result.failed else result
             if attempt < ATTEMPTS - 1:
                 await Waiter().wait(clock, clock.now_ms() + (BACKOFF_MS << attempt))
-        return result
+        if runtime is None:
+            return kind(ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_FOUND)
+        return kind(result.error, f"Error in {rpc} RPC. Exhausted max retries to complete {rpc} RPC without success.")
 
     def _coordinator(self, key: SharePartitionKey) -> "ShareCoordinator | None":
         """The runtime at the leader of the key's partition; the topic is created when it is first needed."""
