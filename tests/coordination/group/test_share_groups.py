@@ -1,14 +1,10 @@
-"""Share groups: members, epochs, assignment, initialization and administration (groups D.1 to D.3, D.10)."""
+"""Share groups: members, epochs, assignment, initialization and administration (groups D.1, D.2, D.10)."""
 
-import random
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from broker.coordination.group.kind import Joiner
-from broker.coordination.group.modern.assignor.range import Subscriber
-from broker.coordination.group.modern.assignor.simple import assign_simply
 from broker.coordination.group.share.offsets import AlteredOffsets, Deletion, ShareOffsets
 from broker.releases import release
 from protocol.errors import ErrorCode, KafkaError
@@ -322,74 +318,3 @@ def test_SHR_37_a_group_is_deleted_with_its_state(context: Context, cluster: Clu
     assert [result.error_code for result in answer.message] == [ErrorCode.NONE]
     assert G not in context.machine.groups
     assert G not in context.reloaded().machine.groups
-
-
-# --- the simple assignor -------------------------------------------------------------------------------------------
-
-FOO, BAR = UUID(int=1 << 64 | 1), UUID(int=1 << 64 | 2)
-COUNTS = {FOO: 3, BAR: 2}
-_LETTERS = {FOO: "f", BAR: "b"}
-Targets = dict[str, dict[UUID, frozenset[int]]]
-
-
-def assigned(members: dict[str, list[UUID]], before: Targets) -> tuple[str, Targets]:
-    """The assignment as a text such as ``A=f0 B=f1,b0``, and as it is."""
-    subscribers = [
-        Subscriber(name, None, tuple(topics), len(topics), before.get(name, {})) for name, topics in members.items()
-    ]
-    homogeneous = len({tuple(topics) for topics in members.values()}) == 1
-    counts = {topic: range(COUNTS[topic]) for topics in members.values() for topic in topics}
-    found = assign_simply(subscribers, counts, homogeneous=homogeneous)
-    texts = []
-    for name, target in found.items():
-        places = ((topic, index) for topic, indexes in target.items() for index in indexes)
-        texts.append(f"{name}={','.join(sorted(f'{_LETTERS[topic]}{index}' for topic, index in places))}")
-    return " ".join(texts), found
-
-
-def test_the_table_of_the_simple_assignor() -> None:
-    """The rows of groups D.3, which are Kafka's answers."""
-    three = {"A": [BAR], "B": [BAR], "C": [BAR]}
-    assert assigned(three, {})[0] == "A=b0,b1 B=b0 C=b1"
-    both = [FOO, BAR]
-    text, found = assigned({"A": both}, {})
-    assert text == "A=b0,b1,f0,f1,f2"
-    text, found = assigned({"A": both, "B": both}, found)
-    assert text == "A=b0,b1,f2 B=f0,f1"
-    text, found = assigned({"A": both, "B": both, "C": both}, found)
-    assert text == "A=b0,b1 B=f0,f1 C=f2"
-    del found["A"]
-    assert assigned({"B": both, "C": both}, found)[0] == "B=b0,f0,f1 C=b1,f2"
-    text, found = assigned({"A": [FOO], "B": both, "C": [BAR]}, {})
-    assert text == "A=f0,f2 B=b0,f1 C=b1"
-    del found["C"]
-    assert assigned({"A": [FOO], "B": both}, found)[0] == "A=f0,f2 B=b0,b1,f1"
-
-
-def test_each_partition_has_an_owner_after_each_change() -> None:
-    """Random members come, go and subscribe to other topics."""
-    for seed in range(150):
-        chance = random.Random(seed)
-        found: Targets = {}
-        members: dict[str, list[UUID]] = {}
-        for _ in range(8):
-            name = f"m{chance.randrange(6)}"
-            if name in members and chance.random() < 0.4:
-                del members[name]
-            else:
-                members[name] = chance.choice([[FOO], [BAR], [FOO, BAR]])
-            found = {each: target for each, target in found.items() if each in members}
-            if not members:
-                continue
-            _, found = assigned(dict(sorted(members.items())), found)
-            wanted = {
-                (topic, index) for topics in members.values() for topic in topics for index in range(COUNTS[topic])
-            }
-            owned = {
-                (topic, index)
-                for name, target in found.items()
-                for topic, indexes in target.items()
-                if topic in members[name]
-                for index in indexes
-            }
-            assert owned == wanted

@@ -26,12 +26,10 @@ def assign_simply(
     ``homogeneous``: whether all of them subscribe to the same topics.
     """
     targets = [{topic: set(partitions) for topic, partitions in each.target.items()} for each in subscribers]
-    if homogeneous:
-        topics = subscribers[0].topics if subscribers else ()
-        if topics:
-            _deal_all(targets, topics, assignable)
-        else:  # Kafka's result names no member then
-            targets = [{} for _ in subscribers]
+    if not any(each.topics for each in subscribers):  # Kafka's result names no member then
+        targets = [{} for _ in subscribers]
+    elif homogeneous:
+        _deal_all(targets, subscribers[0].topics, assignable)
     else:
         _deal_by_topic(subscribers, targets, assignable)
     return {
