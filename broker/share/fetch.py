@@ -106,6 +106,8 @@ class ShareFetch:
     def _enough(self, limits: Limits) -> bool:
         """Whether the response is due by what there is to read (groups D.5 SF6)."""
         acquirable = self._acquirable()
+        if not self._found:
+            return True  # an error in every partition
         available = 0
         for _, share in acquirable:
             offset = share.inflight.next_fetch_offset()

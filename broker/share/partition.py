@@ -96,7 +96,11 @@ class SharePartition:
             self.drop()
 
     def _first_offset(self) -> int:
-        """The first offset of a group that has none (``share.auto.offset.reset``)."""
+        """The first offset of a group that has none (``share.auto.offset.reset``).
+
+        Raises:
+            KafkaError: OFFSET_NOT_AVAILABLE if ``by_duration`` finds no record.
+        """
         log = self.partition.led_by(self._node.id)
         strategy, behind_ms = offset_reset(self._cluster, self.key.group_id)
         if strategy == EARLIEST:
@@ -104,7 +108,9 @@ class SharePartition:
         if strategy == BY_DURATION:
             since_ms = self._cluster.clock.now_ms() - behind_ms
             found = log.reader.offset_for_timestamp(since_ms, log.high_watermark)
-            return log.high_watermark if found is None else found.offset
+            if found is None:
+                raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
+            return found.offset
         return log.high_watermark
 
     def _look(self) -> None:

@@ -15,7 +15,7 @@ TYPES: tuple[list[int], ...] = (
     [5], [-1], [],
 )  # fmt: skip
 SETTINGS: dict[str, tuple[str | None, ...]] = {
-    "share.auto.offset.reset": ("earliest", "latest", "by_duration:PT1H", "never"),
+    "share.auto.offset.reset": ("earliest", "latest", "by_duration:PT2H", "never"),
     "share.isolation.level": ("read_committed", "read_uncommitted", None),
     "share.delivery.count.limit": ("2", "3", "5", None, "1"),
     "share.partition.max.record.locks": ("100", "2000", "99"),

@@ -93,6 +93,16 @@ def test_SHR_08_the_default_is_latest(server: Server) -> None:
     assert until(lambda: member.acquired(max_wait_ms=100), "the new record") == [(10, 10, 1)]
 
 
+def test_by_duration_needs_a_record_that_is_young_enough(server: Server) -> None:
+    """The first of them is where the group begins (groups D.8); without one the fetch fails until there is one."""
+    queue = Queue(server, records=0, share_auto_offset_reset="by_duration:PT1H")
+    member = queue.member()
+    waited = member.fetch(max_wait_ms=100)
+    assert only(waited).error_code is ErrorCode.OFFSET_NOT_AVAILABLE
+    produced(queue.wire, "foo", batch(b"0", b"1", times_ms=[server.now_ms()] * 2))
+    assert member.acquired(max_wait_ms=1000) == [(0, 1, 1)]
+
+
 def test_SHR_09_accepted_in_a_fetch(server: Server) -> None:
     """Accepted records are not delivered again; the start offset is written later."""
     queue = Queue(server)
