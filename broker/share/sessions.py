@@ -88,6 +88,17 @@ class Round:
         return listed
 
 
+@dataclass(slots=True)
+class _Newest:
+    """The newest session of a connection, which alone ends with it.
+
+    ``stale`` once any session of the connection was removed: then none ends with it (Kafka's ``SessionKeyAndState``).
+    """
+
+    key: SessionKey
+    stale: bool = False
+
+
 class ShareSessions:
     """The sessions of one broker.
 
@@ -99,7 +110,7 @@ class ShareSessions:
     ) -> None:
         self._most, self._closed, self._emptied = most, closed, emptied
         self._sessions: dict[SessionKey, ShareSession] = {}
-        self._newest: dict[int, ShareSession] = {}  # only the newest session of a connection ends with it
+        self._newest: dict[int, _Newest] = {}
         self._watched: dict[int, tuple[Connection, Callable[[], None]]] = {}
 
     def __len__(self) -> int:
@@ -163,8 +174,9 @@ class ShareSessions:
     def remove(self, key: SessionKey) -> ShareSession | None:
         """Forget a session; the caller releases what its member holds."""
         session = self._sessions.pop(key, None)
-        if session is not None and self._newest.get(id(session.connection)) is session:
-            del self._newest[id(session.connection)]
+        newest = None if session is None else self._newest.get(id(session.connection))
+        if newest is not None:
+            newest.stale = True
         return session
 
     def close(self) -> None:
@@ -191,7 +203,7 @@ class ShareSessions:
         if len(self._sessions) >= self._most():
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(key, connection, {interest.key: interest for interest in wanted})
-        self._sessions[key] = self._newest[id(connection)] = session
+        self._sessions[key], self._newest[id(connection)] = session, _Newest(key)
         if id(connection) not in self._watched:
             call = partial(self._lose, connection)
             self._watched[id(connection)] = connection, call
@@ -200,13 +212,12 @@ class ShareSessions:
 
     def _lose(self, connection: Connection) -> None:
         connection.unwatch(self._watched.pop(id(connection))[1])
-        session = self._newest.pop(id(connection), None)
-        if session is None:
-            return
-        self.remove(session.key)
-        self._closed(session)
-        if not self.of_group(session.key.group_id):
-            self._emptied(session.key.group_id)
+        newest = self._newest.pop(id(connection))
+        session = None if newest.stale else self.remove(newest.key)
+        if session is not None:
+            self._closed(session)
+        if not self.of_group(newest.key.group_id):
+            self._emptied(newest.key.group_id)
 
 
 def _rotated(interests: list[Interest], epoch: int) -> list[Interest]:
