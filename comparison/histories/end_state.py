@@ -1,5 +1,6 @@
 """State after a history: whole logs, producers, and the records of the coordinators' internal topics."""
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -129,6 +130,11 @@ def compare(exchange: Exchange, since: Ends) -> list[Difference]:
 
 def states_of_shares(target: Target) -> dict[str, Any]:
     """Return what the share coordinator has of each group, in all partitions of the history's topics."""
+    return answers_of_shares(target, state_requests(target))
+
+
+def state_requests(target: Target) -> dict[str, ReadShareGroupStateRequest]:
+    """Return a request for the state of each share group, in all partitions of the history's topics."""
     topics = topics_of(target)
     read = [
         ReadStateData(target.topic_id(topic), [StatePartition(partition, 0) for partition in range(count)])
@@ -136,11 +142,12 @@ def states_of_shares(target: Target) -> dict[str, Any]:
         if topic in target.topics
     ]
     groups = sorted({group for group, _ in target.sharers})
-    return {
-        group: target.call(ApiKey.READ_SHARE_GROUP_STATE, 0, ReadShareGroupStateRequest(target.called(group), read))
-        for group in groups
-        if read
-    }
+    return {group: ReadShareGroupStateRequest(target.called(group), read) for group in groups if read}
+
+
+def answers_of_shares(target: Target, requests: Mapping[str, ReadShareGroupStateRequest]) -> dict[str, Any]:
+    """Return the answers to such requests."""
+    return {group: target.call(ApiKey.READ_SHARE_GROUP_STATE, 0, each) for group, each in requests.items()}
 
 
 def clean_up(exchange: Exchange) -> None:

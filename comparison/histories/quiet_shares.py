@@ -5,16 +5,18 @@ has written what its member had; both are over within milliseconds.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from comparison.histories.end_state import Ends, coordinators_log, states_of_shares
+from comparison.histories.end_state import Ends, answers_of_shares, coordinators_log, state_requests
 from comparison.histories.quiescence import PROBE_TOPIC, deadline_for
 from comparison.target import Target
 from comparison.values import OFFSETS, plain
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.java import absolute_hash
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.read_share_group_state import ReadShareGroupStateRequest
 from protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
@@ -32,8 +34,9 @@ def wait_shares(targets: Sequence[Target], since: Ends, group: str) -> None:
     """
     until = time.monotonic() + ALIKE_WITHIN_S
     before: str | None = None
+    reads = [state_requests(target) for target in targets]
     while time.monotonic() < until:
-        views = [_view(target, since, group) for target in targets]
+        views = [_view(target, read, since, group) for target, read in zip(targets, reads, strict=True)]
         quiet = not any(moving for _, moving in views)
         seen = {view for view, _ in views}
         if quiet and len(seen) == 1 and before in seen:
@@ -42,16 +45,17 @@ def wait_shares(targets: Sequence[Target], since: Ends, group: str) -> None:
         time.sleep(0.004)
 
 
-def _view(target: Target, since: Ends, group: str) -> tuple[str, bool]:
+def _view(target: Target, read: Mapping[str, ReadShareGroupStateRequest], since: Ends, group: str) -> tuple[str, bool]:
     name = target.called(group)
     described = target.call(ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest([name])).groups[0]
     members = sorted((each.member_id, each.member_epoch) for each in described.members)
     seen = (described.error_code, described.group_state, described.group_epoch, described.assignment_epoch, members)
+    symbols = {topic_id: symbol for symbol, topic_id in target.topics.items()}
     states = {
-        (group, str(topic.topic_id)): [
+        (group, symbols[topic.topic_id]): [
             (each.partition, each.start_offset, plain(each.state_batches)) for each in topic.partitions
         ]
-        for group, answer in states_of_shares(target).items()
+        for group, answer in answers_of_shares(target, read).items()
         for topic in answer.results
     }
     return str((seen, states)), _moving(target, since, name)
@@ -60,9 +64,10 @@ def _view(target: Target, since: Ends, group: str) -> tuple[str, bool]:
 def _moving(target: Target, since: Ends, name: str) -> bool:
     """Whether the group's last record about its state names a topic that is being initialised or deleted."""
     last: dict[str, Any] | None = None
-    for address, topic, partition in since:
-        if topic == OFFSETS and address == target.address:
-            for record in coordinators_log(target, since, topic, partition):
+    own = [partition for address, topic, partition in since if topic == OFFSETS and address == target.address]
+    for partition in own:
+        if partition == absolute_hash(name) % len(own):
+            for record in coordinators_log(target, since, OFFSETS, partition):
                 about = record.get("is")
                 if isinstance(about, dict) and (about.get("kind"), about.get("group_id")) == (STATE_PARTITIONS, name):
                     last = about["value"]
