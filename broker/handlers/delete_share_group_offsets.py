@@ -23,17 +23,16 @@ _NOTHING_TO_DELETE = "There is no offset information to delete."
 
 
 async def handle(request: DeleteShareGroupOffsetsRequest, ctx: RequestContext) -> DeleteShareGroupOffsetsResponse:
-    """Topics with a state if the group has no members, then topics that may not be deleted (groups D.10)."""
+    """Topics without READ first, then what the group coordinator answers for the others (groups D.10)."""
     require_share_groups(ctx)
     require_group(AclOperation.DELETE, request.group_id, ctx, named=False)
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     codes = {topic.topic_name: topic_error(topic.topic_name, ctx) for topic in request.topics}
-    answers = await _delete(request.group_id, [name for name, code in codes.items() if code is ErrorCode.NONE], ctx)
-    failed = [
-        _answer(name, None, code, ERROR_TEXTS[code]) for name, code in codes.items() if code is not ErrorCode.NONE
-    ]
-    return DeleteShareGroupOffsetsResponse(responses=[*answers, *failed])
+    refused = {name: code for name, code in codes.items() if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    answers = await _delete(request.group_id, [name for name in codes if name not in refused], ctx)
+    failed = [_answer(name, None, code, ERROR_TEXTS[code]) for name, code in refused.items()]
+    return DeleteShareGroupOffsetsResponse(responses=[*failed, *answers])
 
 
 async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list[DeleteShareGroupOffsetsResponseTopic]:
@@ -44,8 +43,10 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
             now_ms, lambda offsets, builder: offsets.begin_deletion(builder, group_id, topics, to)
         ),
     )
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     answers = [
-        _answer(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _NOTHING_TO_DELETE) for name in found.without_state
+        _answer(name, None, unknown, _NOTHING_TO_DELETE if name in ctx.cluster.image.topics else ERROR_TEXTS[unknown])
+        for name in found.without_state
     ]
     results = await delete_partitions(ctx.cluster.persister, group_id, found.partitions)
     deleted = []

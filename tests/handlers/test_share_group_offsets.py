@@ -122,8 +122,8 @@ async def test_SHR_36_deleted_offsets(stage: Stage) -> None:
     answer = await delete(stage, "foo", "bar", "nope")
     assert [(each.topic_name, each.error_code, each.error_message) for each in answer.responses] == [
         ("bar", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete."),
-        ("foo", ErrorCode.NONE, None),
         ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."),
+        ("foo", ErrorCode.NONE, None),
     ]
     assert not stage.share_shards[0].machine.states
     assert not (await describe(stage, None)).topics

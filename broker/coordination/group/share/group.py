@@ -51,7 +51,7 @@ class ShareGroup:
 
     __slots__ = (
         "_names", "assignment_epoch", "assignment_timestamp_ms", "checked_version", "epoch", "group_id",
-        "members", "metadata_hash", "partitions", "targets",
+        "has_partitions", "members", "metadata_hash", "partitions", "targets",
     )  # fmt: skip
 
     def __init__(self, group_id: str) -> None:
@@ -61,6 +61,8 @@ class ShareGroup:
         self.members: HashMap[ShareMember] = HashMap()
         self.targets: dict[str, Partitions] = {}
         self.partitions = SharePartitions()
+        self.has_partitions = False
+        """Whether the log has a record of them, which may name none."""
         self.checked_version = -1
         """Soft: the version of the metadata that the hash was compared with last (groups C.6)."""
         self._names: Counter[str] = Counter()
@@ -182,7 +184,7 @@ class ShareGroup:
             case ShareCurrentMember():
                 self._put((self.members.get(name) or ShareMember(name)).is_at(value))
             case StatePartitions():
-                self.partitions = read_state(value)
+                self.partitions, self.has_partitions = read_state(value), True
             case None:
                 self._forget(record)
 
@@ -199,7 +201,7 @@ class ShareGroup:
             case ShareGroupKind.TARGET_MEMBER:
                 self.targets.pop(record.name, None)
             case ShareGroupKind.STATE_PARTITIONS:
-                self.partitions = SharePartitions()
+                self.partitions, self.has_partitions = SharePartitions(), False
 
     def _put(self, member: ShareMember) -> None:
         before = self.members.get(member.member_id)

@@ -89,29 +89,30 @@ class ShareOffsets:
     # --- DeleteShareGroupOffsets, DeleteGroups -----------------------------------------------------------------------
 
     def begin_deletion(self, builder: OutcomeBuilder, group_id: str, topics: Iterable[str], reply_to: Hashable) -> None:
-        """Begin to delete the state of topics that exist: answers a Deletion.
+        """Begin to delete the state of topics, which need not exist: answers a Deletion.
 
         Raises:
             Refusal: 68 or 69.
         """
         group = self._context.existing(group_id)
         _check_empty(group)
+        if not group.has_partitions:  # no topic is answered for then
+            builder.reply(reply_to, Deletion())
+            return
         partitions: dict[UUID, frozenset[int]] = {}
         names: dict[UUID, str] = {}
         without_state = []
         for name in topics:
             topic = self._context.topics.named(name)
-            assert topic is not None  # the request's topics exist
-            if topic.id in group.partitions.initialized:
+            if topic is not None and topic.id in group.partitions.initialized:
                 partitions[topic.id] = group.partitions.initialized[topic.id].partitions
-            elif topic.id in group.partitions.deleting:
+            elif topic is not None and topic.id in group.partitions.deleting:
                 partitions[topic.id] = frozenset(range(topic.partition_count))
             else:
                 without_state.append(name)
                 continue
             names[topic.id] = name
-        if group.partitions != SharePartitions():
-            builder.record(group.partitions.removing(names).record(group_id))
+        builder.record(group.partitions.removing(names).record(group_id))  # also where nothing changes
         builder.reply(reply_to, Deletion(partitions, names, tuple(without_state)))
 
     def begin_group_deletion(self, builder: OutcomeBuilder, group_id: str, reply_to: Hashable) -> None:
@@ -134,7 +135,7 @@ class ShareOffsets:
             if topic is not None:
                 states[topic_id] = TopicState(name, frozenset(range(topic.partition_count)))
         names = {topic_id: state.name for topic_id, state in states.items()}
-        if group.partitions != SharePartitions():
+        if group.has_partitions:
             builder.record(SharePartitions(deleting=names).record(group_id))
         builder.reply(reply_to, Deletion({each: state.partitions for each, state in states.items()}, names))
 
