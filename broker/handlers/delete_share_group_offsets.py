@@ -64,7 +64,7 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
             now_ms, lambda offsets, builder: offsets.deleted(builder, group_id, deleted, to)
         ),
     )
-    return answers + [_answer(found.names[topic_id], topic_id) for topic_id in deleted]
+    return [_answer(found.names[topic_id], topic_id) for topic_id in deleted] + answers
 
 
 def _answer(

@@ -28,11 +28,19 @@ if TYPE_CHECKING:
     from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
 
 ATTEMPTS = 5
-"""How often a share coordinator is asked that is not there, or loads (Kafka's ``PersisterStateManager``)."""
+"""How often a share coordinator is asked that is not there, loads, or does not know the partition (yet).
+
+After Kafka's ``PersisterStateManager``.
+"""
 BACKOFF_MS = 1000
 """The first pause between two attempts; each further one is twice as long."""
 _AGAIN = frozenset(
-    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
 )
 _UNEXPECTED = "The server experienced an unexpected error when processing the request."
 _NOT_FOUND = "Error in find coordinator. Exhausted max retries to find coordinator without success."

@@ -1,11 +1,13 @@
 """Describe-, Alter- and DeleteShareGroupOffsets at their handlers (groups D.10); answers compared with a real 4.3.1."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from broker.clock import turns
 from broker.context import AclOperation
 from broker.handlers import alter_share_group_offsets, delete_share_group_offsets, describe_share_group_offsets
 from broker.handlers import share_group_heartbeat as heartbeat
@@ -103,6 +105,21 @@ async def test_SHR_35_altered_offsets_are_described(stage: Stage) -> None:
     assert offsets == {"foo": [7, -1], "nope": [-1]}
 
 
+async def test_a_partition_that_is_not_there_is_looked_for_again(stage: Stage) -> None:
+    """Five times, with pauses by the clock, as the persister does after UNKNOWN_TOPIC_OR_PARTITION (groups D.9)."""
+    await alter(stage, {"foo": {0: 7}})
+    asked = asyncio.create_task(describe(stage, {"foo": [9, 0]}))
+    for pause_ms in (1000, 2000, 4000, 8000):
+        await turns(20)
+        assert not asked.done()
+        stage.clock.advance(pause_ms)
+    (topic,) = (await asked).topics
+    assert [(each.partition_index, each.start_offset, each.error_code) for each in topic.partitions] == [
+        (9, -1, ErrorCode.NONE),
+        (0, 7, ErrorCode.NONE),
+    ]
+
+
 async def test_SHR_34_members_prevent_changes(stage: Stage) -> None:
     """Of both kinds; without members they succeed again."""
     assert await join(stage) is ErrorCode.NONE
@@ -121,9 +138,9 @@ async def test_SHR_36_deleted_offsets(stage: Stage) -> None:
     await alter(stage, {"foo": {0: 7, 1: 3}})
     answer = await delete(stage, "foo", "bar", "nope")
     assert [(each.topic_name, each.error_code, each.error_message) for each in answer.responses] == [
+        ("foo", ErrorCode.NONE, None),
         ("bar", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete."),
         ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."),
-        ("foo", ErrorCode.NONE, None),
     ]
     assert not stage.share_shards[0].machine.states
     assert not (await describe(stage, None)).topics

@@ -138,7 +138,7 @@ class Shares(Pieces):
 
     def _share_offsets(self) -> dict[str, Any]:
         places = None if self._rarely(2) else self._share_places(3)
-        if places is not None:  # Kafka never answers for a partition that does not exist
+        if places is not None:  # of others Kafka asks its share coordinator for 15 s
             places = [each for each in places if each[1] < self._known.topics.get(each[0], 1)]
         return self._step(
             "share_offsets", ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, group=self._share_group(), places=places
