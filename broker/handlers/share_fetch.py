@@ -16,7 +16,7 @@ from broker.requests.throttling import charge_fetch, most_fetched
 from broker.share.acknowledgements import AckResult, acknowledge_all
 from broker.share.fetch import Answer, Limits, ShareFetch, failed
 from broker.share.machine.acquire import Demand
-from broker.share.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey
+from broker.share.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
 from broker.share.settings import share_settings
 from protocol.apis import ApiKey
 from protocol.codec import response_size
@@ -87,6 +87,7 @@ async def _fetch(
             readable.append(interest)
         else:
             refused.append((interest, failed(interest, code)))
+    readable = rotated(readable, request.share_session_epoch)
     if readable and request.share_acquire_mode not in _ACQUIRE_MODES:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka looks at the mode when it begins to read
     limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))

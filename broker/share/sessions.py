@@ -156,7 +156,7 @@ class ShareSessions:
             for partition in topic.partitions:
                 session.interests.pop(PartitionKey(topic.topic_id, partition), None)
         session.advance()
-        return Round(_rotated(list(session.interests.values()), epoch), session, session.epoch)
+        return Round(list(session.interests.values()), session, session.epoch)
 
     def acknowledge(self, key: SessionKey, epoch: int) -> None:
         """A ShareAcknowledge of the session: its epoch counts on (groups D.6).
@@ -220,9 +220,9 @@ class ShareSessions:
             self._emptied(newest.key.group_id)
 
 
-def _rotated(interests: list[Interest], epoch: int) -> list[Interest]:
-    """Each fetch begins with another partition (groups D.5 SF3)."""
-    if not interests:
+def rotated(interests: list[Interest], epoch: int) -> list[Interest]:
+    """Each fetch begins with another of the partitions that can be read (groups D.5 SF3)."""
+    if not interests or epoch < 1:
         return interests
     turn = epoch % len(interests)
     return interests[turn:] + interests[:turn]
