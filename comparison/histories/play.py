@@ -24,6 +24,7 @@ from comparison.histories.quiescence import (
 from comparison.histories.quiet_shares import wait_shares, warm_shares
 from comparison.histories.replicas import wait_caught_up, wait_replicated
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
+from comparison.histories.topic_ids import hash_alike
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest
@@ -68,12 +69,13 @@ class Player:
         self.exchange, self._run, self._count = exchange, run, 0
         self._parked: dict[str, _Parked] = {}
         self._since: end_state.Ends = {}
-        self._shares_are_warm = False
+        self._shares = self._shares_are_warm = False
 
     def play(self, steps: Sequence[Step], name: str | None = None) -> Played:
         """Play the steps, then compare the end state. With a `name`, resource names are the same in every run."""
         self._count += 1
-        if not self._shares_are_warm and any(step["do"] in shares.STEPS for step in steps):
+        self._shares = any(step["do"] in shares.STEPS for step in steps)
+        if self._shares and not self._shares_are_warm:
             self._shares_are_warm = True
             for target in self.exchange.targets:
                 warm_shares(target)
@@ -121,6 +123,8 @@ class Player:
             self._parked[first.connection] = _Parked(number, requests)
             return self._group_settled(first.about)
         differences = self._compare(number, requests) if first.answered else []
+        if self._shares and step["do"] == "create_topic" and not differences:
+            hash_alike(self.exchange.targets, requests)
         return differences or self._settled(number, first)
 
     def _address(self, broker: int, step: Step, requests: Sequence[StepRequest]) -> None:

@@ -1,8 +1,11 @@
 """What the comparison is made of: rules, differences, shortening. No broker is needed."""
 
+from uuid import UUID
+
 from comparison.difference import Difference, differences
 from comparison.histories.generate import Generator
 from comparison.histories.shrink import shrunk
+from comparison.histories.topic_ids import hash_order
 from comparison.known_differences import Known
 from comparison.rules import Names, comparable
 from protocol.apis import ApiKey
@@ -71,3 +74,9 @@ def test_a_history_is_shortened_to_the_steps_that_matter() -> None:
 
     assert [step["n"] for step in shrunk(steps, shows)] == [3, 29]
     assert plays < 80
+
+
+def test_topic_ids_have_orders_in_hash_tables() -> None:
+    """Of two partitions either may come first; what the high half of the hash does to the low bits decides."""
+    orders = {tuple(hash_order(UUID(int=number))[0]) for number in (0, 1 << 16)}
+    assert orders == {(0, 1), (1, 0)}

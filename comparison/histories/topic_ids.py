@@ -1,0 +1,78 @@
+"""Topics whose ids are hashed alike on all clusters.
+
+Each cluster draws the ids of its topics, and Kafka's assignor of share groups goes through partitions in the order of
+hash tables: with two members, which of them gets which partition depends on the id.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+from comparison.histories.step_request import StepRequest
+from comparison.target import Target
+from protocol.apis import ApiKey
+from protocol.java import table_order, uuid_hash
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.types import uuid_text
+
+MOST_PARTITIONS = 3
+CAPACITIES = (4, 8, 16)
+TRIES = 300
+NEWEST = 7
+"""Version of CreateTopics that answers with the id."""
+_MASK = 0xFFFFFFFF
+
+
+def hash_order(topic_id: UUID) -> list[list[int]]:
+    """The orders in which hash tables of several capacities have the first partitions of a topic."""
+    hash_of = partial(_hash_of_partition, topic_id)
+    return [
+        table_order(list(range(count)), hash_of, capacity)
+        for count in range(2, MOST_PARTITIONS + 1)
+        for capacity in CAPACITIES
+    ]
+
+
+def _hash_of_partition(topic_id: UUID, partition: int) -> int:
+    """``TopicIdPartition.hashCode``."""
+    return (31 * uuid_hash(topic_id) + partition) & _MASK
+
+
+def hash_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> None:
+    """Create a topic again, on all clusters but the first, until its id is hashed as the first cluster's.
+
+    The requests are the CreateTopics of each cluster, which have succeeded. The time may run out: what two members are
+    assigned may differ then.
+    """
+    name = requests[0].request.topics[0].name
+    wanted = _id(targets[0], name)
+    if wanted is None:
+        return
+    for target, request in zip(targets[1:], requests[1:], strict=True):
+        before = found = _id(target, name)
+        for _ in range(TRIES):
+            if found is None or hash_order(found) == hash_order(wanted):
+                break
+            target.call(
+                ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name)])
+            )
+            target.call(ApiKey.CREATE_TOPICS, NEWEST, request.request)
+            found = _id(target, name)
+        if before is not None and found is not None:
+            _rename(target, before, found)
+
+
+def _id(target: Target, name: str) -> UUID | None:
+    (topic,) = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(name)], False)).topics
+    return topic.topic_id if topic.partitions else None
+
+
+def _rename(target: Target, before: UUID, after: UUID) -> None:
+    """The second id takes the first one's place among what the history knows."""
+    for symbol, topic_id in target.topics.items():
+        if topic_id == before:
+            target.topics[symbol] = after
+    named = target.names.given.get("topic", {})
+    if uuid_text(before) in named:
+        named[uuid_text(after)] = named.pop(uuid_text(before))
