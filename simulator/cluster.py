@@ -188,8 +188,13 @@ class Servers:
         self.cluster.lifecycle.resume(self.node(broker))
 
     def move_leader(self, topic: str, index: int, broker: int, loading_ms: int = 0) -> bool:
-        """Give a partition another leader; false where the controller refuses."""
-        machine = self.cluster.metadata.machine
+        """Give a partition another leader; false where the controller refuses, or the broker is not in sync.
+
+        The controller's verb is an election at will, an unclean one too, which may lose what was acknowledged.
+        """
+        machine, found = self.cluster.metadata.machine, self.cluster.image.partition(topic, index)
+        if found is None or broker not in found.isr:
+            return False
         try:
             self.cluster.metadata.submit(
                 lambda _now_ms: machine.move_leader(topic, index, broker, loading_ms=loading_ms)
