@@ -127,6 +127,14 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("AddPartitionsToTxn", "topic_results"): ("name",),
     ("AddPartitionsToTxn", "results_by_topic_v3_and_below"): ("name",),
     ("AddPartitionsToTxn", "results_by_partition"): ("partition_index",),
+    # Of maps and sets whose order is another one in each process: the hash of an enum's member is its address.
+    ("DescribeAcls", "resources"): ("resource_type", "resource_name", "pattern_type"),
+    ("DescribeAcls", "acls"): ("principal", "host", "operation", "permission_type"),
+    ("DeleteAcls", "matching_acls"): (
+        *("resource_type", "resource_name", "pattern_type"),
+        *("principal", "host", "operation", "permission_type"),
+    ),
+    ("DescribeUserScramCredentials", "credential_infos"): ("mechanism",),
     ("ConsumerGroupDescribe", "groups"): ("group_id",),
     ("ConsumerGroupDescribe", "members"): ("member_id",),
     ("ConsumerGroupDescribe", "subscribed_topic_names"): (),

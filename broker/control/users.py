@@ -27,7 +27,9 @@ _SALT_BYTES = 20
 async def listed(asked: Asked) -> Users:
     """All users, by name."""
     stored = scram.describe(asked.cluster.image, ())
-    return {"users": [_user(name, found) for name, found in stored.items() if not isinstance(found, KafkaError)]}
+    return {
+        "users": [_user(name, found) for name, found in sorted(stored.items()) if not isinstance(found, KafkaError)]
+    }
 
 
 @answers("users set")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.coordination.metadata.quotas import IP, Alteration, Altered
+from broker.coordination.metadata.quotas import IP, Alteration, Altered, in_map
 from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -33,12 +33,15 @@ async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> Alte
             wanted, token, resolves=known.__contains__, validate_only=request.validate_only
         )
     )
-    return AlterClientQuotasResponse(entries=[_answer(dict(entity), error) for entity, error in answers])
+    parts = {each.key: each.entity for each in reversed(wanted)}
+    return AlterClientQuotasResponse(entries=[_answer(parts[entity], error) for entity, error in answers])
 
 
 def _wanted(entry: EntryData) -> Alteration:
     entity = {each.entity_type: each.entity_name for each in entry.entity}
-    return Alteration(entity, [(op.key, None if op.remove else op.value) for op in entry.ops])
+    return Alteration(
+        in_map(entity, len(entry.entity)), [(op.key, None if op.remove else op.value) for op in entry.ops]
+    )
 
 
 async def _resolves(name: str) -> bool:

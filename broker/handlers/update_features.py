@@ -10,6 +10,7 @@ from broker.requests.topology import check_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
+from protocol.java import string_hash, table_order
 from protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -21,7 +22,8 @@ from protocol.messages.update_features import (
 async def handle(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
     """Change feature levels, all of them or none (core B.13)."""
     check_on_cluster(ctx, AclOperation.ALTER)
-    updates = [_update(each, ctx.version) for each in request.feature_updates]
+    named = {each.feature: _update(each, ctx.version) for each in request.feature_updates}
+    updates = [named[feature] for feature in table_order(list(named), string_hash)]
     await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.update_features(
             updates,
@@ -32,15 +34,14 @@ async def handle(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateF
         )
     )
     # Quirk: each feature's message is the name of the code, as 4.3.1 answers.
-    done = [UpdatableFeatureResult(update.name, error_message="NONE") for update in updates]
+    done = [UpdatableFeatureResult(each.feature, error_message="NONE") for each in request.feature_updates]
     each_told = features.update_features_has_results(ctx.version)
     return UpdateFeaturesResponse(error_message=None, results=done if each_told else ())
 
 
 def _update(each: FeatureUpdateKey, version: int) -> FeatureUpdate:
-    kind = each.upgrade_type
-    if not features.update_features_has_upgrade_types(version):
-        kind = UpgradeType.SAFE_DOWNGRADE if each.allow_downgrade else UpgradeType.UPGRADE
+    # Quirk: a KRaft controller does not look at AllowDowngrade of v0, so that v0 never lowers a level.
+    kind = each.upgrade_type if features.update_features_has_upgrade_types(version) else UpgradeType.UPGRADE
     return FeatureUpdate(each.feature, each.max_version_level, kind)
 
 

@@ -4,13 +4,14 @@ The draws follow a rough idea of existing resources, so that most requests succe
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from comparison.histories.drawing.administration import Administration
 from comparison.histories.drawing.consumers import Consumers
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
+from comparison.histories.drawing.security import Security
 from comparison.histories.drawing.shares import Shares
 from comparison.histories.drawing.transactions import Transactions
 from comparison.histories.step_request import Step
@@ -148,9 +149,70 @@ class ShareGenerator(Administration, Partitions, Transactions, Shares):
         return [*first, *drawn]
 
 
-KINDS: dict[str, type[Generator] | type[ConsumerGenerator] | type[ShareGenerator]] = {
+HIGHEST = (
+    *(("metadata.version", level) for level in (30, 33)),
+    *(("transaction.version", 2), ("group.version", 1), ("share.version", 1), ("share.version", 2)),
+    ("streams.version", 1),
+)
+"""Levels in 4.3 and 4.4."""
+
+
+class _Security(Security):
+    """Generates histories of one kind: drawn steps, then those that read everything."""
+
+    draws: ClassVar[dict[str, int]]
+    last: ClassVar[dict[str, Any]]
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """Generate the next history, with `restarts` restarts among its steps."""
+        self._known = Known()
+        names = self._chance.choices(list(self.draws), list(self.draws.values()), k=length - 1)
+        drawn: list[Step] = [getattr(self, f"_{name}")() for name in names]
+        for _ in range(restarts):
+            drawn.insert(self._chance.randrange(length // 4, length - 1), {"do": "restart", "clean": self._rarely(2)})
+        return [*drawn, self.last]
+
+
+class UserGenerator(_Security):
+    """Generates histories of SCRAM users."""
+
+    draws: ClassVar = {"alter_users": 3, "describe_users": 2}
+    last: ClassVar = {"do": "describe_users", "v": 0, "c": "0", "users": None, "sorted": True}
+
+
+class QuotaGenerator(_Security):
+    """Generates histories of client quotas."""
+
+    draws: ClassVar = {"alter_quotas": 3, "describe_quotas": 2}
+    last: ClassVar = {"do": "describe_quotas", "v": 1, "c": "0", "components": [], "sorted": True}
+
+
+class AclGenerator(_Security):
+    """Generates histories of ACLs, for clusters with an authorizer to which the client is a super user."""
+
+    draws: ClassVar = {"create_acls": 4, "delete_acls": 1, "describe_acls": 3}
+    last: ClassVar = {"do": "describe_acls", "v": 3, "c": "0", "filter": [1, None, 1, None, None, 1, 1]}
+
+
+class FeatureGenerator(_Security):
+    """Generates histories of finalized features."""
+
+    draws: ClassVar = {"update_features": 4, "features": 1}
+    last: ClassVar = {"do": "features", "v": 3, "c": "0"}
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """As high as they go first: levels outlive a history."""
+        raised = [{"do": "update_features", "v": 1, "c": "0", "updates": [[*each, False, 1]]} for each in HIGHEST]
+        return [*raised, *super().history(length, restarts=restarts)]
+
+
+KINDS: dict[str, type[Generator] | type[ConsumerGenerator] | type[ShareGenerator] | type[_Security]] = {
     "records": Generator,
     "consumers": ConsumerGenerator,
     "share": ShareGenerator,
+    "users": UserGenerator,
+    "quotas": QuotaGenerator,
+    "acls": AclGenerator,
+    "features": FeatureGenerator,
 }
 """What a history is about -> what generates it."""

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from comparison.connection import Closed
 from comparison.difference import Difference
 from comparison.exchange import Exchange
-from comparison.histories import admin, admin_reads, consumers, end_state, groups, records, shares, transactions
+from comparison.histories import (
+    admin,
+    admin_reads,
+    consumers,
+    end_state,
+    groups,
+    records,
+    security,
+    shares,
+    transactions,
+)
 from comparison.histories.multi_broker import broker_of, wait_in_sync
 from comparison.histories.quiescence import (
     STUCK_ALIKE_S,
@@ -37,6 +47,7 @@ BUILDERS: Mapping[str, Builder] = {
     **consumers.STEPS,
     **shares.STEPS,
     **admin_reads.STEPS,
+    **security.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
 LOST = (CLOSED, SILENT)
@@ -98,6 +109,8 @@ class Player:
             played.step = len(steps)
             played.differences = end_state.compare(self.exchange, since)
         finally:
+            for target in self.exchange.targets:
+                security.clean_up(target, steps)
             end_state.clean_up(self.exchange)
         return played
 

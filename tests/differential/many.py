@@ -16,7 +16,7 @@ from typing import Any
 
 from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
-from tests.differential.targets import Kafka, Understudy, side
+from tests.differential.targets import OF_KINDS, Kafka, Understudy, side
 
 AT_ONCE = 100
 ANEW_AFTER = 2_000
@@ -74,7 +74,7 @@ def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "reco
     while not over and (batch := next(batches, None)) is not None:
         with tempfile.TemporaryDirectory() as folder:
             played = 0
-            for histories in clusters(Path(folder)):
+            for histories in clusters(Path(folder), kind):
                 while batch is not None and not over and played < ANEW_AFTER:
                     began = time.monotonic()
                     report = histories.run(batch, most_found=1_000, restarts=restarts, kind=kind)
@@ -91,11 +91,12 @@ def line(state: Mapping[str, Any]) -> str:
     return f"{state['histories']} histories, {state['steps']} steps, {rate:.1f}/s, {len(state['found'])} found"
 
 
-def clusters(folder: Path) -> Iterator[Histories]:
+def clusters(folder: Path, kind: str = "records") -> Iterator[Histories]:
     """Both, for as long as the iterator is held."""
-    ours = Understudy(folder / "understudy")
+    settings = OF_KINDS.get(kind)
+    ours = Understudy(folder / "understudy", settings)
     try:
-        theirs = Kafka(folder / "kafka")
+        theirs = Kafka(folder / "kafka", settings)
         try:
             theirs.start()
             yield Histories(Pair(side(theirs), side(ours)))

@@ -1,5 +1,6 @@
 """The two clusters of the differential tests: Understudy by its command, and a real Apache Kafka, set up alike."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -35,6 +36,13 @@ KAFKA_SETTINGS = {
     "controller.quorum.append.linger.ms": "0",
 }
 """Its controller waits 25 ms for more to write; nobody else writes."""
+OF_KINDS: Mapping[str, dict[str, str]] = {
+    "acls": {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    },
+}
+"""Kind of history -> what its clusters need besides."""
 CONTROLLER = 1
 THREE = {
     "offsets.topic.num.partitions": "3",

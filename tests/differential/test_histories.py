@@ -9,6 +9,7 @@ from comparison.exchange import as_recorded
 from comparison.histories.run import Histories, load_history, save
 from tests.clients.targets import CACHE, oracle_release
 from tests.differential.conftest import REPORTS
+from tests.differential.many import clusters
 
 SAVED = Path(__file__).parent / "histories"
 OF_THIS_RELEASE = [
@@ -66,6 +67,15 @@ def test_twenty_thousand_histories(histories: Histories, pytestconfig: pytest.Co
 def test_histories_of_consumer_groups(histories: Histories, pytestconfig: pytest.Config) -> None:
     """Members of both protocols, with regular expressions, instance ids, votes for assignors and stale epochs."""
     check(histories, range(-3_000, -2_600), pytestconfig, kind="consumers")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
+@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls"])
+def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
+    """SCRAM users, client quotas, features and ACLs, with boundary and hostile values."""
+    for pair in clusters(tmp_path, kind):
+        check(pair, range(-4_000, -3_800), pytestconfig, kind=kind)
 
 
 @pytest.mark.nightly

@@ -13,10 +13,15 @@ FEATURE = "transaction.version"
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_a_downgrade_says_that_it_is_one(version: int) -> None:
-    """By AllowDowngrade in v0, by its type since; results per feature before v2, with the message of 4.3.1."""
+    """By its type since v1, while v0 cannot; results per feature before v2, with the message of 4.3.1."""
     stage = AdminStage()
     update = FeatureUpdateKey(FEATURE, 1, allow_downgrade=True, upgrade_type=2)
     answer = await stage.ask(API, UpdateFeaturesRequest(feature_updates=[update]), version)
+    if version == 0:
+        assert answer.error_code is ErrorCode.INVALID_UPDATE_VERSION
+        assert "without setting the upgrade type" in answer.error_message
+        assert stage.image.features[FEATURE] == 2
+        return
     assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, None)
     assert answer.results == ((UpdatableFeatureResult(FEATURE, error_message="NONE"),) if version < 2 else ())
     assert stage.image.features[FEATURE] == 1

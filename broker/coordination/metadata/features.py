@@ -157,8 +157,13 @@ def _unsupported(update: FeatureUpdate, nodes: Sequence[Node]) -> str | None:
 _NEEDS = {(ELR_VERSION, 1): 23}
 
 
+_LEAST_METADATA = 7
+
+
 def _missing(update: FeatureUpdate, levels: Mapping[str, int]) -> str | None:
-    """The feature that must come before this one."""
+    """The feature that must come before this one (Feature.validateVersion)."""
+    if update.name != METADATA_VERSION and update.level and levels.get(METADATA_VERSION, 0) < _LEAST_METADATA:
+        return f"{update.name} could not be set to {update.level} because it depends on metadata.version=7 (3.3-IV3)"
     need = _NEEDS.get((update.name, update.level), 0)
     if levels.get(METADATA_VERSION, 0) >= need:
         return None

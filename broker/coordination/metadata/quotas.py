@@ -12,6 +12,7 @@ from typing import Any
 
 from broker.coordination.metadata.image import ClusterImage
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import string_hash, table_capacity, table_order
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -45,7 +46,10 @@ class MatchType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is to become of one entity's quotas: key and value, ``None`` to remove it, in the order of the request."""
+    """What is to become of one entity's quotas: key and value, ``None`` to remove it, in the order of the request.
+
+    The entity's parts are in a map's order.
+    """
 
     entity: Mapping[str, str | None]
     changes: Sequence[tuple[str, float | None]]
@@ -66,7 +70,9 @@ def alter(
     answers: dict[Entity, KafkaError | None] = {}
     records: list[Any] = []
     for each in wanted:
-        changes = dict(each.changes)
+        named = dict(each.changes)
+        keys = table_order(list(named), string_hash, table_capacity(len(each.changes)))
+        changes = {key: named[key] for key in keys}
         if each.key in answers or len(changes) < len(each.changes):
             answers[each.key] = _invalid(f"Ignoring duplicate entity {_java(each.entity)}")
             continue
@@ -76,7 +82,17 @@ def alter(
             answers[each.key] = error
         else:
             answers[each.key] = None
-    return list(answers.items()), records
+    return [(entity, answers[entity]) for entity in table_order(list(answers), entity_hash)], records
+
+
+def entity_hash(entity: Entity) -> int:
+    """``ClientQuotaEntity.hashCode``: of a map from types to names, in which null counts as 0."""
+    return sum((string_hash(kind) ^ string_hash(name or "") for kind, name in entity), 31) & 0xFFFF_FFFF
+
+
+def in_map(entity: Mapping[str, str | None], listed: int) -> dict[str, str | None]:
+    """Return an entity's parts in the order of the map that Kafka makes for as many as the request lists."""
+    return {kind: entity[kind] for kind in table_order(list(entity), string_hash, table_capacity(listed))}
 
 
 def _invalid(problem: str) -> KafkaError:
@@ -84,7 +100,7 @@ def _invalid(problem: str) -> KafkaError:
 
 
 def _java(entity: Mapping[str, str | None]) -> str:
-    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in sorted(entity.items()))
+    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity.items())
     return f"ClientQuotaEntity(entries={{{parts}}})"
 
 
@@ -100,7 +116,8 @@ def _alter_entity(
     for key, value in changes.items():
         if value is not None:
             _check(keys, key, value)
-    for key, value in changes.items():
+    for key in table_order(list(changes), string_hash):  # in which brokers take them over, and so list them
+        value = changes[key]
         if value is None:
             if key in now:
                 yield ClientQuotaRecord(parts, key, remove=True)
@@ -114,7 +131,7 @@ def _keys_of(
     """The keys that an entity may have."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
-    for kind, name in sorted(entity.items()):
+    for kind, name in entity.items():
         if kind not in (USER, CLIENT_ID, IP):
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
@@ -164,7 +181,12 @@ def find(
             "Invalid entity filter component combination. IP filter component should not be used with user or "
             "clientId filter component."
         )
-    return [each for each in image.quotas.items() if _matches(dict(each[0]), wanted, strict=strict)]
+    entities = table_order(list(image.quotas), entity_hash, 1)
+    return [(each, _values(image.quotas[each])) for each in entities if _matches(dict(each), wanted, strict=strict)]
+
+
+def _values(quotas: Mapping[str, float]) -> Mapping[str, float]:
+    return {key: quotas[key] for key in table_order(list(quotas), string_hash, 1)}
 
 
 def _check_component(kind: str, match_type: int, name: str | None, before: Mapping[str, object]) -> None:

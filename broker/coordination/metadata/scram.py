@@ -9,11 +9,12 @@ from typing import Any
 from broker.coordination.metadata.image import ClusterImage
 from broker.sasl.scram import LEAST_ITERATIONS, MECHANISMS
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import string_hash, table_order
 from protocol.log_records.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
 MOST_ITERATIONS = 16_384
 Answers = dict[str, KafkaError | None]
-"""By user, in the order in which they were named first."""
+"""By user: those whose credentials are deleted, those who get one, those who are refused; each in a map's order."""
 
 
 def alter(
@@ -22,32 +23,42 @@ def alter(
     upsertions: Iterable[UserScramCredentialRecord],
 ) -> tuple[Answers, list[Any]]:
     """Each user's error or ``None``, and the records. A user who is named twice keeps what there is."""
-    answers: Answers = {}
-    records: dict[str, Any] = {}
+    refused: dict[str, KafkaError | None] = {}
+    deleted: dict[str, Any] = {}
+    upserted: dict[str, Any] = {}
+
+    def note(name: str, record: Any, problem: KafkaError | None, accepted: dict[str, Any]) -> None:
+        if name in refused:
+            return
+        if (deleted.pop(name, None) or upserted.pop(name, None)) is not None:
+            text = "A user credential cannot be altered twice in the same request"
+            refused[name] = KafkaError(ErrorCode.DUPLICATE_RESOURCE, text)
+        elif problem is not None:
+            refused[name] = problem
+        else:
+            accepted[name] = record
+
     for name, mechanism in deletions:
         problem = _of_name(name, mechanism)
         if problem is None and (name, mechanism) not in image.scram:
             text = "Attempt to delete a user credential that does not exist"
             problem = KafkaError(ErrorCode.RESOURCE_NOT_FOUND, text)
-        _note(name, RemoveUserScramCredentialRecord(name, mechanism), problem, answers, records)
+        note(name, RemoveUserScramCredentialRecord(name, mechanism), problem, deleted)
     for wanted in upsertions:
         problem = _of_name(wanted.name, wanted.mechanism) or _of_iterations(wanted.iterations)
-        if problem is None and not wanted.stored_key:
-            problem = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Java's SecretKeySpec refuses an empty key
-        _note(wanted.name, wanted, problem, answers, records)
-    return answers, list(records.values())
+        note(wanted.name, wanted, problem, upserted)
+    for name in [name for name, wanted in upserted.items() if not wanted.stored_key]:
+        del upserted[name]
+        refused[name] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Java's SecretKeySpec, after all the checks
+    records = [each[name] for each in (deleted, upserted) for name in _in_map(each)]
+    answers: Answers = {record.name: None for record in records}
+    answers.update((name, refused[name]) for name in _in_map(refused))
+    return answers, records
 
 
-def _note(name: str, record: Any, problem: KafkaError | None, answers: Answers, records: dict[str, Any]) -> None:
-    if name in answers:
-        records.pop(name, None)
-        if answers[name] is None:
-            text = "A user credential cannot be altered twice in the same request"
-            answers[name] = KafkaError(ErrorCode.DUPLICATE_RESOURCE, text)
-        return
-    answers[name] = problem
-    if problem is None:
-        records[name] = record
+def _in_map(names: Iterable[str]) -> list[str]:
+    """Names in the order in which a map of Kafka's lists them."""
+    return table_order(list(names), string_hash)
 
 
 def _of_name(name: str, mechanism: int) -> KafkaError | None:
@@ -67,20 +78,20 @@ def _of_iterations(iterations: int) -> KafkaError | None:
 
 
 def describe(image: ClusterImage, names: Sequence[str]) -> Mapping[str, list[UserScramCredentialRecord] | KafkaError]:
-    """The credentials of the named users, or of all users if none is named, by user."""
+    """The credentials of the named users, or of all users if none is named, by user in a map's order."""
     stored: dict[str, list[UserScramCredentialRecord]] = {}
-    for (name, _), record in sorted(image.scram.items()):
+    for (name, _), record in sorted(image.scram.items(), key=lambda each: each[0][1]):
         stored.setdefault(name, []).append(record)
-    if not names:
-        return stored
-    found: dict[str, list[UserScramCredentialRecord] | KafkaError] = {}
-    for name in names:
-        if name in found:
-            text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
-            found[name] = KafkaError(ErrorCode.DUPLICATE_RESOURCE, text)
-        elif name in stored:
-            found[name] = stored[name]
-        else:
-            text = f"Attempt to describe a user credential that does not exist: {name}"
-            found[name] = KafkaError(ErrorCode.RESOURCE_NOT_FOUND, text)
-    return found
+    return {name: _described(name, names.count(name), stored) for name in _in_map(dict.fromkeys(names) or stored)}
+
+
+def _described(
+    name: str, times: int, stored: Mapping[str, list[UserScramCredentialRecord]]
+) -> list[UserScramCredentialRecord] | KafkaError:
+    if times > 1:
+        text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+        return KafkaError(ErrorCode.DUPLICATE_RESOURCE, text)
+    if name not in stored:
+        text = f"Attempt to describe a user credential that does not exist: {name}"
+        return KafkaError(ErrorCode.RESOURCE_NOT_FOUND, text)
+    return stored[name]
