@@ -10,7 +10,6 @@ from broker.requests.topology import check_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
-from protocol.java import string_hash, table_order
 from protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -22,8 +21,7 @@ from protocol.messages.update_features import (
 async def handle(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
     """Change feature levels, all of them or none (core B.13)."""
     check_on_cluster(ctx, AclOperation.ALTER)
-    named = {each.feature: _update(each, ctx.version) for each in request.feature_updates}
-    updates = [named[feature] for feature in table_order(list(named), string_hash)]
+    updates = [_update(each, ctx.version) for each in request.feature_updates]
     await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.update_features(
             updates,
