@@ -1,5 +1,6 @@
 """The compiled build: the list of its modules, and the wheel that `make compiled` makes and tests."""
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -28,6 +29,32 @@ def test_each_compiled_module_exists_once() -> None:
     files = [file.relative_to(ROOT) for matched in found.values() for file in matched]
     assert len(files) == len(set(files)) > 20
     assert {file.parts[0] for file in files} <= set(server_path.SERVER_PACKAGES)
+
+
+def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
+    """Each of its objects would be a TypeError: compiled methods take objects of their own class, and no other."""
+    compiled = {file.relative_to(ROOT).as_posix() for pattern in patterns() for file in ROOT.glob(pattern)}
+    assert inherits("protocol/compiled.py", "from protocol.codec import A\nclass B(A): ...", {"protocol/codec.py"})
+    assert not inherits("protocol/compiled.py", "from protocol.errors import A\nclass B(A): ...", {"protocol/codec.py"})
+    found = []
+    for package in server_path.SERVER_PACKAGES:
+        for file in ROOT.glob(f"{package}/**/*.py"):
+            name = file.relative_to(ROOT).as_posix()
+            found += [] if name in compiled else inherits(name, file.read_text(encoding="utf-8"), compiled)
+    assert found == []
+
+
+def inherits(name: str, source: str, compiled: set[str]) -> list[str]:
+    """The classes of a module that inherit from a class of a compiled module."""
+    tree = ast.parse(source)
+    imported = {
+        each.asname or each.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and f"{(node.module or '').replace('.', '/')}.py" in compiled
+        for each in node.names
+    }
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [f"{name}: {each.name}" for each in classes if imported & {ast.unparse(base) for base in each.bases}]
 
 
 def test_a_build_says_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
