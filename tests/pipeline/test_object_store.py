@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.reading import read_segments
-from tests.clients.targets import START_S, accepts, wait_until
 from tests.pipeline import log_faults
 from tests.pipeline.fault_files import Planting
-from tests.ports import free_ports
+from tests.pipeline.s3_server import s3_server
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200), pytest.mark.xdist_group("spark")]
 
@@ -24,29 +22,18 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     """A folder whose folders are buckets, and the environment in which `s3://` means it."""
-    folder, (port,) = tmp_path / "store", free_ports(1)
+    folder = tmp_path / "store"
     (folder / "bucket").mkdir(parents=True)
-    program = shutil.which("rclone") or str(Path(sys.executable).with_name("rclone"))
-    command = [program, "serve", "s3", "--addr", f"127.0.0.1:{port}", "--auth-key", "key,secret", str(folder)]
-    log = tmp_path / "store.log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, env={**os.environ, "RCLONE_CONFIG": ""})
-    try:
-        wait_until(lambda: accepts(port), START_S, process, log)
+    with s3_server(folder) as url:
         yield (
             folder,
             {
-                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+                "AWS_ENDPOINT_URL": url,
                 "AWS_ACCESS_KEY_ID": "key",
                 "AWS_SECRET_ACCESS_KEY": "secret",
                 "AWS_REGION": "us-east-1",
-                # This server wants to know the length of what comes; S3 itself takes checksums behind it too.
-                "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
             },
         )
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def understudy(environment: dict[str, str], *words: str) -> tuple[int, str]:
