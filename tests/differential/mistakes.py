@@ -22,7 +22,7 @@ from comparison.histories.quiescence import Restless, common_versions, wait_read
 from comparison.histories.run import LENGTH, load_history
 from comparison.histories.step_request import Step
 from comparison.target import Target
-from tests.clients.targets import START_S, wait_until
+from tests.clients.targets import START_S, oracle_release, wait_until
 from tests.differential import rows
 from tests.differential.targets import SETTINGS, Kafka
 from tests.mutants.mutant import Mutant
@@ -51,10 +51,19 @@ class Question:
     answers: Mapping[str, Any]
 
 
-def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
-    """The saved histories with their recorded answers, and so many new ones with the answers of a Kafka of today."""
+def saved() -> list[Question]:
+    """The saved histories with their recorded answers, but for those that only another release answers so."""
     kept = [(file.stem, load_history(file)) for file in sorted(SAVED.glob("*.json"))]
-    found = [Question(name, history["steps"], history["kafka"]) for name, history in kept]
+    return [
+        Question(name, history["steps"], history["kafka"])
+        for name, history in kept
+        if history.get("release") in (None, oracle_release())
+    ]
+
+
+def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
+    """The saved histories, and so many new ones with the answers of a Kafka of today."""
+    found = saved()
     kafka = Kafka(folder)
     kafka.start()
     try:
@@ -70,10 +79,6 @@ def questions(folder: Path, count: int = HISTORIES) -> list[Question]:
     return found
 
 
-RECORDED_FROM = "4.3"
-"""The release whose answers are in mistakes.json."""
-
-
 @contextmanager
 def mistaken(number: int | None, folder: Path) -> Iterator[str]:
     """The address of a server with that mistake in it, or with none."""
@@ -81,7 +86,7 @@ def mistaken(number: int | None, folder: Path) -> Iterator[str]:
     ready.unlink(missing_ok=True)
     module = ["understudy"] if number is None else ["tests.mutants.serve", str(number)]
     options = command_line(
-        port=0, control_port=0, seed=1, settings=SETTINGS, ready_file=ready, as_version=RECORDED_FROM
+        port=0, control_port=0, seed=1, settings=SETTINGS, ready_file=ready, as_version=oracle_release()
     )
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen([sys.executable, "-m", *module, "serve", *options], cwd=ROOT, stdout=log, stderr=log)
