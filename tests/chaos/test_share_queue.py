@@ -143,11 +143,10 @@ def _codes(response: ShareFetchResponse) -> list[int]:
 @pytest.mark.parametrize(
     "records",
     [
-        pytest.param(5_000, marks=pytest.mark.interop),
+        pytest.param(5_000, marks=[pytest.mark.interop, pytest.mark.timeout(180)]),
         pytest.param(100_000, marks=[pytest.mark.nightly, pytest.mark.timeout(600)]),
     ],
 )
-@pytest.mark.timeout(180)
 def test_each_record_is_accepted_once(broker_with: BrokerWith, records: int) -> None:
     """Eight members, two of them cut off now and then, three brokers killed in turn."""
     server = broker_with(settings=SETTINGS, brokers=BROKERS)
