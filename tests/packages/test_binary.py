@@ -22,12 +22,13 @@ MOST_MB = 60
 
 
 def archive(folder: Path) -> Path:
-    """Built as `make binary` builds it."""
+    """Built as `make binary` builds it, of the installed wheel: PYTHONPATH may have a checkout, which comes first."""
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
     pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
-    subprocess.run([*pip, f"{ROOT}[security]", "pyinstaller"], check=True)
-    subprocess.run([python, ROOT / "tools" / "build_binary.py", folder / "dist"], check=True)
+    subprocess.run([*pip, f"{ROOT}[security]", "pyinstaller"], env=bare, check=True)
+    subprocess.run([python, ROOT / "tools" / "build_binary.py", folder / "dist"], env=bare, check=True)
     (found,) = (folder / "dist").glob("*.tar.gz")
     return found
 
