@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from pipeline.audits import identities, journal, registry
+from pipeline.audits import client_history, identities, journal, registry
 from pipeline.audits.partition_files import COMPACTED_TOPICS
 from pipeline.conformance import run, tables
 from pipeline.duck.tables import COMPACTED_KEYS, LOG_VIEWS
@@ -22,7 +22,10 @@ TARGET = ROOT / "pipeline" / "duck" / FILE
 
 def queries() -> Iterator[str]:
     """The text of every query that a command asks."""
-    yield from (registry.view(name) for name in ("partitions", *LOG_VIEWS, *journal.VIEWS, *identities.VIEWS))
+    yield from (
+        registry.view(name)
+        for name in ("partitions", *LOG_VIEWS, *journal.VIEWS, *identities.VIEWS, *client_history.VIEWS)
+    )
     yield from (check.sql for check in registry.checks().values())
     yield from (run.by_software(check) for check in run.invariants())
     yield from tables.views().values()

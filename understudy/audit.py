@@ -73,6 +73,22 @@ def _live_options(made: Parser) -> None:
     client_config(made)
 
 
+def _topic_options(made: Parser) -> None:
+    """The options of inputs and outputs."""
+    made.add_argument(
+        "--count-by",
+        metavar="SECONDS",
+        type=int,
+        help="count records by topic and time, and compare the counts of inputs and outputs",
+    )
+    for name, what in (
+        ("--input", "for --id and --count-by: topic that is consumed"),
+        ("--output", "for --id and --count-by: topic that is written"),
+        ("--group", "for --id: group that consumes; default: by the transactions of the outputs"),
+    ):
+        made.add_argument(name, metavar=name[2:].upper(), action="append", default=[], help=f"{what} (repeatable)")
+
+
 def main(argv: Sequence[str]) -> int:
     """Parse the command line and run the pipeline's command."""
     made = spark_command.parser(
@@ -87,6 +103,9 @@ def main(argv: Sequence[str]) -> int:
         help="data directory of a broker, or the folder that contains several; with --follow also a running cluster",
     )
     made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal` to compare the logs with")
+    made.add_argument(
+        "--history", metavar="PATH", help="what clients wrote down as JSON lines: a file or folder; also without DIR"
+    )
     made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
     spark_command.spark_above(made)
     made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
@@ -98,18 +117,7 @@ def main(argv: Sequence[str]) -> int:
         metavar="key|header:NAME|json:PATH",
         help="what makes a record unique: check that each input is in the output exactly once",
     )
-    made.add_argument(
-        "--count-by",
-        metavar="SECONDS",
-        type=int,
-        help="count records by topic and time, and compare the counts of inputs and outputs",
-    )
-    for name, what in (
-        ("--input", "for --id and --count-by: topic that is consumed"),
-        ("--output", "for --id and --count-by: topic that is written"),
-        ("--group", "for --id: group that consumes; default: by the transactions of the outputs"),
-    ):
-        made.add_argument(name, metavar=name[2:].upper(), action="append", default=[], help=f"{what} (repeatable)")
+    _topic_options(made)
     made.add_argument("--checks", metavar="FOLDER", help="also run your own checks: a file NAME.sql for each")
     made.add_argument(
         "--fail-on",
@@ -122,7 +130,8 @@ def main(argv: Sequence[str]) -> int:
     made.add_argument("--show", metavar="CHECK", help="print a check and its query, and exit")
     arguments = made.parse_args(argv)
     is_address = arguments.follow is not None and not is_number(arguments.follow)
-    if arguments.dir is None and not is_address and not (arguments.list or arguments.show):
+    is_alone = bool(arguments.history) and arguments.follow is None
+    if arguments.dir is None and not is_address and not (is_alone or arguments.list or arguments.show):
         made.error("needs DIR, a broker's data directory, or the folder of several: understudy audit DIR")
     if arguments.follow is None and (arguments.until_finding or arguments.steps or arguments.metrics_port is not None):
         made.error("--until-finding, --steps and --metrics-port need --follow")

@@ -23,8 +23,8 @@ from pipeline.rendering import queries
 
 SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
-NEEDS: Final = ("records", "journal", "id", "counts", "live")
-"""Tables beyond those of the logs that a check may ask."""
+NEEDS: Final = ("records", "journal", "id", "counts", "live", "history", "logs")
+"""Tables beyond those of the logs that a check may ask; `logs` itself, where a check of a history needs them too."""
 
 
 class NoSuchCheckError(LookupError):

@@ -90,6 +90,11 @@ class Tables:
         for name, schema in schemas.items():
             self._rows(rows[name], schema).createOrReplaceTempView(name)
 
+    def add_views(self, names: Sequence[str]) -> None:
+        """Make views by name."""
+        for name in names:
+            self._view(name, self.spark.sql(view(name)))
+
     def forget(self) -> None:
         """Drop what was kept."""
         self._cache.forget()

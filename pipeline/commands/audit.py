@@ -1,13 +1,15 @@
 """`understudy audit`: on DuckDB in this process, or on Spark."""
 
+import importlib.util
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.audits import findings, identities, registry, render
+from pipeline.audits import client_history, findings, identities, registry, render
 from pipeline.audits.engine import EngineError
 from pipeline.audits.identities import Identity, IdentityError
 from pipeline.audits.registry import Check, CheckFileError, NoSuchCheckError
 from pipeline.audits.sidecar_files import Tree
+from pipeline.client_history import HistoryError, read
 from pipeline.commands.engines import is_small
 from pipeline.commands.output import deliver
 from pipeline.commands.progress import Progress, refuse
@@ -39,10 +41,12 @@ def main(arguments: Mapping[str, Any]) -> int:
             return 0
         without = [*arguments["without"], *(OF_FILES if arguments.get("is_cluster") else ())]
         wanted = registry.chosen(arguments["only"], without=without, has=tables_there(arguments), known=known)
+        if not arguments["dir"]:
+            wanted = [check for check in wanted if "history" in check.needs]
         if arguments.get("follow") is not None:
             return followed(arguments, wanted)
         report, text = audit(arguments, wanted, progress)
-    except (NoSuchCheckError, CheckFileError, IdentityError, SecurityError, WireError) as error:
+    except (NoSuchCheckError, CheckFileError, IdentityError, HistoryError, SecurityError, WireError) as error:
         refuse(PROGRAM, error)
     except (FileNotFoundError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
@@ -50,7 +54,7 @@ def main(arguments: Mapping[str, Any]) -> int:
         progress.done()
     if arguments["format"] != "html":
         text = written(report, arguments["format"], arguments["fail_on"])
-    deliver(PROGRAM, arguments["dir"], arguments, text, render.summary(report))
+    deliver(PROGRAM, report.path, arguments, text, render.summary(report))
     return 1 if report.at_least(arguments["fail_on"]) else 0
 
 
@@ -62,6 +66,8 @@ def tables_there(arguments: Mapping[str, Any]) -> set[str]:
         "id": identity_of(arguments) is not None,
         "counts": arguments.get("count_by"),
         "live": arguments.get("is_cluster"),
+        "history": arguments.get("history"),
+        "logs": arguments["dir"],
     }
     return {name for name, is_there in given.items() if is_there}
 
@@ -101,13 +107,15 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
         DamagedError: a line of the journal cannot be read.
     """
     directory, journal = arguments["dir"], arguments["journal"]
-    Tree(directory)  # reports a wrong path before an engine starts
+    if directory:
+        Tree(directory)  # reports a wrong path before an engine starts
     if journal:
         find_files(journal)
     tables = tables_of(arguments, progress)
     try:
         progress.show(f"reading {len(tables.files)} partitions ...")
         tables.register(records=arguments["records"], identity=identity_of(arguments))
+        add_history(tables, arguments)
         if (counts := counts_of(arguments)) is not None:
             counts.add(directory, arguments["input"] + arguments["output"] or None)
             tables.add(count_tables.TABLES, counts.tables())
@@ -119,7 +127,7 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
 
         found = findings.ask_all(tables.engine, wanted, show)
         counted = findings.totals(tables.engine, journal=journal is not None)
-        report = findings.Report(directory, journal, wanted, found, counted)
+        report = findings.Report(directory or arguments["history"], journal, wanted, found, counted)
         if arguments["format"] == "html":
             from pipeline.audits import html_report  # noqa: PLC0415 - it brings the plots
 
@@ -154,10 +162,17 @@ def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | Du
     tables = tables_of(arguments, progress)
     try:
         tables.register(records=arguments["records"], identity=identity_of(arguments))
+        add_history(tables, arguments)
     except BaseException:
         tables.forget()
         raise
     return tables
+
+
+def add_history(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> None:
+    """Make the tables of `--history`. Raises HistoryError."""
+    if arguments.get("history"):
+        client_history.register(tables, read(arguments["history"]))
 
 
 def counts_of(arguments: Mapping[str, Any]) -> Counts | None:
@@ -169,6 +184,12 @@ def counts_of(arguments: Mapping[str, Any]) -> Counts | None:
 def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
     """The tables on the engine that fits the size. Raises FileNotFoundError: there is no partition."""
     directory, journal = arguments["dir"], arguments["journal"]
+    if not directory:
+        if importlib.util.find_spec("duckdb") is None:
+            raise EngineError("--history without DIR runs on DuckDB: pip install 'understudy-kafka[duckdb]'")
+        from pipeline.duck.tables import NoLogs  # noqa: PLC0415 - it brings DuckDB
+
+        return NoLogs()
     if is_small(arguments, [directory, journal] if journal else [directory]):
         from pipeline.duck.tables import DuckTables  # noqa: PLC0415 - it brings DuckDB
 

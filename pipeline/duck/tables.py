@@ -19,7 +19,7 @@ from pipeline.directory import find_partitions
 from pipeline.duck.engine import DuckEngine
 from pipeline.query import Mode, pick
 from pipeline.reading import read_journal, read_segments
-from pipeline.schemas import EXTRA, JOURNAL, KAFKA, STATE
+from pipeline.schemas import BATCHES, EXTRA, JOURNAL, KAFKA, STATE
 
 LOG_VIEWS: Final = (
     "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
@@ -75,6 +75,11 @@ class DuckTables:
         for name, schema in schemas.items():
             self.engine.table(name, pa.Table.from_pylist(list(rows[name]), schema))
 
+    def add_views(self, names: Sequence[str]) -> None:
+        """Make views by name."""
+        for name in names:
+            self.engine.view(name, view(name))
+
     def forget(self) -> None:
         """Drop the tables."""
         self.engine.close()
@@ -123,6 +128,19 @@ class DuckTables:
                 named = pa.repeat(pa.scalar(directory), len(rows))
                 found.append(pa.RecordBatch.from_arrays([*rows.select(columns).columns, named], schema=schema))
         return _table(schema, found)
+
+
+class NoLogs(DuckTables):
+    """Tables without a data directory: those that are added, and empty ones of the logs that a report counts."""
+
+    def __init__(self) -> None:
+        self.engine = DuckEngine()
+        self.files = []
+        self.engine.table("batches", BATCHES.empty_table())
+        self.engine.table("partitions", pa.table({"topic": pa.array([], pa.string())}))
+
+    def register(self, **_: object) -> None:
+        """Nothing to read."""
 
 
 def register_journal(engine: DuckEngine, path: str, names: Sequence[str] = journal.VIEWS) -> None:

@@ -16,7 +16,15 @@ from pipeline.commands import audit as command
 from pipeline.duck.tables import DuckTables
 from pipeline.live.counts import TABLES as COUNT_TABLES
 from pipeline.live.tables import TABLES as LIVE_TABLES
-from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
+from tests.pipeline import (
+    broker_faults,
+    identity_faults,
+    journal_faults,
+    live_faults,
+    log_faults,
+    test_client_history,
+)
+from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
 from tests.pipeline.test_small import reported
@@ -143,6 +151,20 @@ def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(spark
     wanted = chosen({name for name, _ in live_faults.FOUND}, has=NEEDS)
     assert reported(ask_all(SparkEngine(spark), wanted)) == live_faults.FOUND
     tables.forget()
+
+
+def test_faults_in_histories_of_clients_are_found_as_on_duckdb(spark: SparkSession, tmp_path: Path) -> None:
+    """Each line and field changed: the same checks find the same."""
+    where = Planting(tmp_path / "data")
+    where.shelf("orders").data(3)
+    where.close()
+    tables = Tables(spark, str(tmp_path / "data"))
+    histories = [test_client_history.sound(), *(lines for _, _, lines in test_client_history.faults())]
+    (tmp_path / "spark").mkdir()
+    (tmp_path / "duck").mkdir()
+    broken = test_client_history.found(tmp_path / "spark", histories, tables)
+    assert broken == test_client_history.found(tmp_path / "duck", histories)
+    assert broken[0] == set()
 
 
 def test_inputs_that_are_lost_or_twice_are_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pipeline.audits.sidecar_files import Tree, index_entries
 from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import assignment
+from tests.pipeline.test_client_history import NAMES
 from understudy.cli import main
 
 
@@ -21,13 +22,15 @@ def test_every_check_has_a_fault_planted_for_it(tmp_path: Path) -> None:
     """A check that was never seen to find something may find nothing, ever."""
     of_identities = {name for name, check in checks().items() if "id" in check.needs}
     assert of_identities == {found.check for found in identity_faults.planted(tmp_path / "identities")}
+    of_histories = {name for name, check in checks().items() if "history" in check.needs}
+    assert of_histories == NAMES | {"history-absent"}
     of_clusters = {name for name, check in checks().items() if {"live", "counts"} & check.needs}
     assert of_clusters == {name for name, _ in live_faults.FOUND}
     of_logs = {name for name, check in checks().items() if not check.needs - {"records"}}
     between_brokers = {name for name, _ in broker_faults.planted(tmp_path / "brokers")}
     between_brokers |= {name for name, _ in broker_faults.planted_disks(tmp_path / "disks")}
     assert of_logs == {found.check for found in log_faults.planted(tmp_path / "data")} | between_brokers
-    assert set(checks()) - of_logs - of_identities - of_clusters == {
+    assert set(checks()) - of_logs - of_identities - of_clusters - of_histories == {
         found.check for found in journal_faults.planted(*_folders(tmp_path))
     }
 
@@ -127,7 +130,7 @@ def test_the_documentation_lists_every_check() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     for check in checks().values():
         options = {"counts": "--count-by", "live": "HOST:PORT"}
-        named = sorted(f"`{options.get(name, f'--{name}')}`" for name in check.needs)
+        named = sorted(f"`{options.get(name, f'--{name}')}`" for name in check.needs - {"logs"})
         needs = f" (needs {', '.join(named)})" if named else ""
         assert f"| `{check.name}` | {check.severity} | {check.title}{needs} |" in page
 

@@ -1,0 +1,147 @@
+"""A client's own history: JSON lines of what it sent, what was acknowledged, polled and committed.
+
+`docs/client-history.md` describes the format, `docs/client-history.schema.json` is its JSON schema.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+EVENTS: Final = pa.schema(
+    [
+        pa.field("file", pa.string()),
+        pa.field("line", pa.int64()),
+        pa.field("number", pa.int64()),  # of the client's events, in its order
+        pa.field("event", pa.string()),
+        pa.field("client", pa.string()),
+        pa.field("id", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("transaction", pa.string()),  # of sent: by client; of ended
+        pa.field("outcome", pa.string()),  # of ended: committed, aborted, unknown
+        pa.field("group_id", pa.string()),
+        pa.field("isolation", pa.string()),
+        pa.field("idempotent", pa.bool_()),
+        pa.field("run", pa.int32()),  # of polled, committed and assigned: how often the partition was assigned
+    ]
+)
+"""One row per line that can be read."""
+BAD_LINES: Final = pa.schema(
+    [pa.field("file", pa.string()), pa.field("line", pa.int64()), pa.field("reason", pa.string())]
+)
+TABLES: Final = {"client_events": EVENTS, "client_bad_lines": BAD_LINES}
+
+_OUTCOMES: Final = ("committed", "aborted", "unknown")
+_ISOLATIONS: Final = ("read_uncommitted", "read_committed")
+_MOST: Final = 2**63
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _number(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _MOST
+
+
+def _partition(value: Any) -> bool:
+    return _number(value) and value < 2**31
+
+
+def _offset(value: Any) -> bool:
+    return (value == -1 and type(value) is int) or _number(value)
+
+
+_FIELDS: Final[dict[str, Callable[[Any], bool]]] = {
+    "client": _text,
+    "id": _text,
+    "topic": _text,
+    "partition": _partition,
+    "offset": _number,
+    "transaction": _text,
+    "outcome": lambda value: value in _OUTCOMES,
+    "group": _text,
+    "isolation": lambda value: value in _ISOLATIONS,
+    "idempotent": lambda value: isinstance(value, bool),
+}
+_EVENTS: Final = {
+    "sent": (("id", "topic"), ("transaction", "idempotent")),
+    "acknowledged": (("id", "topic", "partition", "offset"), ()),
+    "failed": (("id", "topic"), ()),
+    "ended": (("transaction", "outcome"), ()),
+    "assigned": (("topic", "partition"), ("offset",)),
+    "polled": (("id", "topic", "partition", "offset"), ("isolation",)),
+    "committed": (("group", "topic", "partition", "offset"), ()),
+}
+"""Event -> the fields that it has to have, besides `event` and `client`, and those that it may have."""
+
+
+class HistoryError(ValueError):
+    """A history that cannot be read; the message is for the user."""
+
+
+def read(path: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of `TABLES` from a file, or from all files `*.jsonl` of a folder. Raises HistoryError."""
+    place = Path(path)
+    files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
+    if not files or not all(each.is_file() for each in files):
+        raise HistoryError(f"--history {path}: there is no file of JSON lines")
+    found = _History()
+    for file in files:
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                found.add(str(file), number, line)
+    return {"client_events": found.events, "client_bad_lines": found.bad}
+
+
+class _History:
+    """The rows so far."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.bad: list[dict[str, Any]] = []
+        self._numbers: dict[str, int] = {}
+        self._runs: dict[tuple[str, str, int], int] = {}
+
+    def add(self, file: str, number: int, line: bytes) -> None:
+        """Take in a line. One without its end was being written when the client ended."""
+        place = {"file": file, "line": number}
+        try:
+            found = json.loads(line)
+            reason = _reason(found)
+        except (ValueError, RecursionError):
+            if not line.endswith(b"\n"):
+                return
+            found, reason = {}, "this is not JSON"
+        if reason:
+            self.bad.append({**place, "reason": reason})
+            return
+        client = found["client"]
+        self._numbers[client] = self._numbers.get(client, 0) + 1
+        row = {**place, **found, "number": self._numbers[client], "group_id": found.get("group")}
+        if "partition" in found and found["event"] != "acknowledged":
+            key = client, found["topic"], found["partition"]
+            self._runs[key] = self._runs.get(key, 0) + (found["event"] == "assigned")
+            row["run"] = self._runs[key]
+        self.events.append({name: row.get(name) for name in EVENTS.names})
+
+
+def _reason(found: Any) -> str | None:
+    """Why a line is no event; None: it is one."""
+    if not isinstance(found, Mapping):
+        return "this is not a JSON object"
+    event = found.get("event")
+    if not isinstance(event, str) or event not in _EVENTS:
+        return f"event is one of {', '.join(_EVENTS)}"
+    needed, more = _EVENTS[event]
+    for name in ("client", *needed, *more):
+        if name not in found and name not in more:
+            return f"{event} needs {name}"
+        is_right = _offset if (event, name) == ("acknowledged", "offset") else _FIELDS[name]
+        if name in found and not is_right(found[name]):
+            return f"{name} has an invalid value"
+    return None

@@ -1,0 +1,319 @@
+"""Histories of clients as a witness: faults made from the format, field by field, and histories of real clients."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from jsonschema import Draft202012Validator
+
+from pipeline.audits import client_history
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import NEEDS, chosen
+from pipeline.client_history import _EVENTS, _reason, read
+from pipeline.duck.tables import NoLogs
+from tests.conftest import BrokerWith
+from tests.pipeline.history_writer import History
+from tests.storage.kafka_tools import need_kafka
+from tests.swap.nodes import Node
+from understudy.cli import main
+
+if TYPE_CHECKING:
+    from pipeline.audits.tables import Tables
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "docs" / "client-history.schema.json"
+CHECKS = [check for check in chosen(has=["history"]) if "history" in check.needs]
+NAMES = {check.name for check in CHECKS}
+Line = dict[str, Any]
+SETTINGS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
+
+
+def place(offset: int, partition: int = 0) -> Line:
+    """A record's place."""
+    return {"topic": "t", "partition": partition, "offset": offset}
+
+
+def sound() -> list[Line]:
+    """Two producers, one of them with transactions, and two consumers, which read everything."""
+
+    def of(client: str, *events: Line) -> list[Line]:
+        return [{"client": client, **each} for each in events]
+
+    def sent(id: str, offset: int, **more: Any) -> list[Line]:
+        return [{"event": "sent", "id": id, "topic": "t", **more},
+                {"event": "acknowledged", "id": id, **place(offset)}]  # fmt: skip
+
+    def ended(name: str, outcome: str) -> Line:
+        return {"event": "ended", "transaction": name, "outcome": outcome}
+
+    def polls(isolation: str, *offsets: int) -> list[Line]:
+        names = {0: "a", 1: "b", 2: "c", 4: "e", 6: "x", 8: "f", 10: "g", 12: "z"}
+        return [{"event": "polled", "id": names[each], "isolation": isolation, **place(each)} for each in offsets]
+
+    return [
+        *of("p", *sent("a", 0), *sent("b", 1), *sent("z", 12)),
+        *of("p", {"event": "sent", "id": "lost", "topic": "t"}, {"event": "sent", "id": "refused", "topic": "t"}),
+        *of("p", {"event": "failed", "id": "refused", "topic": "t"}),
+        *of("x", *sent("c", 2, transaction="1"), *sent("e", 4, transaction="1"), ended("1", "committed")),
+        *of("x", *sent("x", 6, transaction="2"), ended("2", "aborted")),
+        *of("x", *sent("f", 8, transaction="3"), *sent("g", 10, transaction="3"), ended("3", "unknown")),
+        *of("c", {"event": "assigned", **place(0)}, *polls("read_committed", 0, 1, 2, 4)),
+        *of("c", {"event": "committed", "group": "g", **place(5)}, *polls("read_committed", 8, 10, 12)),
+        *of("c", {"event": "committed", "group": "g", **place(13)}),
+        *of("d", {"event": "assigned", **place(0)}, *polls("read_uncommitted", 0, 1, 2, 4, 6, 8, 10, 12)),
+    ]  # fmt: skip
+
+
+def found(folder: Path, histories: Sequence[Sequence[Line]], tables: "NoLogs | Tables | None" = None) -> list[set[str]]:
+    """The checks that each history breaks; all are asked at once, each with topics and clients of its own."""
+    for number, lines in enumerate(histories):
+        own = [
+            {**each, **{name: f"{number}/{each[name]}" for name in ("topic", "client") if each.get(name) is not None}}
+            for each in lines
+        ]
+        (folder / f"{number}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in own))
+    tables = tables or NoLogs()
+    client_history.register(tables, read(str(folder)))
+    broken: list[set[str]] = [set() for _ in histories]
+    for each in ask_all(tables.engine, CHECKS):
+        assert each.count == len(each.rows), "all rows are needed"
+        for row in each.rows:
+            named = str(row.get("topic") or row.get("client") or Path(row["file"]).stem)
+            broken[int(named.partition("/")[0])].add(each.check.name)
+    tables.forget()
+    return broken
+
+
+def changes(line: Line) -> Iterator[tuple[str, Line]]:
+    """A line with one field changed, by the format: each field, to another value that it may have and to none."""
+    others = {
+        "client": "another", "id": "another", "topic": "another", "partition": line.get("partition", 0) + 1,
+        "offset": line.get("offset", 0) + 20, "transaction": "another", "group": "another",
+        "outcome": "aborted" if line.get("outcome") == "committed" else "committed",
+        "isolation": "read_committed" if line.get("isolation") == "read_uncommitted" else "read_uncommitted",
+    }  # fmt: skip
+    for name in line.keys() - {"event"}:
+        yield f"{name} changed", {**line, name: others[name]}
+        yield f"{name} invalid", {**line, name: None}
+    if line.get("offset", 0) > 0:
+        yield "offset lower", {**line, "offset": line["offset"] - 1}
+
+
+def faults() -> Iterator[tuple[str, int, list[Line]]]:
+    """Every line taken away, written twice, exchanged with the next one, and with each field changed."""
+    lines = sound()
+    for at, line in enumerate(lines):
+        yield "gone", at, lines[:at] + lines[at + 1 :]
+        yield "twice", at, [*lines[: at + 1], *lines[at:]]
+        if at + 1 < len(lines) and lines[at + 1]["client"] == line["client"]:
+            yield "exchanged", at, [*lines[:at], lines[at + 1], line, *lines[at + 2 :]]
+        for what, changed in changes(line):
+            yield what, at, [*lines[:at], changed, *lines[at + 1 :]]
+
+
+def test_a_sound_history_is_no_finding(tmp_path: Path) -> None:
+    """With a record that was not acknowledged, a refused one, and transactions of each outcome."""
+    appeared = [*sound()[:-1], {"client": "d", "event": "polled", "id": "lost", **place(11)}, sound()[-1]]
+    assert found(tmp_path, [sound(), appeared]) == [set(), set()]
+
+
+ALLOWED = {
+    ("gone", "sent"): "a record of which nothing else is known",
+    ("exchanged", "sent"): "two records that were sent one after the other, one of them without an acknowledgement",
+    ("client changed", "sent"): "as gone",
+    ("topic changed", "sent"): "as gone",
+    ("id changed", "sent"): "as gone",
+    ("transaction changed", "sent"): "the end of the other transaction is not known",
+    ("gone", "acknowledged"): "the answer did not arrive",
+    ("twice", "acknowledged"): "the same again",
+    ("exchanged", "acknowledged"): "answers come late",
+    ("gone", "failed"): "not certain",
+    ("twice", "failed"): "the same again",
+    ("gone", "ended"): "the end is not known",
+    ("twice", "ended"): "the same again",
+    ("exchanged", "ended"): "the next transaction began before",
+    ("client changed", "ended"): "a transaction without records",
+    ("transaction changed", "ended"): "a transaction without records",
+    ("outcome changed", "ended"): "a transaction whose records were polled was committed",
+    ("gone", "assigned"): "the first one need not be there",
+    ("twice", "assigned"): "an assignment in which nothing was polled",
+    ("topic changed", "assigned"): "as gone",
+    ("partition changed", "assigned"): "as gone",
+    ("client changed", "assigned"): "as gone",
+    ("isolation changed", "polled"): "a record for consumers of either kind",
+    ("gone", "polled"): "the last one: the consumer ended before",
+    ("topic changed", "polled"): "of the last one, as gone: the other topic has no records that are known",
+    ("client changed", "polled"): "of the last one: another consumer got it",
+    ("gone", "committed"): "no consumer has to commit",
+    ("twice", "committed"): "the same again",
+    ("exchanged", "committed"): "committed later",
+    ("offset lower", "committed"): "less than was polled",
+    ("offset changed", "committed"): "the last one: only the log shows whether there is something before it",
+    ("topic changed", "committed"): "a client may commit offsets of any partition",
+    ("partition changed", "committed"): "a client may commit offsets of any partition",
+    ("client changed", "committed"): "a client may commit offsets of any partition",
+    ("group changed", "committed"): "a client may be in several groups",
+}
+"""Changes after which a history is still one that may be, at least at some lines."""
+FAULTS = 531
+UNFOUND = 94
+
+
+def test_faults_made_from_the_format_are_found(tmp_path: Path) -> None:
+    """Walks all lines and fields; the others leave a history that may be, for the reasons in `ALLOWED`."""
+    walked = list(faults())
+    broken = found(tmp_path, [lines for _, _, lines in walked])
+    lines = sound()
+    unfound = [(what, lines[at]) for (what, at, _), names in zip(walked, broken, strict=True) if not names]
+    kinds = {(what, line["event"]) for what, line in unfound}
+    assert kinds == set(ALLOWED)
+    last_polls = [line for what, line in unfound if line["event"] == "polled" and what == "gone"]
+    assert [(line["client"], line["id"]) for line in last_polls] == [("d", "z")]
+    assert (len(walked), len(unfound)) == (FAULTS, UNFOUND)
+    assert {name for names in broken for name in names} == NAMES - {"history-lost"}
+    lost = [each for each in lines if (each["event"], each.get("id")) != ("polled", "b")]
+    (tmp_path / "lost").mkdir()
+    assert "history-lost" in found(tmp_path / "lost", [lost])[0]
+
+
+def test_the_schema_and_the_reader_agree() -> None:
+    """On every line of the faults: each field missing, null or another."""
+    text = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    schema = Draft202012Validator(text)
+    judged = {True: 0, False: 0}
+    lines = [changed for line in sound() for _, changed in changes(line)]
+    shorter = [{name: line[name] for name in line if name != left} for line in sound() for left in line]
+    odd = [{**sound()[1], "offset": offset} for offset in (-1, -2, 1.5, True, 2**63, "1")]
+    for line in [*lines, *shorter, *odd]:
+        is_right = schema.is_valid(line)
+        assert (_reason(line) is None) == is_right, line
+        judged[is_right] += 1
+    assert min(judged.values()) > 50
+    assert {each["title"] for each in text["oneOf"]} == set(_EVENTS)
+
+
+def test_the_last_line_may_be_cut_off(tmp_path: Path) -> None:
+    """A client that was killed; anywhere else that is a finding."""
+    whole = json.dumps({"client": "p", "event": "sent", "id": "a", "topic": "t"}).encode()
+    (tmp_path / "a.jsonl").write_bytes(whole + b"\n" + whole[:9])
+    assert [len(each) for each in read(str(tmp_path)).values()] == [1, 0]
+    (tmp_path / "a.jsonl").write_bytes(whole[:9] + b"\n" + whole + b"\n")
+    assert [len(each) for each in read(str(tmp_path)).values()] == [1, 1]
+
+
+def work(bootstrap: str, folder: Path) -> None:
+    """Producers with and without transactions, and consumers of both kinds, each with a history."""
+    writers = {name: History(folder, name) for name in ("plain", "transactional", "first", "second")}
+    common = {"bootstrap.servers": bootstrap, "enable.idempotence": True}
+
+    def send(producer: Producer, name: str, id: str, **more: Any) -> None:
+        def done(error: Any, message: Any) -> None:
+            if error is None:
+                placed = {"partition": message.partition(), "offset": message.offset()}
+                writers[name].write("acknowledged", id=id, topic="t", **placed)
+
+        writers[name].write("sent", id=id, topic="t", **more)
+        producer.produce("t", id.encode(), partition=0, on_delivery=done)
+
+    plain = Producer(common)
+    transactional = Producer({**common, "transactional.id": "x"})
+    transactional.init_transactions(60)
+    for number in range(6):
+        send(plain, "plain", f"p{number}")
+        transactional.begin_transaction()
+        for record in range(3):
+            send(transactional, "transactional", f"x{number}-{record}", transaction=str(number))
+        assert transactional.flush(60) == 0
+        (transactional.abort_transaction if number % 3 == 1 else transactional.commit_transaction)(60)
+        writers["transactional"].write(
+            "ended", transaction=str(number), outcome="aborted" if number % 3 == 1 else "committed"
+        )
+    send(plain, "plain", "end")
+    assert plain.flush(60) == 0
+    consume(bootstrap, writers["first"], "read_committed")
+    consume(bootstrap, writers["second"], "read_uncommitted")
+    for each in writers.values():
+        each.close()
+
+
+def consume(bootstrap: str, history: History, isolation: str) -> None:
+    """Read until the last record, commit after each fifth one."""
+    consumer = Consumer({
+        "bootstrap.servers": bootstrap, "group.id": isolation, "isolation.level": isolation,
+        "enable.auto.commit": False,
+    })  # fmt: skip
+    consumer.assign([TopicPartition("t", 0, 0)])
+    history.write("assigned", topic="t", partition=0, offset=0)
+    count, id = 0, ""
+    while id != "end":
+        message = consumer.poll(60)
+        assert message is not None
+        assert message.error() is None
+        id = (message.value() or b"").decode()
+        history.write("polled", id=id, topic="t", partition=0, offset=message.offset(), isolation=isolation)
+        count += 1
+        if count % 5 == 0:
+            (done,) = consumer.commit(message=message, asynchronous=False)
+            history.write("committed", group=isolation, topic="t", partition=0, offset=done.offset)
+    consumer.close()
+
+
+@pytest.mark.timeout(300)
+def test_work_with_understudy_is_no_finding(broker_with: BrokerWith, tmp_path: Path) -> None:
+    """By the command, alone and beside the cluster; a line that is taken away afterwards is one."""
+    server = broker_with(settings=SETTINGS, topics=["t:1"])
+    server.make_coordinators()
+    folder = tmp_path / "history"
+    folder.mkdir()
+    work(server.addresses[0], folder)
+    check_findings(server.addresses[0], folder)
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(300)
+def test_work_with_a_real_broker_is_no_finding(tmp_path: Path) -> None:
+    """The same."""
+    need_kafka()
+    (tmp_path / "node").mkdir()
+    node = Node(tmp_path / "node")
+    node.start_kafka()
+    try:
+        folder = tmp_path / "history"
+        folder.mkdir()
+        work(node.bootstrap, folder)
+        check_findings(node.bootstrap, folder)
+    finally:
+        node.stop(clean=False)
+
+
+def check_findings(bootstrap: str, folder: Path) -> None:
+    """No finding; then one for each kind of loss."""
+    only = [word for check in chosen(has=NEEDS) if "history" in check.needs for word in ("--only", check.name)]
+    assert main(["audit", "--history", str(folder)]) == 0
+    follow = ["audit", bootstrap, "--follow", "0", "--steps", "2", "--history", str(folder), *only]
+    assert main(follow) == 0
+    with (folder / "plain.jsonl").open("a") as file:
+        lines = [
+            {"client": "plain", "event": "sent", "id": "never", "topic": "t"},
+            {"client": "plain", "event": "acknowledged", "id": "never", "topic": "t", "partition": 0, "offset": 9_000},
+        ]
+        file.writelines(json.dumps(each) + "\n" for each in lines)
+    assert main(["audit", "--history", str(folder)]) == 0
+    assert main(follow) == 1
+    polled = (folder / "first.jsonl").read_text().splitlines(keepends=True)
+    (folder / "first.jsonl").write_text("".join(polled[:4] + polled[5:]))
+    assert main(["audit", "--history", str(folder)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--history", "nowhere"], "no file of JSON lines"), (["--history", ".", "--follow"], "needs DIR")],
+)
+def test_what_cannot_be_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With exit code 2 and one sentence."""
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", *arguments])
+    assert (ended.value.code, message in capsys.readouterr().err) == (2, True)
