@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+import understudy
 from tests.control.chromium import Page
 from tests.control.harness import ControlPlane
-from tests.serving import until
+from tests.serving import start, until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
@@ -60,6 +61,40 @@ def test_what_was_pressed_is_copied_as_code_that_does_the_same(page: Page, plane
             line = code.replace("understudy ", f"{sys.executable} -m understudy ", 1) if "ctl" in language else code
             subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=60)
         assert faults(plane) == wanted, code
+
+
+def test_code_for_a_server_with_a_token_reads_it_from_the_environment(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python, a shell and curl do what was pressed; none of the texts has the token itself."""
+    process = start(control_token="secret-token")
+    kafka = understudy.connect(str(process.ready.control_url), token="secret-token")
+    monkeypatch.setenv("UNDERSTUDY_CONTROL_TOKEN", "secret-token")
+    try:
+        page.open(str(process.ready.control_url), "faults")
+        page.write("Token", "secret-token")
+        page.press("Open")
+        page.press("The answer to a commit is lost")
+        page.press("Add the fault")
+        page.sees("waiting for its request")
+        page.named("a", "Copy it as code").click()
+        page.sees("Scenario", "faults add")
+        codes = []
+        for language in ("Python", "understudy ctl", "curl", "JavaScript", "Java", "Go"):
+            page.choose("As", language)
+            codes.append(copied(page))
+        assert "secret-token" not in "".join(codes)
+        assert [code for code in codes if "UNDERSTUDY_CONTROL_TOKEN" not in code] == [codes[1]]  # the command reads it
+        for code in codes[:3]:
+            kafka.reset()
+            if code.startswith("import"):
+                exec(code, {})  # what the page has made of our own answer  # noqa: S102
+            else:
+                line = code.replace("understudy ", f"{sys.executable} -m understudy ", 1)
+                subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=60)
+            assert [each.match["api"] for each in kafka.faults.list()] == ["EndTxn"], code
+    finally:
+        process.stop()
 
 
 def test_a_scenario_is_saved_and_done_again_from_its_file(page: Page, plane: ControlPlane, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-// A call of the control plane, written in the language of whoever wants to repeat it.
+// A call of the control plane, written in the language of who wants to repeat it. With a token, the code reads it from the environment.
 
 import { hasToken } from "./ask.js";
 
@@ -13,12 +13,12 @@ const literal = (text) => JSON.stringify(text);
 /** Calls as code. `calls` are [METHOD PATH BODY, expression in Python, command]; a body is text, so that no number is rounded. */
 export function codeOf(language, calls) {
   if (language === "python") return [...PYTHON(), ...calls.map(([, python]) => python)].join("\n");
-  if (language === "shell") return calls.map(([, , shell]) => shell + (hasToken() ? ` --token "$${TOKEN}"` : ` --control ${location.origin}`)).join("\n");
+  if (language === "shell") return calls.map(([, , shell]) => `${shell} --control ${location.origin}`).join("\n"); // it finds the token in the environment
   const parts = calls.map(([http]) => /^(\S+) (\S+)(?: (.*))?$/s.exec(http).slice(1));
   return parts.map(([method, path, body]) => WRITE[language](method, location.origin + path, body)).join("\n");
 }
 
-const PYTHON = () => ["import understudy", "", `kafka = understudy.connect(${literal(location.origin)}${hasToken() ? `, token=os.environ["${TOKEN}"]` : ""})`];
+const PYTHON = () => [...(hasToken() ? ["import os", ""] : []), "import understudy", "", `kafka = understudy.connect(${literal(location.origin)}${hasToken() ? `, token=os.environ["${TOKEN}"]` : ""})`];
 
 const WRITE = {
   curl: (method, url, body) => [`curl -X ${method} ${quoted(url)}`, hasToken() && `-H "Authorization: Bearer $${TOKEN}"`, body && `-d ${quoted(body)}`].filter(Boolean).join(" "),
