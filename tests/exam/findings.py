@@ -122,6 +122,10 @@ NOTES: dict[tuple[str, str], str] = {
     ("kafka-go", "consumers/damaged-batch"): (
         "`message_reader.go` reads the checksum of a batch and never compares it; there is no option for it."
     ),
+    ("kafka-go", "hostile/negative-length"): (
+        "The process ends: decode.go of its package `protocol` slices by the size that the broker sent (`slice bounds "
+        "out of range`), in a goroutine of `Transport`, where an application cannot recover from it."
+    ),
     **{
         (library, f"throttling/{each}"): (
             "The throttle time is reported (`throttle_cb`), and the next request is sent at "
