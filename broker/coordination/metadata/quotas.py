@@ -116,8 +116,7 @@ def _alter_entity(
     for key, value in changes.items():
         if value is not None:
             _check(keys, key, value)
-    for key in table_order(list(changes), string_hash):  # in which brokers take them over, and so list them
-        value = changes[key]
+    for key, value in changes.items():
         if value is None:
             if key in now:
                 yield ClientQuotaRecord(parts, key, remove=True)
@@ -186,7 +185,9 @@ def find(
 
 
 def _values(quotas: Mapping[str, float]) -> Mapping[str, float]:
-    return {key: quotas[key] for key in table_order(list(quotas), string_hash, 1)}
+    """An entity's values as brokers list them: by their table, which is filled from that of the changes."""
+    changes = table_order(list(quotas), string_hash)
+    return {key: quotas[key] for key in table_order(changes, string_hash, 1)}
 
 
 def _check_component(kind: str, match_type: int, name: str | None, before: Mapping[str, object]) -> None:
