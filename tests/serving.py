@@ -161,8 +161,8 @@ class Servers:
 
 def start(**options: Any) -> ServerProcess:
     """A server process of one's own, to be stopped by who asked for it."""
-    said = {"port": 0, "control_port": 0, "log_format": "json", "seed": 1, **options}
-    return (ForkedServer if CAN_FORK else ServerProcess)(command_line(**said))
+    given = {"port": 0, "control_port": 0, "log_format": "json", "seed": 1, **options}
+    return (ForkedServer if CAN_FORK else ServerProcess)(command_line(**given))
 
 
 def until(ask: Callable[[], T | None], what: str, patience_s: float = PATIENCE_S) -> T:

@@ -34,18 +34,18 @@ def commands(word: str) -> Iterator[list[str]]:
 
 def test_every_serve_command_starts_a_server() -> None:
     """Its options exist and make sense together."""
-    said = list(commands("serve"))
-    assert said
-    for argv in said:
+    given = list(commands("serve"))
+    assert given
+    for argv in given:
         assert parse(serve.gather(argv, {})).brokers >= 1
 
 
 def test_every_ctl_command_is_a_verb() -> None:
     """Its words and options exist."""
-    said = list(commands("ctl"))
-    assert said
+    given = list(commands("ctl"))
+    assert given
     parser = ctl.parser()
-    for argv in said:
+    for argv in given:
         assert parser.parse_args(argv).verb.path
 
 
@@ -132,7 +132,7 @@ def test_every_verb_has_its_task_in_steering() -> None:
         return any(
             method == verb.method
             and len(way) == len(wanted)
-            and all(part == said or part.startswith("{") for part, said in zip(wanted, way, strict=True))
+            and all(part == given or part.startswith("{") for part, given in zip(wanted, way, strict=True))
             for method, way in ways
         )
 

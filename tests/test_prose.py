@@ -40,10 +40,10 @@ CEILINGS = {
     "proxy": 0,
     "registry": 0,
     "storage": 0,
-    "tests": 2267,
-    "tools": 3,
+    "tests": 1943,
+    "tools": 0,
     "top level": 0,
-    "understudy": 2,
+    "understudy": 1,
 }
 """Area -> how many of these words it has at most. Lower a number when it has fallen; never raise one."""
 OWN = {"tests/test_prose.py"}

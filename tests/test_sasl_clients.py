@@ -33,19 +33,19 @@ def guarded() -> Iterator[str]:
 
 def outcome(address: str, mechanism: str, password: str) -> str:
     """Whether a record arrived, or why nobody could be reached."""
-    told: list[str] = []
+    reported: list[str] = []
     failed: list[KafkaError] = []
     producer = Producer({
         "bootstrap.servers": address, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism,
         "sasl.username": "alice", "sasl.password": password, "error_cb": failed.append, "log_level": 0,
     })  # fmt: skip
-    producer.produce("t", b"v", on_delivery=lambda error, _: told.append(str(error)))
+    producer.produce("t", b"v", on_delivery=lambda error, _: reported.append(str(error)))
     for _ in range(200):
-        if told or failed:
+        if reported or failed:
             break
         producer.poll(0.05)
     producer.purge()
-    return told[0] if told else failed[0].name()
+    return reported[0] if reported else failed[0].name()
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])

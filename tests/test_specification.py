@@ -199,8 +199,8 @@ def test_links_in_the_specification_lead_to_what_they_say(page: Path) -> None:
         if f'<a id="{name}"></a>' not in there.read_text(encoding="utf-8"):
             wrong.append(f"[{text}] leads to #{name}, which is not there")
         elif CITATION.fullmatch(text) or re.fullmatch(rf"{SECTION}(?: {RULE})?", text):
-            said = text.partition(" ")[2] if CITATION.fullmatch(text) else text
-            if slug(said) != name:
+            given = text.partition(" ")[2] if CITATION.fullmatch(text) else text
+            if slug(given) != name:
                 wrong.append(f"[{text}] leads to #{name}")
     assert wrong == []
 

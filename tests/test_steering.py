@@ -61,10 +61,10 @@ class Passing(BaseHTTPRequestHandler):
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
-        said = json.loads(body) if body else {}
+        given = json.loads(body) if body else {}
         if answer.status == 200 and content.startswith(b"{"):
             schemas.check(self.command, self.path, json.loads(content))
-        self.server.passed.append((self.command, path.path, dict(parse_qsl(path.query)), said, answer.status))
+        self.server.passed.append((self.command, path.path, dict(parse_qsl(path.query)), given, answer.status))
         self.send_response_only(answer.status)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -150,10 +150,10 @@ def by_python(line: str, url: str) -> None:
 
 def by_shell(line: str, url: str) -> None:
     """The words of a command."""
-    said = io.TextIOWrapper(io.BytesIO(), write_through=True)  # an image is written as bytes
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    given = io.TextIOWrapper(io.BytesIO(), write_through=True)  # an image is written as bytes
+    with contextlib.redirect_stdout(given), contextlib.redirect_stderr(given):
         code = main([*shlex.split(line)[1:], "--control", url])
-    assert code == 0, said.buffer.getvalue()
+    assert code == 0, given.buffer.getvalue()
 
 
 @pytest.mark.parametrize("lines", [*TASKS, *EXAMPLES], ids=lambda lines: lines[2].removeprefix("understudy ctl ")[:40])

@@ -59,19 +59,19 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 def outcome(secured: Secured, **more: object) -> str:
     """What became of a record, or why nobody could be reached."""
-    told: list[str] = []
+    reported: list[str] = []
     failed: list[KafkaError] = []
     producer = Producer({
         "bootstrap.servers": secured.address, "error_cb": failed.append, "log_level": 0,
         **{name.replace("_", "."): value for name, value in more.items()},
     })  # fmt: skip
-    producer.produce("t", b"v", on_delivery=lambda error, _: told.append(error.name() if error else "written"))
+    producer.produce("t", b"v", on_delivery=lambda error, _: reported.append(error.name() if error else "written"))
     for _ in range(200):
-        if told or failed:
+        if reported or failed:
             break
         producer.poll(0.05)
     producer.purge()
-    return told[0] if told else failed[0].name()
+    return reported[0] if reported else failed[0].name()
 
 
 def test_a_certificate_says_who_that_is(secured: Secured) -> None:
@@ -136,9 +136,9 @@ def test_names_are_written_as_java_writes_them() -> None:
 )  # fmt: skip
 def test_what_is_missing_is_told(texts: dict[str, str], problem: str) -> None:
     """In one sentence, with the listener's name."""
-    with pytest.raises(TlsError, match="OUTSIDE") as told:
+    with pytest.raises(TlsError, match="OUTSIDE") as reported:
         context_of(BrokerSettings(1, texts), ENDPOINT)
-    assert problem in str(told.value)
+    assert problem in str(reported.value)
     assert context_of(BrokerSettings(1, texts), Endpoint("INSIDE", "PLAINTEXT", "127.0.0.1", 0)) is None
 
 

@@ -173,7 +173,7 @@ def option(parameter: Parameter) -> str:
 
 def unknown(verb: Verb, argument: str) -> str:
     """Error message for an argument that the verb does not take."""
-    options = [option(each) for each in verb.parameters if not each.required]
+    options = [option(each) for each in verb.parameters if not each.required and verb.name != RUNS]
     if argument.startswith("-"):
         return f"no such option: {argument}{hint(argument, [*options, '--control', '--token', '--json'])}"
     takes = f"; its options are {', '.join(options)}" if options else ""

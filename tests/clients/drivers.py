@@ -138,9 +138,9 @@ def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int 
         stdout, stderr = (_text(each) for each in (expired.stdout, expired.stderr))
         stderr += f"\nkilled after {RUN_TIMEOUT_S} s"
     lines = [json.loads(line) for line in stdout.splitlines() if line.startswith('{"step"')]
-    told = [json.loads(line) for line in stdout.splitlines() if line.startswith(('{"step"', '{"call"'))]
+    reported = [json.loads(line) for line in stdout.splitlines() if line.startswith(('{"step"', '{"call"'))]
     times = (built - began, time.monotonic() - built)
-    return Played({line["step"]: line for line in lines}, stderr, *times, told)
+    return Played({line["step"]: line for line in lines}, stderr, *times, reported)
 
 
 def _text(output: str | bytes | None) -> str:

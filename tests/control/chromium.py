@@ -154,8 +154,8 @@ class Page:
 
     def asked(self) -> list[str]:
         """The addresses that were asked since this was last called."""
-        said = [json.loads(row["message"])["message"] for row in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
-        return [row["params"]["request"]["url"] for row in said if row["method"] == "Network.requestWillBeSent"]
+        given = [json.loads(row["message"])["message"] for row in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+        return [row["params"]["request"]["url"] for row in given if row["method"] == "Network.requestWillBeSent"]
 
     def violations(self) -> list[str]:
         """What axe finds against WCAG 2.1 A and AA."""

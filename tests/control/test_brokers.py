@@ -43,8 +43,8 @@ def answers(address: str) -> bool:
     """Whether there is a broker at an address, and it knows itself."""
     wire = Wire(address)
     try:
-        told = wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).brokers
-        return address in {f"{broker.host}:{broker.port}" for broker in told}
+        reported = wire.call(ApiKey.METADATA, 12, MetadataRequest(None)).brokers
+        return address in {f"{broker.host}:{broker.port}" for broker in reported}
     finally:
         wire.close()
 
@@ -85,10 +85,10 @@ def test_brokers_are_removed_at_each_door(plane_of: ControlPlaneOf) -> None:
 
 def delivered(producer: Producer, partition: int, value: bytes) -> KafkaError | None:
     """What becomes of a record of a real client."""
-    told: list[KafkaError | None] = []
-    producer.produce("m", value, partition=partition, on_delivery=lambda error, _message: told.append(error))
+    reported: list[KafkaError | None] = []
+    producer.produce("m", value, partition=partition, on_delivery=lambda error, _message: reported.append(error))
     assert producer.flush(20) == 0
-    return told[0]
+    return reported[0]
 
 
 def leaders(plane: ControlPlane) -> list[tuple[int, int]]:

@@ -107,7 +107,7 @@ def test_the_cluster_tells_what_each_broker_is_doing(plane: ControlPlane) -> Non
     """Running, paused or down, as its own verbs call it."""
     answer = [plane.http("GET", "/v1/cluster")["brokers"][0]["state"]]
     for way in ("pause", "resume", "kill", "start"):
-        said = plane.http("POST", f"/v1/brokers/1/{way}")["state"]
+        given = plane.http("POST", f"/v1/brokers/1/{way}")["state"]
         answer.append(plane.http("GET", "/v1/cluster")["brokers"][0]["state"])
-        assert said == answer[-1]
+        assert given == answer[-1]
     assert answer == ["running", "paused", "running", "down", "running"]

@@ -285,8 +285,8 @@ def test_the_policy_stops_a_script_that_got_in(page: Page, plane: ControlPlane) 
     page.script("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hit = 1\">')")
     blocked = page.script("return fetch('http://localhost:1/').then(() => 'sent', (error) => error.message)")
     assert blocked == "Failed to fetch"
-    said = until(lambda: [line for line in page.complaints() if "Content Security Policy" in line][1:], "two refusals")
-    assert said
+    given = until(lambda: [line for line in page.complaints() if "Content Security Policy" in line][1:], "two refusals")
+    assert given
     assert page.script("return window.hit ?? 0") == 0
 
 

@@ -26,12 +26,12 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
     page.choose("Replica on broker 3", "out of sync")
     page.press("Set replicas")
     page.sees("In sync: 2.")
-    told: list[KafkaError | None] = []
+    reported: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": plane.bootstrap, "retries": 0})
-    producer.produce("t", b"v", on_delivery=lambda error, _: told.append(error))
+    producer.produce("t", b"v", on_delivery=lambda error, _: reported.append(error))
     assert producer.flush(20) == 0
-    assert told[0] is not None
-    assert told[0].name() == "NOT_ENOUGH_REPLICAS"
+    assert reported[0] is not None
+    assert reported[0].name() == "NOT_ENOUGH_REPLICAS"
     page.choose("Replica on broker 1", "in sync")
     page.choose("Replica on broker 3", "in sync, replicates nothing")
     page.press("Set replicas")
@@ -66,9 +66,11 @@ def test_a_producer_tells_what_came_twice(page: Page, plane: ControlPlane) -> No
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
     assert producer.flush(20) == 0
-    (told,) = plane.kafka.producers.list()
+    (reported,) = plane.kafka.producers.list()
     page.open(plane.url, "producers")
     page.row("app", "t-0").find_element("tag name", "a").click()
-    page.sees(f"Producers / Producer {told.producer_id}", "initialised", "accepted", "fault 1", "duplicate", "KIP-98")
+    page.sees(
+        f"Producers / Producer {reported.producer_id}", "initialised", "accepted", "fault 1", "duplicate", "KIP-98"
+    )
     page.press("forget t-0")
     page.sees("t-0 has forgotten it", "forgotten", "No partition knows it")

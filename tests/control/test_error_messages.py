@@ -56,6 +56,6 @@ def test_a_mistake_is_told_with_what_to_write(
     """In the detail of the problem."""
     if "transactions" in path:
         RawProducer(plane, "payments-1")
-    said, problem = plane.refused(method, f"/v1/{path}", body)
-    assert said == status
+    given, problem = plane.refused(method, f"/v1/{path}", body)
+    assert given == status
     assert words in problem["detail"]

@@ -97,8 +97,8 @@ def test_a_consumer_group_has_a_timeline_too(plane: ControlPlane) -> None:
     plane.kafka.groups["g"].rebalance()
     assert (plane.kafka.groups["g"].show().state, member.beat().member_epoch) == ("Assigning", 2)
     plane.kafka.groups["g"].evict("m1")
-    told = [(e.event, e.state_after, e.epoch_after) for e in plane.kafka.groups["g"].show().timeline]
-    assert told == [
+    reported = [(e.event, e.state_after, e.epoch_after) for e in plane.kafka.groups["g"].show().timeline]
+    assert reported == [
         ("asked to join", "", -1),
         ("everybody has its target", "Stable", 2),
         ("a new epoch waits for its target", "Assigning", 3),
@@ -113,9 +113,9 @@ def test_a_real_consumer_has_a_timeline_too(plane: ControlPlane) -> None:
     """With what happened by the clock alone; a reset forgets it."""
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "app",
                          "session.timeout.ms": 6000, "heartbeat.interval.ms": 5900})  # fmt: skip
-    told: list[int] = []
-    consumer.subscribe(["t"], on_assign=lambda _c, partitions: told.append(len(partitions)))
-    until(lambda: consumer.poll(0.05) or told, "the assignment", 20)
+    reported: list[int] = []
+    consumer.subscribe(["t"], on_assign=lambda _c, partitions: reported.append(len(partitions)))
+    until(lambda: consumer.poll(0.05) or reported, "the assignment", 20)
     plane.kafka.clock.advance(seconds=7)
     events = plane.kafka.groups["g"].show().timeline
     assert {"app"} == {event.client_id for event in events if event.api}
@@ -266,13 +266,13 @@ def test_every_refusal_has_a_why(
 ) -> None:
     """Cause, time, requests and rule; the code is the one that the member heard."""
     assert act(plane) is code
-    told = plane.kafka.groups["g"].why()
-    assert told.error == code.name
-    assert re.match(words, told.why), told.why
+    reported = plane.kafka.groups["g"].why()
+    assert reported.error == code.name
+    assert re.match(words, reported.why), reported.why
     refused = rf" \w+ v\d of client `test` .* was refused at \S+, with {code.name}: "
     cited = r"(?:\w+\.\w+|KIP-848) \(docs/specification/groups/[a-c]-[a-z-]+\.md#[abc]-\d+(?:-\w+)*\)\.$"
-    assert re.search(refused + cited, told.why), told.why
-    assert plane.ctl("groups", "why", "g")["why"] == told.why
+    assert re.search(refused + cited, reported.why), reported.why
+    assert plane.ctl("groups", "why", "g")["why"] == reported.why
 
 
 def test_the_walk_has_every_fencing_and_state_error() -> None:
@@ -296,8 +296,8 @@ def test_the_walk_has_every_fencing_and_state_error() -> None:
 def test_nothing_was_refused_yet(plane: ControlPlane) -> None:
     """Said so; a group that nobody has used is not there."""
     joined(plane)
-    told = plane.kafka.groups["g"].why()
-    assert (told.error, "has been refused" in told.why) == (None, True)
+    reported = plane.kafka.groups["g"].why()
+    assert (reported.error, "has been refused" in reported.why) == (None, True)
     assert plane.refused("GET", "/v1/groups/h/why")[0] == 404
 
 
@@ -306,6 +306,6 @@ def test_a_fault_is_not_blamed_on_the_group(plane: ControlPlane) -> None:
     member = joined(plane)
     fault = plane.kafka.faults.add(api="Heartbeat", error="ILLEGAL_GENERATION")
     assert heartbeat(member) is E.ILLEGAL_GENERATION
-    told = plane.kafka.groups["g"].why()
-    assert re.match(rf"a fault: fault {fault.id}, \{{.*\}}; nothing of the group decided that\.", told.why)
-    assert (told.rule, told.citation) == ("", "")
+    reported = plane.kafka.groups["g"].why()
+    assert re.match(rf"a fault: fault {fault.id}, \{{.*\}}; nothing of the group decided that\.", reported.why)
+    assert (reported.rule, reported.citation) == ("", "")

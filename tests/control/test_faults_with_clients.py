@@ -87,9 +87,11 @@ def test_a_client_survives_spoiled_bytes(plane: ControlPlane, spoiled: dict[str,
 
 def test_a_throttled_client_waits(plane: ControlPlane) -> None:
     """librdkafka tells the throttle time of a broker."""
-    told: list[float] = []
-    producer = Producer({"bootstrap.servers": plane.bootstrap, "throttle_cb": lambda e: told.append(e.throttle_time)})
+    reported: list[float] = []
+    producer = Producer(
+        {"bootstrap.servers": plane.bootstrap, "throttle_cb": lambda e: reported.append(e.throttle_time)}
+    )
     plane.kafka.faults.add(api="Produce", throttle_ms=120)
     producer.produce("t", b"v")
     assert producer.flush(20) == 0
-    assert told[0] == 0.12
+    assert reported[0] == 0.12

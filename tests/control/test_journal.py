@@ -74,8 +74,8 @@ def test_an_entry_tells_everything_of_a_request(plane: ControlPlane) -> None:
     assert entry["duration_ms"] > 0
     assert abs(entry["at_ms"] - plane.server.now_ms()) < 60_000
     assert entry["request"]["topic_data"][0]["name"] == T
-    told = entry["request"]["topic_data"][0]["partition_data"][0]["records"]
-    assert (told["count"], told["base_offset"], told["compression"]) == (1, 0, "none")
+    reported = entry["request"]["topic_data"][0]["partition_data"][0]["records"]
+    assert (reported["count"], reported["base_offset"], reported["compression"]) == (1, 0, "none")
     answer = entry["response"]["responses"][0]["partition_responses"][0]
     assert (answer["error_code"], answer["base_offset"]) == ("NONE", 0)
 
@@ -88,10 +88,10 @@ def test_large_records_are_told_by_size_and_first_batch(plane: ControlPlane) -> 
     produce(wire, T, batch(*[b"v" * 1000] * 10))
     fetch(wire)
     first, _, fetched = entries(plane)
-    told = first["request"]["topic_data"][0]["partition_data"][0]["records"]
-    assert (told["size_bytes"], told["count"]) == (len(records), 10)
-    told = fetched["response"]["responses"][0]["partitions"][0]["records"]
-    assert (told["size_bytes"], told["count"], told["base_offset"]) == (2 * len(records), None, 0)
+    reported = first["request"]["topic_data"][0]["partition_data"][0]["records"]
+    assert (reported["size_bytes"], reported["count"]) == (len(records), 10)
+    reported = fetched["response"]["responses"][0]["partitions"][0]["records"]
+    assert (reported["size_bytes"], reported["count"], reported["base_offset"]) == (2 * len(records), None, 0)
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_every_verb_answers_what_its_schema_says(tmp_path: Path) -> None:
 def verb_matches(template: str, path: str) -> bool:
     """Whether a path is one of a verb's."""
     return len(template.split("/")) == len(path.split("/")) and all(
-        part.startswith("{") or part == said for part, said in zip(template.split("/"), path.split("/"), strict=True)
+        part.startswith("{") or part == given for part, given in zip(template.split("/"), path.split("/"), strict=True)
     )
 
 
@@ -239,16 +239,16 @@ def test_a_token_is_asked_for_everywhere_but_at_the_health_check() -> None:
     """At every verb, 401 without it or with another one; with it, everything is as without one."""
     process = start(control_token="s3cret")
     url = str(process.ready.control_url)
-    said: dict[tuple[str, str], list[int]] = {}
+    given: dict[tuple[str, str], list[int]] = {}
     for verb in VERBS:
         path = re.sub(r"{\w+}", "1", verb.path)
         for token in (None, "other", "s3cret"):
-            said.setdefault((verb.method, verb.path), []).append(status(url, verb.method, path, token))
-    health = said.pop(("GET", "/v1/health"))
+            given.setdefault((verb.method, verb.path), []).append(status(url, verb.method, path, token))
+    health = given.pop(("GET", "/v1/health"))
     assert health == [200, 200, 200]
-    assert {tuple(codes[:2]) for codes in said.values()} == {(401, 401)}
-    assert {codes[2] for codes in said.values()} <= {200, 404, 409, 422}
-    assert said["GET", "/v1/cluster"] == [401, 401, 200]
+    assert {tuple(codes[:2]) for codes in given.values()} == {(401, 401)}
+    assert {codes[2] for codes in given.values()} <= {200, 404, 409, 422}
+    assert given["GET", "/v1/cluster"] == [401, 401, 200]
     with pytest.raises(ControlError, match="--control-token") as refused:
         connect(url).info()
     assert refused.value.status == 401

@@ -29,9 +29,9 @@ class Idempotent:
 
     def send(self, sequence: int, count: int = 1, *, partition: int = 0, acks: int = -1, **batch: int) -> ErrorCode:
         """A batch to a partition of t."""
-        said = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": sequence, **batch}
+        given = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": sequence, **batch}
         records = [Record(at, 1, None, b"v") for at in range(count)]
-        data = [TopicProduceData("t", [PartitionProduceData(partition, build_batch(records, **said))])]
+        data = [TopicProduceData("t", [PartitionProduceData(partition, build_batch(records, **given))])]
         answer = self.wire.call(ApiKey.PRODUCE, 7, ProduceRequest(None, acks, 1000, data))
         code: ErrorCode = answer.responses[0].partition_responses[0].error_code
         return code
@@ -70,12 +70,12 @@ def test_a_timeline_tells_what_became_of_each_sequence(plane: ControlPlane, raw:
         ("accepted", "t-1", -1, 0, 0, 0),
         ("accepted", "t-0", 0, 1, 0, 0),
     ]
-    first, run, again, refused, *_, anew = plane.kafka.producers[raw.id].show().timeline
+    first, run, again, refused, *_, fresh = plane.kafka.producers[raw.id].show().timeline
     assert (first.api, first.client_id, first.rule) == ("InitProducerId", "raw", "transactions A.1 A5")
     assert (run.batches, run.api, run.version, run.connection) == (3, "Produce", 7, first.connection)
-    rows = [event.rule.removeprefix("transactions D.4 ") for event in (run, again, refused, anew)]
+    rows = [event.rule.removeprefix("transactions D.4 ") for event in (run, again, refused, fresh)]
     assert rows == ["S9", "S1", "S8", "S7"]
-    assert anew.citation == "KIP-360 (docs/specification/transactions/d-partition-leader.md#d-4-s7)"
+    assert fresh.citation == "KIP-360 (docs/specification/transactions/d-partition-leader.md#d-4-s7)"
     assert (refused.error, refused.known_sequence) == ("OUT_OF_ORDER_SEQUENCE_NUMBER", 5)
 
 

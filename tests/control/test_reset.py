@@ -30,10 +30,10 @@ def write(plane: ControlPlane, value: str, topic: str = "t") -> None:
 
 def send(producer: Producer, value: bytes, topic: str = "t") -> KafkaError | None:
     """What becomes of a record of a real client."""
-    told: list[KafkaError | None] = []
-    producer.produce(topic, value, partition=0, on_delivery=lambda error, _message: told.append(error))
+    reported: list[KafkaError | None] = []
+    producer.produce(topic, value, partition=0, on_delivery=lambda error, _message: reported.append(error))
     assert producer.flush(20) == 0
-    return told[0]
+    return reported[0]
 
 
 def names(plane: ControlPlane) -> list[str]:
@@ -164,11 +164,11 @@ def test_ten_clients_recover_by_themselves(plane: ControlPlane) -> None:
 
 def send_all(producers: list[Producer], value: bytes) -> None:
     """A record of each, all at once; every one is delivered."""
-    told: list[Any] = []
+    reported: list[Any] = []
     for producer in producers:
-        producer.produce("t", value, partition=0, on_delivery=lambda error, _: told.append(error))
+        producer.produce("t", value, partition=0, on_delivery=lambda error, _: reported.append(error))
     assert [producer.flush(30) for producer in producers] == [0] * len(producers)
-    assert told == [None] * len(producers)
+    assert reported == [None] * len(producers)
 
 
 def value_of(consumer: Consumer) -> bytes | None:

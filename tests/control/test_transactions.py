@@ -72,13 +72,23 @@ def state(plane: ControlPlane, name: str = "x") -> str:
 
 def test_an_id_is_told_in_every_state(plane: ControlPlane, raw: RawProducer) -> None:
     """Producer, partitions and deadline while its transaction is open."""
-    told = plane.kafka.transactions["x"].show()
-    assert (told.state, told.producer_id, told.producer_epoch, told.deadline_ms) == ("Empty", raw.id, 0, None)
+    reported = plane.kafka.transactions["x"].show()
+    assert (reported.state, reported.producer_id, reported.producer_epoch, reported.deadline_ms) == (
+        "Empty",
+        raw.id,
+        0,
+        None,
+    )
     raw.add(0, 1)
-    told = plane.kafka.transactions["x"].show()
-    assert (told.state, told.partitions, told.timeout_ms, told.coordinator) == ("Ongoing", ("t-0", "t-1"), 60_000, 1)
-    assert told.deadline_ms is not None
-    assert abs(told.deadline_ms - plane.server.now_ms() - 60_000) < 30_000
+    reported = plane.kafka.transactions["x"].show()
+    assert (reported.state, reported.partitions, reported.timeout_ms, reported.coordinator) == (
+        "Ongoing",
+        ("t-0", "t-1"),
+        60_000,
+        1,
+    )
+    assert reported.deadline_ms is not None
+    assert abs(reported.deadline_ms - plane.server.now_ms() - 60_000) < 30_000
     raw.end()
     assert until(lambda: state(plane) == "CompleteCommit", "the markers")
     (row,) = plane.ctl("transactions", "list")["transactions"]
@@ -146,8 +156,8 @@ def test_a_commit_stops_at_a_step(
     transaction.hold(at, after_markers=after)
     raw.add(0, 1)
     assert raw.end() is E.NONE
-    told = transaction.show()
-    assert (told.state, told.held_at) == ("PrepareCommit", at)
+    reported = transaction.show()
+    assert (reported.state, reported.held_at) == ("PrepareCommit", at)
     ends = [plane.kafka.topics["t"].partitions[index].show().log_end_offset for index in (0, 1)]
     assert sum(ends) == written
     assert raw.end() is E.CONCURRENT_TRANSACTIONS
@@ -250,5 +260,5 @@ def test_a_real_producer_goes_on_past_exhaustion(plane: ControlPlane) -> None:
     producer.begin_transaction()
     producer.produce("t", b"v", partition=0)
     producer.commit_transaction(10)
-    told: results.Transaction = plane.kafka.transactions["x"].show()
-    assert told.producer_epoch < 10
+    reported: results.Transaction = plane.kafka.transactions["x"].show()
+    assert reported.producer_epoch < 10

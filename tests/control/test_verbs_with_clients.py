@@ -45,10 +45,10 @@ def three(plane_of: ControlPlaneOf) -> ControlPlane:
 
 def send(producer: Producer, value: bytes, patience_s: float = 20) -> KafkaError | None:
     """One record to t-0; what became of it."""
-    told: Heard = []
-    producer.produce("t", value, partition=0, on_delivery=lambda error, _: told.append(error))
+    reported: Heard = []
+    producer.produce("t", value, partition=0, on_delivery=lambda error, _: reported.append(error))
     assert producer.flush(patience_s) == 0
-    return told[0]
+    return reported[0]
 
 
 def values(plane: ControlPlane) -> list[bytes]:
@@ -107,8 +107,8 @@ def test_a_member_that_was_thrown_out_is_told_why(plane: ControlPlane) -> None:
     until(lambda: consumer.poll(0.05) or consumer.assignment(), "an assignment", 20)
     (member,) = plane.kafka.groups["g"].show().members
     plane.kafka.groups["g"].evict(member.member_id)
-    told = until(lambda: consumer.poll(0.05) or plane.kafka.groups["g"].why(), "a refusal", 20)
-    until(lambda: plane.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {told}", 20)
+    reported = until(lambda: consumer.poll(0.05) or plane.kafka.groups["g"].why(), "a refusal", 20)
+    until(lambda: plane.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {reported}", 20)
     assert f"not a member any more: '{member.member_id}'" in plane.kafka.groups["g"].why().why
     consumer.close()
 
@@ -140,8 +140,8 @@ def test_too_few_replicas_stop_a_producer(three: ControlPlane) -> None:
     producer = Producer({"bootstrap.servers": three.bootstrap, "enable.idempotence": True, "linger.ms": 0})
     producer.produce("t", b"v", partition=0)
     until(lambda: producer.poll(0) or three.kafka.journal.find(error="NOT_ENOUGH_REPLICAS"), "a refusal", 20)
-    (told,) = three.kafka.producers.list()
-    why = three.kafka.producers[told.producer_id].why()
+    (reported,) = three.kafka.producers.list()
+    why = three.kafka.producers[reported.producer_id].why()
     assert (why.error, "in sync are 1 now" in why.why) == ("NOT_ENOUGH_REPLICAS", True)
     part.set_isr([1, 2, 3])
     assert producer.flush(20) == 0

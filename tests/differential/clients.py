@@ -38,8 +38,8 @@ def seen(played: Played) -> dict[str, Any]:
             if step in BY_TIMING:
                 found[step] = {"ok": line["ok"], "outcomes": sorted({outcome(call) for call in calls})}
             else:
-                said = line["detail"] if not line["ok"] else ""
-                found[step] = {"ok": line["ok"], "detail": text(said), "calls": list(calls)}
+                given = line["detail"] if not line["ok"] else ""
+                found[step] = {"ok": line["ok"], "detail": text(given), "calls": list(calls)}
             calls = []
     return found
 

@@ -122,9 +122,9 @@ def row_of(mutant: Mutant) -> list[str]:
         return answer if asked.get(test) == "passed" else []
     if mutant.mistake in NEEDS_STEERING:
         return []
-    said = (mutant.noticed_by.__doc__ or "").strip(" .\n").replace("-", "_")
+    given = (mutant.noticed_by.__doc__ or "").strip(" .\n").replace("-", "_")
     status = {f"{row.part} {row.id}": row.status for row in rows.rows(record)}
-    named = rows.ids(rows.TRANSACTIONS, f"test_{said}_")
+    named = rows.ids(rows.TRANSACTIONS, f"test_{given}_")
     return [name.split(" ")[1] for name in named if status.get(name) == rows.BOTH]
 
 

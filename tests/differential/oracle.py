@@ -15,11 +15,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run a real Apache Kafka of one broker.")
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of its own")
-    said = parser.parse_args()
+    given = parser.parse_args()
     need_kafka()
-    settings = dict(each.split("=", 1) for each in said.set)
+    settings = dict(each.split("=", 1) for each in given.set)
     with tempfile.TemporaryDirectory() as folder:
-        kafka = Kafka(Path(folder), settings, port=said.port or free_ports(1)[0])
+        kafka = Kafka(Path(folder), settings, port=given.port or free_ports(1)[0])
         kafka.start()
         try:
             print(f"bootstrap.servers={kafka.bootstrap}", flush=True)  # noqa: T201

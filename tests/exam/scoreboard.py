@@ -57,7 +57,10 @@ def kept(runs: Sequence[Run]) -> Run:
                 ),
                 each,
             )
-            entry |= {"problem": about["problem"], "evidence": around_fault(about["evidence"])}
+            entry |= {
+                "problem": about["problem"].replace(str(Path.home()), "~"),
+                "evidence": around_fault(about["evidence"]),
+            }
         results[each["id"]] = entry
     return {
         "library": last["library"]["name"],

@@ -19,18 +19,18 @@ SETUP = ROOT / "tests" / "clients" / "setup.sh"
 def needs(*tools: str) -> None:
     """Skip on a developer's machine that lacks a tool; fail in CI."""
     if lacking := [tool for tool in tools if shutil.which(tool) is None]:
-        said = f"needs {', '.join(lacking)}: tests/clients/setup.sh toolchains"
+        given = f"needs {', '.join(lacking)}: tests/clients/setup.sh toolchains"
         if IN_CI:
-            pytest.fail(said)
-        pytest.skip(said)
+            pytest.fail(given)
+        pytest.skip(given)
 
 
 def ran(words: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
     """What the command prints; fails the test if it ends badly."""
     env = os.environ | {"PYTHONPATH": str(ROOT)} | environment
-    said = [str(word) for word in words]
-    done = subprocess.run(said, cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, f"{' '.join(said)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"
+    given = [str(word) for word in words]
+    done = subprocess.run(given, cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, f"{' '.join(given)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"
     return done.stdout
 
 

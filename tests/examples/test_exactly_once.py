@@ -47,11 +47,11 @@ def test_each_order_is_invoiced_once_whatever_happens(plane: ControlPlane, run: 
     for fault in (lost, refused):
         plane.http("POST", "/v1/faults", fault)
 
-    said = run(plane.bootstrap)
+    output = run(plane.bootstrap)
 
     assert plane.http("GET", "/v1/faults?unmet=true")["faults"] == []
-    assert "once more" in said
-    assert said.splitlines()[-1].endswith("10 of 10")
+    assert "once more" in output
+    assert output.splitlines()[-1].endswith("10 of 10")
     committed = values(plane, "invoices", "read_committed")
     assert sorted(committed) == [f"invoice for order {number}" for number in range(10)]
     ends = plane.http("GET", "/v1/journal?api=EndTxn")["entries"]
@@ -63,10 +63,10 @@ def test_each_order_is_invoiced_once_whatever_happens(plane: ControlPlane, run: 
 @languages("recover")
 def test_a_producer_whose_transaction_timed_out_goes_on(plane: ControlPlane, run: Run) -> None:
     """The first attempt is aborted by the coordinator, the second one is all there is to see."""
-    said = run(plane.bootstrap, plane.url).splitlines()
+    output = run(plane.bootstrap, plane.url).splitlines()
 
-    assert said[0].startswith("attempt 1: ")
-    assert "open for longer than its timeout" in said[1]
-    assert said[-1] == "attempt 2: committed"
+    assert output[0].startswith("attempt 1: ")
+    assert "open for longer than its timeout" in output[1]
+    assert output[-1] == "attempt 2: committed"
     assert values(plane, "payments", "read_committed") == ["debit", "credit"]
     assert values(plane, "payments", "read_uncommitted") == ["debit", "debit", "credit"]

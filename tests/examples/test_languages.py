@@ -74,8 +74,8 @@ def go_environment() -> dict[str, str]:
 def test_junit() -> None:
     """All of it compiles; what needs no container engine runs."""
     needs("javac", "mvn")
-    said = ran(["mvn", "--batch-mode", "-Dstyle.color=never", "test"], copied("junit"), PATH=PATH)
-    by_class = dict(re.findall(r"Tests run: (\d+, Failures: 0, Errors: 0, Skipped: \d+), .* in (\w+)", said))
+    output = ran(["mvn", "--batch-mode", "-Dstyle.color=never", "test"], copied("junit"), PATH=PATH)
+    by_class = dict(re.findall(r"Tests run: (\d+, Failures: 0, Errors: 0, Skipped: \d+), .* in (\w+)", output))
     answer = {name: counts for counts, name in by_class.items()}
     assert answer["OrdersTest"] == "2, Failures: 0, Errors: 0, Skipped: 0"
     assert answer["OrdersInContainerTest"].startswith("1, ")
@@ -86,8 +86,8 @@ def test_go() -> None:
     needs("go")
     folder = copied("go")
     for words in (["vet"], ["test", "-count=1", "-v"]):
-        said = ran([CACHE / "go" / "go", *words, "./..."], folder, **go_environment())
-    assert said.count("--- PASS: Test") == 2
+        output = ran([CACHE / "go" / "go", *words, "./..."], folder, **go_environment())
+    assert output.count("--- PASS: Test") == 2
 
 
 def test_node() -> None:
@@ -95,8 +95,8 @@ def test_node() -> None:
     needs("node", "npm")
     folder = copied("node")
     ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
-    said = ran(["node", "--test", "--test-reporter=tap"], folder, PATH=PATH)
-    assert re.search(r"^# pass 2\n# fail 0$", said, re.MULTILINE), said
+    output = ran(["node", "--test", "--test-reporter=tap"], folder, PATH=PATH)
+    assert re.search(r"^# pass 2\n# fail 0$", output, re.MULTILINE), output
 
 
 WAITING = {

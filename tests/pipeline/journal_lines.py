@@ -161,13 +161,13 @@ class Wire:
             "control": control, "compression": "none", "log_append_time": False, "base_timestamp_ms": max_timestamp_ms,
             "max_timestamp_ms": max_timestamp_ms, "crc": crc,
         }  # fmt: skip
-        told = {key: batch[key] for key in (
+        reported = {key: batch[key] for key in (
             "size_bytes", "count", "base_offset", "last_offset", "producer_id", "producer_epoch", "base_sequence",
             "transactional", "control", "compression",
         )} | {"batch_count": 1, "batches": [batch]}  # fmt: skip
         asked = {
             "transactional_id": name, "acks": acks, "timeout_ms": 1000,
-            "topic_data": [{"name": topic, "topic_id": None, "partition_data": [{"index": 0, "records": told}]}],
+            "topic_data": [{"name": topic, "topic_id": None, "partition_data": [{"index": 0, "records": reported}]}],
         }  # fmt: skip
         answer = {
             "index": 0, "error_code": error, "base_offset": offset if error == "NONE" else -1,
@@ -215,12 +215,12 @@ class Wire:
         if stable is None:
             stable = max(ends)
         self.wiring.ends[topic] = stable
-        told = [
+        reported = [
             {"base_offset": first, "last_offset": last, "producer_id": producer, "transactional": producer >= 0,
              "control": False, "count": last - first + 1}
             for first, last in batches
         ]  # fmt: skip
-        records = {"size_bytes": 100, "batches": told} if told else None
+        records = {"size_bytes": 100, "batches": reported} if reported else None
         if records:
             records |= {"base_offset": batches[0][0], "last_offset": batches[-1][1]}
         asked = {

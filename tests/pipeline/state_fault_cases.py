@@ -62,14 +62,14 @@ def metadata_torn(where: Planting, _: str) -> Places:
 def _commit(expected: str, **fields: Any) -> Callable[[Planting, str], Places]:
     def make(where: Planting, topic: str) -> Places:
         where.shelf(topic).data(3)
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "topic": topic,
             "partition": 0,
             "offset": 2,
             "commit_timestamp_ms": where.tick(),
         } | fields
-        where.shelf(OFFSETS, cleanup_policy="compact").records([group.encode(group.OffsetCommit(topic, **told))])
-        return {expected: {(told["topic"], told["partition"], told["offset"])}}
+        where.shelf(OFFSETS, cleanup_policy="compact").records([group.encode(group.OffsetCommit(topic, **reported))])
+        return {expected: {(reported["topic"], reported["partition"], reported["offset"])}}
 
     return make
 
@@ -103,9 +103,9 @@ def _group(*found: dict[str, Any]) -> Callable[[Planting, str], Places]:
         log, at = where.shelf(OFFSETS, cleanup_policy="compact"), -1
         for fields in found:
             member = group.GroupMember("m", "client", "/127.0.0.1", 1000, 1000, b"", b"")
-            told: dict[str, Any] = {"protocol_type": "consumer", "generation": 3, "protocol": "range", "leader": "m",
+            wrong: dict[str, Any] = {"protocol_type": "consumer", "generation": 3, "protocol": "range", "leader": "m",
                     "current_state_timestamp_ms": where.tick(), "members": (member,)} | fields  # fmt: skip
-            at = log.records([group.encode(group.GroupMetadata(name, **told))])
+            at = log.records([group.encode(group.GroupMetadata(name, **wrong))])
         return {"group-metadata": {(OFFSETS, 0, at)}}
 
     return make
@@ -137,13 +137,13 @@ def _states(expected: str, producer: int, *steps: State, **fields: Any) -> Calla
         for number, state in enumerate(steps):
             is_last = number == len(steps) - 1
             touched = frozenset({("orders", 0)}) if state in (State.ONGOING, State.PREPARE_ABORT) else frozenset()
-            told: dict[str, Any] = {
+            reported: dict[str, Any] = {
                     "transactional_id": name, "producer_id": producer, "producer_epoch": 0, "timeout_ms": TIMEOUT_MS,
                     "state": state, "partitions": touched, "last_update_ms": where.tick(), "start_ms": where.now_ms,
                     "client_transaction_version": 0}  # fmt: skip
             if is_last:
-                told |= fields
-            at = log.records([transaction.encode(TransactionRecord(**told))])
+                reported |= fields
+            at = log.records([transaction.encode(TransactionRecord(**reported))])
         return {expected: {(STATE, 0, at)}}
 
     return make
@@ -271,10 +271,10 @@ def _metadata(*records: Any) -> Callable[[Planting, str], Places]:
 
 def _partition(number: int, **fields: Any) -> Callable[[Planting, str], Places]:
     topic_id = UUID(int=7000 + number)
-    told: dict[str, Any] = {"replicas": (2, 3), "isr": (2,), "leader": 2, "leader_epoch": 0, "partition_epoch": 0}
+    reported: dict[str, Any] = {"replicas": (2, 3), "isr": (2,), "leader": 2, "leader_epoch": 0, "partition_epoch": 0}
     return _metadata(
         metadata.TopicRecord(f"elsewhere-{number}", topic_id),
-        metadata.PartitionRecord(0, topic_id, **(told | fields)),
+        metadata.PartitionRecord(0, topic_id, **(reported | fields)),
     )
 
 

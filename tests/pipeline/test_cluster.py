@@ -122,15 +122,15 @@ def test_the_commands_work_on_a_cluster(cluster: tuple[str, dict[str, str]], tmp
 
     checks = ("acknowledged-absent", "i28-two-owners", "index-offset")  # of the journal, with a function, of the files
     asked = [word for check in checks for word in ("--only", check)]
-    code, said = understudy("audit", "data", "--journal", "journal", *asked)
-    assert code == 1, said
-    assert [check in said for check in checks] == [True, True, False]
-    code, said = understudy("conformance", "journal", "--only", "i28-two-owners")
-    assert (code, "i28-two-owners" in said) == (1, True), said
-    code, said = understudy("report", "data", "--journal", "journal", "--only", "size", "--only", "lag")
-    assert (code, "wire-clean" in said) == (0, True), said
-    code, said = understudy("export", "data", "out", "--isolation", "read_uncommitted")
-    assert (code, said.partition(" ")[0]) == (0, str(records)), said
-    code, said = understudy("load", "out", "--to", "again")
-    assert (code, said.partition(" ")[0]) == (0, str(records)), said
+    code, output = understudy("audit", "data", "--journal", "journal", *asked)
+    assert code == 1, output
+    assert [check in output for check in checks] == [True, True, False]
+    code, output = understudy("conformance", "journal", "--only", "i28-two-owners")
+    assert (code, "i28-two-owners" in output) == (1, True), output
+    code, output = understudy("report", "data", "--journal", "journal", "--only", "size", "--only", "lag")
+    assert (code, "wire-clean" in output) == (0, True), output
+    code, output = understudy("export", "data", "out", "--isolation", "read_uncommitted")
+    assert (code, output.partition(" ")[0]) == (0, str(records)), output
+    code, output = understudy("load", "out", "--to", "again")
+    assert (code, output.partition(" ")[0]) == (0, str(records)), output
     assert sum(found.num_rows for found in read_segments(tmp_path / "again") if found.num_rows) >= records

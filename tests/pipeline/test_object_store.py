@@ -52,20 +52,20 @@ def test_logs_and_exports_may_lie_in_an_object_store(tmp_path: Path, store: tupl
     where = Planting(folder / "bucket" / "data")
     log_faults.clean(where)
     data = where.close()
-    code, said = understudy(environment, "audit", "s3://bucket/data")
-    assert code == 0, said
-    code, said = understudy(environment, "export", "s3://bucket/data", "s3://bucket/out")
-    assert code == 0, said
-    exported = re.search(r"(\d+) records of (\d+) topics", said)
+    code, output = understudy(environment, "audit", "s3://bucket/data")
+    assert code == 0, output
+    code, output = understudy(environment, "export", "s3://bucket/data", "s3://bucket/out")
+    assert code == 0, output
+    exported = re.search(r"(\d+) records of (\d+) topics", output)
     topics = {path.name.rpartition("-")[0] for path in data.glob("[!_]*-*/")}
     committed = read_segments(data, topics=sorted(topics), isolation="read_committed")
     assert exported is not None
     assert int(exported[1]) == sum(rows.num_rows for rows in committed) > 50
     assert (folder / "bucket" / "out" / "_manifest.json").exists()
-    code, said = understudy(environment, "load", "s3://bucket/out", "--to", str(tmp_path / "again"))
-    assert code == 0, said
-    assert f"{exported[1]} records of {exported[2]} topics" in said
+    code, output = understudy(environment, "load", "s3://bucket/out", "--to", str(tmp_path / "again"))
+    assert code == 0, output
+    assert f"{exported[1]} records of {exported[2]} topics" in output
     log = next(path for path in sorted((data / "orders-0").glob("*.log")) if path.stat().st_size)
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")
-    code, said = understudy(environment, "audit", "s3://bucket/data", "--only", "batch-crc")
-    assert (code, "batch-crc" in said) == (1, True), said
+    code, output = understudy(environment, "audit", "s3://bucket/data", "--only", "batch-crc")
+    assert (code, "batch-crc" in output) == (1, True), output

@@ -78,8 +78,8 @@ def test_compaction_takes_what_the_report_said(made: Reported, tmp_path: Path) -
         (row["topic"], row["partition"]): left[row["topic"], row["partition"]] for row in rows
     }
     (table,) = made.rows("compaction", "table")
-    told = {name: table[name] for name in ("superseded", "aborted", "without_key", "tombstones", "later_records")}
-    assert told == {"superseded": 6, "aborted": 2, "without_key": 1, "tombstones": 0, "later_records": 3}
+    received = {name: table[name] for name in ("superseded", "aborted", "without_key", "tombstones", "later_records")}
+    assert received == {"superseded": 6, "aborted": 2, "without_key": 1, "tombstones": 0, "later_records": 3}
     assert (table["is_due"], table["cleanable_to"]) == (True, 16)
     assert 0 < table["removable_bytes"] < table["bytes"]
 
@@ -101,8 +101,8 @@ def test_retention_takes_what_the_report_said(
         rows = made.report.rows("retention")
     copy = shutil.copytree(made.root, tmp_path / "data")
     left = reported.kept(copy, made.now_ms, clean=False, what_if=what_if)
-    told = {(row["topic"], row["partition"]): _records(made, row) - row["removed_records"] for row in rows}
-    assert told == {key: left[key] for key in told}
+    received = {(row["topic"], row["partition"]): _records(made, row) - row["removed_records"] for row in rows}
+    assert received == {key: left[key] for key in received}
     assert any(row["removed_records"] for row in rows)
 
 
@@ -153,14 +153,14 @@ def test_paths_are_bounded() -> None:
 
 def test_every_form_tells_every_report(made: Reported) -> None:
     """Tables, JSON, a page with its pictures; and PNG files that are some."""
-    table, told = render.as_table(made.report), json.loads(render.as_json(made.report))
+    table, received = render.as_table(made.report), json.loads(render.as_json(made.report))
     drawn = pictures(made.report)
     page = render.as_html(made.report, drawn)
     assert {name for name, _ in drawn} == {"size", "skew", "hot-keys", "compaction", "retention", "lag-history"}
     assert all(picture.png.startswith(b"\x89PNG") for _, picture in drawn)
     for question in registry.questions().values():
         assert f"{question.name}: {question.title}" in table
-        assert told["reports"][question.name]["count"] > 0
+        assert received["reports"][question.name]["count"] > 0
         assert f"id='{question.name}'" in page
     assert "#000000" not in page
     assert page.count("<svg") == len(drawn)

@@ -145,9 +145,9 @@ def filled(node: Node, *, clean: bool) -> Sight:
         producer.begin_transaction()
         send(producer, "t", *[b"%d-%d " % (round_, index) * 100 for index in range(8)])
         (producer.commit_transaction if round_ % 2 else producer.abort_transaction)(PATIENCE_S)
-    told = look(node.bootstrap, ())
+    reported = look(node.bootstrap, ())
     node.stop(clean=clean)
-    return told
+    return reported
 
 
 def segments(node: Node) -> list[Path]:
@@ -160,12 +160,12 @@ def segments(node: Node) -> list[Path]:
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 def test_indexes_that_were_deleted_are_made_again(bare_node: Node, clean: bool) -> None:
     """Same records at both isolation levels, same times."""
-    told = filled(bare_node, clean=clean)
+    reported = filled(bare_node, clean=clean)
     before = {path: path.stat().st_size for path in bare_node.data.glob("t-0/*.txnindex")}
     for path in bare_node.data.glob("t-0/*index"):
         path.unlink()
     bare_node.start_ours()
-    assert look(bare_node.bootstrap, ()) == told
+    assert look(bare_node.bootstrap, ()) == reported
     bare_node.stop()
     assert {path: path.stat().st_size for path in before} == before
     assert len(list(bare_node.data.glob("t-0/*.timeindex"))) == len(segments(bare_node))
@@ -173,7 +173,7 @@ def test_indexes_that_were_deleted_are_made_again(bare_node: Node, clean: bool) 
 
 def test_the_log_ends_before_a_flipped_byte_that_recovery_finds(bare_node: Node) -> None:
     """Killed, nothing flushed: cut there, later segments gone (core LOG-09); appends go on behind what is left."""
-    told = filled(bare_node, clean=False)
+    reported = filled(bare_node, clean=False)
     (bare_node.data / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
     hurt = segments(bare_node)[2]
     contents = bytearray(hurt.read_bytes())
@@ -184,8 +184,8 @@ def test_the_log_ends_before_a_flipped_byte_that_recovery_finds(bare_node: Node)
     server = bare_node.start_ours()
     seen = look(bare_node.bootstrap, ())
     left = len(seen.records["t", 0, UNCOMMITTED])
-    assert 0 < left < len(told.records["t", 0, UNCOMMITTED])
-    assert seen.records["t", 0, UNCOMMITTED] == told.records["t", 0, UNCOMMITTED][:left]
+    assert 0 < left < len(reported.records["t", 0, UNCOMMITTED])
+    assert seen.records["t", 0, UNCOMMITTED] == reported.records["t", 0, UNCOMMITTED][:left]
     assert [path for path in bare_node.data.glob("t-0/*.log") if path > hurt] == []
     (line,) = [line for line in server.log_lines() if line["event"] == "a damaged log was cut"]
     end = seen.bounds["t", 0, UNCOMMITTED][1]
@@ -197,13 +197,13 @@ def test_the_log_ends_before_a_flipped_byte_that_recovery_finds(bare_node: Node)
 
 def test_a_flipped_byte_that_nobody_looks_for_hurts_its_readers_alone(bare_node: Node) -> None:
     """Stopped cleanly: nothing is scanned, as in Kafka; who checks the records sees it, the rest is served."""
-    told = filled(bare_node, clean=True)
+    reported = filled(bare_node, clean=True)
     hurt = segments(bare_node)[2]
     contents = bytearray(hurt.read_bytes())
     contents[len(contents) // 2] ^= 1
     hurt.write_bytes(contents)
     bare_node.start_ours()
-    end = told.bounds["t", 0, UNCOMMITTED][1]
+    end = reported.bounds["t", 0, UNCOMMITTED][1]
     send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"next")
     after = consume(bare_node.bootstrap, {("t", 0): int(segments(bare_node)[3].stem)}, UNCOMMITTED)["t", 0]
     assert (after[-1].offset, after[-1].value) == (end, b"next")
@@ -211,24 +211,24 @@ def test_a_flipped_byte_that_nobody_looks_for_hurts_its_readers_alone(bare_node:
 
 def test_a_torn_tail_is_cut(bare_node: Node) -> None:
     """Half a batch at the end was never acknowledged (core LOG-07)."""
-    told = filled(bare_node, clean=False)
+    reported = filled(bare_node, clean=False)
     last = segments(bare_node)[-1]
     whole = last.read_bytes()
     with last.open("ab") as file:
         file.write(whole[: len(whole) // 3])
     bare_node.start_ours()
-    assert look(bare_node.bootstrap, ()) == told
+    assert look(bare_node.bootstrap, ()) == reported
     send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"next")
     assert values(bare_node.bootstrap)[-1] == b"next"
 
 
 def until_refused(producer: Producer, topic: str) -> tuple[str, int]:
     """Send big records until one is refused: the error's name, and how many were acknowledged before."""
-    told: list[Any] = []
+    reported: list[Any] = []
     enough = threading.Event()
 
     def delivered(error: Any, _message: Any) -> None:
-        told.append(error)
+        reported.append(error)
         if error is not None:
             enough.set()
 
@@ -241,8 +241,8 @@ def until_refused(producer: Producer, topic: str) -> tuple[str, int]:
     assert patiently(step, bool)
     producer.purge()
     producer.flush(PATIENCE_S)
-    first = next(error for error in told if error is not None)
-    return str(first.name()), sum(error is None for error in told)
+    first = next(error for error in reported if error is not None)
+    return str(first.name()), sum(error is None for error in reported)
 
 
 def test_a_full_disk_refuses_and_the_rest_goes_on(tmp_path: Path) -> None:

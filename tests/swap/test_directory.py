@@ -18,9 +18,9 @@ pytestmark = pytest.mark.timeout(60)
 
 def refused(node: Node, **options: object) -> str:
     """The one sentence with which a server ends, exit code 1, that is started on the directory."""
-    with pytest.raises(StartError, match="ended with code 1: ") as told:
+    with pytest.raises(StartError, match="ended with code 1: ") as reported:
         start(data_dir=node.data, **options)
-    (sentence,) = str(told.value).partition("code 1: ")[2].splitlines()
+    (sentence,) = str(reported.value).partition("code 1: ")[2].splitlines()
     assert sentence.startswith("understudy serve: ")
     return sentence.removeprefix("understudy serve: ")
 
@@ -61,10 +61,10 @@ def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     make_topic(bare_node.bootstrap)
     bare_node.stop()
     properties = bare_node.data / "meta.properties"
-    said = properties.read_text()
-    properties.write_text(said.replace("node.id=1", "node.id=7"))
+    given = properties.read_text()
+    properties.write_text(given.replace("node.id=1", "node.id=7"))
     assert refused(bare_node, broker_id=1) == "the data directory belongs to node 7, not to node 1"
-    properties.write_text(said)
+    properties.write_text(given)
     shutil.rmtree(bare_node.data / "__cluster_metadata-0")
     assert "has partitions (t-0) but not __cluster_metadata-0" in refused(bare_node)
 
@@ -86,12 +86,12 @@ def test_logs_that_the_metadata_does_not_know_are_put_aside(bare_node: Node) -> 
     bare_node.start_ours()
     make_topic(bare_node.bootstrap)
     send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"known")
-    told = look(bare_node.bootstrap, ())
+    reported = look(bare_node.bootstrap, ())
     bare_node.stop()
     for name in ("ghost-0", "t-1"):
         shutil.copytree(bare_node.data / "t-0", bare_node.data / name)
     bare_node.start_ours()
-    assert look(bare_node.bootstrap, ()) == told
+    assert look(bare_node.bootstrap, ()) == reported
     names = {path.name.partition(".")[0] for path in bare_node.data.glob("*-stray")}
     assert names == {"ghost-0", "t-1"}
     assert not (bare_node.data / "ghost-0").exists()

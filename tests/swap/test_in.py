@@ -42,20 +42,20 @@ def test_we_go_on_with_what_kafka_wrote(node: Node, clean: bool) -> None:
     clients = fill(node.bootstrap, ("classic", "consumer"))
     clients.members.pop("consumer").consumer.close()
     compact(node)
-    told = look(node.bootstrap, LOOKED_AT)
-    assert len(told.records["compacted", 0, UNCOMMITTED]) < told.bounds["compacted", 0, UNCOMMITTED][1] / 2
+    reported = look(node.bootstrap, LOOKED_AT)
+    assert len(reported.records["compacted", 0, UNCOMMITTED]) < reported.bounds["compacted", 0, UNCOMMITTED][1] / 2
     node.stop(clean=clean)
     assert list(node.data.glob("__cluster_metadata-0/*.checkpoint"))
     before = fingerprint(node.data)
     node.start_ours(read_only=True)
-    assert look(node.bootstrap, LOOKED_AT) == told
+    assert look(node.bootstrap, LOOKED_AT) == reported
     node.stop()
     assert fingerprint(node.data) == before
     node.start_ours()
-    assert look(node.bootstrap, LOOKED_AT) == told
+    assert look(node.bootstrap, LOOKED_AT) == reported
     go_on(clients)
     after = look(node.bootstrap, LOOKED_AT)
-    check_gone_on(told, after)
+    check_gone_on(reported, after)
     node.stop()
     node.start_kafka()
     assert look(node.bootstrap, LOOKED_AT) == after
@@ -65,10 +65,10 @@ def test_we_go_on_with_what_kafka_wrote(node: Node, clean: bool) -> None:
 
 def refusal_of(producer: Producer) -> str:
     """What a producer is told that tries to write."""
-    told: list[str] = []
-    producer.produce("t", b"x", partition=0, on_delivery=lambda error, _: told.append(str(error)))
+    reported: list[str] = []
+    producer.produce("t", b"x", partition=0, on_delivery=lambda error, _: reported.append(str(error)))
     assert producer.flush(PATIENCE_S) == 0
-    return told[0]
+    return reported[0]
 
 
 def test_a_reader_is_served_and_a_writer_is_told_why_not(bare_node: Node) -> None:

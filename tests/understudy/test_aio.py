@@ -48,19 +48,19 @@ async def test_start_can_be_awaited_or_entered(monkeypatch: pytest.MonkeyPatch) 
 def test_it_runs_on_trio_too(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting, asking side by side, stopping: nothing in it is asyncio's own."""
     monkeypatch.setattr(cluster_module, "ServerProcess", FakeProcess)
-    told: list[str] = []
+    reported: list[str] = []
 
     async def story() -> None:
         async with understudy.astart(brokers=1) as started:
-            told.append((await started.health()).status)
+            reported.append((await started.health()).status)
         kafka = await understudy.aconnect(control.url)
         async with anyio.create_task_group() as group, kafka.faults.add(api="EndTxn", drop=True) as fault:
             group.start_soon(kafka.info)
-            told.append(fault.id)
+            reported.append(fault.id)
 
     with ThreadPoolExecutor(1) as thread:  # this one has asyncio's loop
         thread.submit(lambda: anyio.run(story, backend="trio")).result(20)
-    assert told == ["ok", "f1"]
+    assert reported == ["ok", "f1"]
 
 
 async def test_a_fault_is_removed_when_its_block_is_left(control: FakeControl) -> None:

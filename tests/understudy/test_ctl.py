@@ -63,7 +63,8 @@ def meant(parameter: Parameter) -> object:
     return parameter.choices[0] if parameter.choices else MEANT.get(parameter.kind, "word")
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+# What `scenario run` takes is a file, in which its body is.
+@pytest.mark.parametrize("verb", [each for each in VERBS if each.name != ctl.RUNS], ids=lambda verb: verb.name)
 def test_every_verb_can_be_said_with_every_parameter(verb: Verb, control: FakeControl) -> None:
     """Words, then what the path and the body need, then options for the rest."""
     argv = ["ctl", *verb.name.split(), *("name" for _ in verb.places)]
@@ -117,9 +118,9 @@ def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: py
     control.answers["GET /v1/transactions/name"] = row
     for words in (["list"], ["show", "name"]):
         assert main(["ctl", "transactions", *words]) == 0
-        said = capsys.readouterr().out
-        assert r"a\x1b[2Jb\r\nc\x9bd\u202ee ü" in said
-        assert all(each.isprintable() or each == "\n" for each in said)
+        given = capsys.readouterr().out
+        assert r"a\x1b[2Jb\r\nc\x9bd\u202ee ü" in given
+        assert all(each.isprintable() or each == "\n" for each in given)
     assert main(["ctl", "transactions", "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["transactions"] == [row]
 
@@ -184,9 +185,9 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     """With the nearest name where one is near."""
     with pytest.raises(SystemExit) as left:
         main(argv.split())
-    said = capsys.readouterr()
-    assert (left.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert sentence in said.err
+    given = capsys.readouterr()
+    assert (left.value.code, given.out, given.err.count("\n")) == (2, "", 1)
+    assert sentence in given.err
 
 
 def test_a_refusal_is_one_sentence_and_exit_code_1(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,16 +229,16 @@ def test_a_reader_that_has_enough_is_no_error(closes_early: bool, control: FakeC
         if not closes_early:
             assert len(process.stdout.readlines()) == 10_000
         process.stdout.close()
-        said = process.stderr.read()
-    assert (first.split()[0], said, process.returncode) == ("NAME", "", 0)
+        given = process.stderr.read()
+    assert (first.split()[0], given, process.returncode) == ("NAME", "", 0)
 
 
 def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     """Into a shell: JSON stands between quotes."""
     with pytest.raises(SystemExit):
         main(["ctl", "records", "write", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    pasted = shlex.split(said[said.index("as JSON, such as ") :])
+    given = " ".join(capsys.readouterr().out.split())
+    pasted = shlex.split(given[given.index("as JSON, such as ") :])
     assert json.loads(pasted[4].rstrip(")")) == [{"key": "k", "value": "v", "partition": 0}]
 
 
@@ -266,3 +267,11 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.search(r"^  serve +serve a Kafka cluster", capsys.readouterr().out, re.MULTILINE)
     assert main(["--version"]) == 0
     assert re.fullmatch(r"understudy \d+\.\d+\.\d+ \((compiled|pure Python)\)\n", capsys.readouterr().out)
+
+
+def test_an_option_that_a_scenario_does_not_have_is_not_proposed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The version of the file's form is a field of its body, and no option."""
+    with pytest.raises(SystemExit) as left:
+        main(["ctl", "scenario", "run", "file.json", "--scenario", "1"])
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "understudy ctl scenario run: no such option: --scenario\n"

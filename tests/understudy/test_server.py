@@ -53,13 +53,13 @@ def test_the_banner_and_the_ready_file_tell_the_same(tmp_path: Path) -> None:
     with serve(*FREE, "--brokers", "2", "--ready-file", str(ready)) as (process, lines):
         while not ready.exists():
             assert process.poll() is None
-        said = json.loads(ready.read_text())
-    assert said["pid"] == process.pid
-    assert value(lines, "bootstrap.servers") == ",".join(said["bootstrap_servers"])
-    assert value(lines, "control") == said["control_url"]
-    assert said["bootstrap_servers"] == [f"{broker['host']}:{broker['port']}" for broker in said["brokers"]]
-    assert [broker["id"] for broker in said["brokers"]] == [1, 2]
-    assert said["cluster_id"]
+        given = json.loads(ready.read_text())
+    assert given["pid"] == process.pid
+    assert value(lines, "bootstrap.servers") == ",".join(given["bootstrap_servers"])
+    assert value(lines, "control") == given["control_url"]
+    assert given["bootstrap_servers"] == [f"{broker['host']}:{broker['port']}" for broker in given["brokers"]]
+    assert [broker["id"] for broker in given["brokers"]] == [1, 2]
+    assert given["cluster_id"]
 
 
 def test_a_ready_file_of_an_earlier_server_is_replaced_and_another_file_is_not(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_every_listener_can_be_found(tmp_path: Path) -> None:
     options = ("--brokers", "2", "--listener", "DOCKER://0.0.0.0:0,advertised=kafka:29092")
     with serve(*FREE, *options, "--ready-file", str(ready)) as (_, lines):
         brokers = [asdict(broker) for broker in understudy.connect(value(lines, "control")).info().brokers]
-        said = json.loads(ready.read_text())["brokers"]
-        assert [each["listeners"] for each in said] == [list(each["listeners"]) for each in brokers]
+        given = json.loads(ready.read_text())["brokers"]
+        assert [each["listeners"] for each in given] == [list(each["listeners"]) for each in brokers]
         for number, broker in enumerate(brokers):
             main, docker = broker["listeners"]
             place = (main["name"], main["protocol"], main["host"], main["port"])
@@ -212,8 +212,8 @@ def nameless(path: str) -> str:
 )
 def test_the_results_have_the_servers_names(cluster: Cluster, path: str, kind: type) -> None:
     """What the server answers is what the client's types hold: nothing is dropped, nothing is made up."""
-    said = fetch(f"{cluster.control_url}{path}")
-    assert set(said) == {spot.name for spot in fields(kind)}
+    given = fetch(f"{cluster.control_url}{path}")
+    assert set(given) == {spot.name for spot in fields(kind)}
 
 
 def test_the_cluster_can_be_steered(cluster: Cluster) -> None:

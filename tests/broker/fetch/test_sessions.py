@@ -51,8 +51,8 @@ def ask(known: SessionCache, asked: FetchRequest, now_ms: int = 0) -> Fetching:
 def answered(known: SessionCache, fetching: Fetching, now_ms: int = 0, **fields: Any) -> tuple[int, list[int]]:
     """Session id and the partitions that are told, where each has these fields."""
     answers = [(each, PartitionData(each.asked.partition, **fields)) for each in fetching.interests]
-    session_id, told = fetching.answer(known, answers, now_ms)
-    return session_id, [each.asked.partition for each, _ in told]
+    session_id, reported = fetching.answer(known, answers, now_ms)
+    return session_id, [each.asked.partition for each, _ in reported]
 
 
 def opened(known: SessionCache, *partitions: int, now_ms: int = 0, replica: int = -1) -> int:
@@ -171,8 +171,8 @@ def test_nothing_new_is_not_told() -> None:
     """Until the high watermark or the log's start moves."""
     known = cache()
     fetching = ask(known, request(0, 1))
-    session_id, told = answered(known, fetching, high_watermark=4, log_start_offset=0)
-    assert told == [0, 1]
+    session_id, reported = answered(known, fetching, high_watermark=4, log_start_offset=0)
+    assert reported == [0, 1]
     assert answered(known, ask(known, request(session=(session_id, 1))), high_watermark=4, log_start_offset=0)[1] == []
     assert answered(known, ask(known, request(session=(session_id, 2))), high_watermark=5, log_start_offset=0)[1] == [
         0,

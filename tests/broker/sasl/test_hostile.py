@@ -48,6 +48,6 @@ def test_times_that_are_none(exp: str) -> None:
     """JSON as Python reads it knows more numbers than there are."""
     claims = f'{{"sub": "alice", "exp": {exp}}}'
     made = OAuthBearerExchange({}, NOW_MS)
-    said = message(GOOD).split(b".")
-    said[1] = base64.urlsafe_b64encode(claims.encode()).rstrip(b"=")
-    assert made.step(b".".join(said)) == b'{"status":"invalid_token"}'
+    written = message(GOOD).split(b".")
+    written[1] = base64.urlsafe_b64encode(claims.encode()).rstrip(b"=")
+    assert made.step(b".".join(written)) == b'{"status":"invalid_token"}'

@@ -34,6 +34,6 @@ def test_options_are_read(text: str, options: dict[str, str]) -> None:
 )
 def test_what_is_written_wrongly_is_told(text: str, problem: str) -> None:
     """In a sentence, with the place."""
-    with pytest.raises(JaasError) as told:
+    with pytest.raises(JaasError) as reported:
         options_of(text)
-    assert problem in str(told.value)
+    assert problem in str(reported.value)

@@ -90,8 +90,8 @@ class Consumer:
         if isinstance(fields.get("topic_partitions"), dict):
             fields["topic_partitions"] = [TopicPartitions(*each) for each in fields["topic_partitions"].items()]
         fields.setdefault("topic_partitions", None)
-        said = self.epoch if epoch is None else epoch
-        request = ConsumerGroupHeartbeatRequest(G, self.member_id, said, self.instance_id, **fields)
+        given = self.epoch if epoch is None else epoch
+        request = ConsumerGroupHeartbeatRequest(G, self.member_id, given, self.instance_id, **fields)
         beat = Beat("client", "/127.0.0.1", lambda _: True)
         context = self.context
         return context.ask(lambda to: context.machine.consumers.heartbeat(request, beat, context.now_ms, to))

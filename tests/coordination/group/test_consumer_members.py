@@ -141,8 +141,8 @@ def test_a_refused_append_changes_nothing(context: Context) -> None:
     """The group is not even made; the next one makes it."""
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     member = Consumer(context)
-    said = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert member.refused(0, **said) is ErrorCode.NOT_ENOUGH_REPLICAS
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert member.refused(0, **given) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert not context.machine.groups
     assert member.join().member_epoch == 2
 

@@ -86,8 +86,8 @@ def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> N
     """Whatever its letters."""
     old = classic(context)
     context.settings.policy = policy
-    said = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert Consumer(context).refused(0, **said) is ErrorCode.GROUP_ID_NOT_FOUND
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
     assert old.heartbeat() is ErrorCode.NONE
 
 
@@ -95,8 +95,8 @@ def test_an_assignor_of_ones_own_keeps_a_classic_group(context: Context) -> None
     """What it has put into the assignment nobody else can follow."""
     member = Client(context, [("range", subscription("foo"))])
     stable(member)
-    said = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
-    assert Consumer(context).refused(0, **said) is ErrorCode.GROUP_ID_NOT_FOUND
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_the_last_consumer_turns_the_group_back(context: Context) -> None:

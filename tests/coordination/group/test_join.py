@@ -354,6 +354,6 @@ def test_a_group_that_cannot_be_remembered_does_not_exist(version: int) -> None:
     """The parked join hears the error; an id that was handed out was handed out (groups A.4 J5)."""
     context = Context(refuse_append=ErrorCode.NOT_ENOUGH_REPLICAS)
     answer = Client(context, version=version).ask()
-    told = ErrorCode.COORDINATOR_NOT_AVAILABLE if version == 3 else ErrorCode.MEMBER_ID_REQUIRED
-    assert answer.code is told
+    reported = ErrorCode.COORDINATOR_NOT_AVAILABLE if version == 3 else ErrorCode.MEMBER_ID_REQUIRED
+    assert answer.code is reported
     assert not context.machine.groups

@@ -20,7 +20,7 @@ def alter(bench: Bench, *wanted: Alteration) -> list[ClientQuotaRecord]:
 
 
 def test_what_changes_is_written_and_nothing_else() -> None:
-    """One record for each key, in the order of a map made for as many; its entity sorted by type, as Kafka writes it."""
+    """One record for each key, in the order of a map made for them; its entity sorted by type, as Kafka writes it."""
     bench = Bench()
     entity = (QuotaEntity("client-id", "c"), QuotaEntity("user", None))
     assert alter(bench, alteration(producer_byte_rate=5.0, request_percentage=1.5)) == [

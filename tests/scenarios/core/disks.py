@@ -89,8 +89,8 @@ class Disk:
 
     def topic(self, name: str, **configs: object) -> str:
         """A new topic; settings with ``_`` for dots."""
-        said = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        (result,) = create(self.wire(), topic(name, configs=said))
+        given = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        (result,) = create(self.wire(), topic(name, configs=given))
         assert not result.error_code, result
         return name
 

@@ -142,9 +142,9 @@ def described(
     """Topics with the partitions told of them, and where to go on."""
     request = DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, cursor)
     response: DescribeTopicPartitionsResponse = wire.call(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, request)
-    told = [(each.name, [p.partition_index for p in each.partitions]) for each in response.topics]
+    reported = [(each.name, [p.partition_index for p in each.partitions]) for each in response.topics]
     after = response.next_cursor
-    return told, None if after is None else (after.topic_name, after.partition_index)
+    return reported, None if after is None else (after.topic_name, after.partition_index)
 
 
 def test_DTP_01_the_cursor_goes_on_inside_a_topic(broker: Server) -> None:
@@ -198,7 +198,7 @@ def test_LOGD_01_log_directories_tell_sizes(broker: Server) -> None:
     assert directory.error_code is ErrorCode.NONE
     assert directory.log_dir
     assert directory.total_bytes > 0
-    (told,) = [each for each in directory.topics if each.name == "foo"]
-    assert [(p.partition_index, p.partition_size, p.offset_lag, p.is_future_key) for p in told.partitions] == [
+    (reported,) = [each for each in directory.topics if each.name == "foo"]
+    assert [(p.partition_index, p.partition_size, p.offset_lag, p.is_future_key) for p in reported.partitions] == [
         (0, 100, 0, False)
     ]

@@ -76,24 +76,24 @@ class Consumer:
 
     def join(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """The first heartbeat: everything is said."""
-        said: dict[str, Any] = {
+        given: dict[str, Any] = {
             "owned": {},
             "rebalance_timeout_ms": self.rebalance_ms,
             "subscribed_topic_names": self.topics,
             "server_assignor": self.assignor,
         }
         if self.regex is not None:
-            said["subscribed_topic_regex"] = self.regex
-        return self.beat(0, **{**said, **fields})
+            given["subscribed_topic_regex"] = self.regex
+        return self.beat(0, **{**given, **fields})
 
     def full(self, epoch: int | None = None, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """A heartbeat that says everything, with what the member was told that it has."""
-        said: dict[str, Any] = {
+        given: dict[str, Any] = {
             "owned": self.owned,
             "rebalance_timeout_ms": self.rebalance_ms,
             "subscribed_topic_names": self.topics,
         }
-        return self.beat(epoch, **{**said, **fields})
+        return self.beat(epoch, **{**given, **fields})
 
     def keeps_up(self) -> ConsumerGroupHeartbeatResponse:
         """A heartbeat that confirms whatever the member was told."""

@@ -247,12 +247,12 @@ async def running(
     data_dir: Path | None = None,
 ) -> AsyncIterator[KafkaStage]:
     """A cluster with these topics (name -> partitions) and nothing else; with a directory, a broker of its own."""
-    said = {**SETTINGS, **QUICK, **{name: str(value) for name, value in (settings or {}).items()}}
+    given = {**SETTINGS, **QUICK, **{name: str(value) for name, value in (settings or {}).items()}}
     if data_dir is None:
-        server = kafkas().fresh(settings=said, brokers=brokers, features=features)
+        server = kafkas().fresh(settings=given, brokers=brokers, features=features)
     else:
         folder = Path(tempfile.mkdtemp(prefix="rows-"))
-        cluster = KafkaCluster(folder, settings=said, features=features, data_dir=data_dir)
+        cluster = KafkaCluster(folder, settings=given, features=features, data_dir=data_dir)
         cluster.start()
         server = OnKafka(cluster)
     stage = KafkaStage(server)
