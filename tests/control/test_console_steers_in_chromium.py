@@ -62,7 +62,7 @@ def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane
 
 def test_a_producer_tells_what_came_twice(page: Page, plane: ControlPlane) -> None:
     """Its answer was lost; a partition can be made to forget it."""
-    plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
+    fault = plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)
     assert producer.flush(20) == 0
@@ -70,7 +70,12 @@ def test_a_producer_tells_what_came_twice(page: Page, plane: ControlPlane) -> No
     page.open(plane.url, "producers")
     page.row("app", "t-0").find_element("tag name", "a").click()
     page.sees(
-        f"Producers / Producer {reported.producer_id}", "initialised", "accepted", "fault 1", "duplicate", "KIP-98"
+        f"Producers / Producer {reported.producer_id}",
+        "initialised",
+        "accepted",
+        f"fault {fault.id}",
+        "duplicate",
+        "KIP-98",
     )
     page.press("forget t-0")
     page.sees("t-0 has forgotten it", "forgotten", "No partition knows it")

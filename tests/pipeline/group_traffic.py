@@ -21,7 +21,7 @@ from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from protocol.messages.streams_group_heartbeat import Subtopology
 from tests.scenarios.core.asking import created, produced
 from tests.scenarios.core.batches import batch
-from tests.scenarios.groups.sharers import ACCEPT, REJECT, RELEASE, Sharer, configure
+from tests.scenarios.groups.sharers import ACCEPT, REJECT, RELEASE, Sharer, configure, share_state_loaded
 from tests.scenarios.groups.streams import StreamsMember
 from tests.serving import until
 from tests.wire import Wire
@@ -39,8 +39,8 @@ SETTINGS = {
 }
 """Snapshots after few updates, and by the clock."""
 PER_ROUND, LEAVES = 20, -1
-INITIALIZED_S = 60.0
-"""Kafka asks the share coordinator again half a minute after an attempt that failed, as while that one loads."""
+INITIALIZED_S = 100.0
+"""Kafka asks the share coordinator again half a minute after an attempt that failed."""
 
 
 def make(bootstrap: str, *, reset: bool = True) -> None:
@@ -52,6 +52,8 @@ def make(bootstrap: str, *, reset: bool = True) -> None:
         for group_id in ("queue", "other"):
             configure(wire, group_id, share_auto_offset_reset="earliest", share_record_lock_duration_ms="1000")
         for group_id in ("queue", "other"):
+            for topic_id in topics.values():
+                share_state_loaded(wire, topic_id, 0, 1, group_id=group_id)
             _beat(wire, group_id, "m1", 0)
             for name, topic_id in topics.items():
                 _work(bootstrap, wire, name, group_id, topic_id)

@@ -166,6 +166,20 @@ def initialize(wire: Wire, topic_id: UUID, *partitions: int, group_id: str = SHA
     until(done, "share group state")
 
 
+def share_state_loaded(wire: Wire, topic_id: UUID, *partitions: int, group_id: str = SHARES) -> None:
+    """Wait for the share coordinators of partitions: Kafka pauses for 30 s where a member's come first."""
+    keys = [f"{group_id}:{uuid_text(topic_id)}:{each}" for each in partitions]
+    topics = [ReadStateSummaryData(topic_id, [SummaryPartition(each, 0) for each in partitions])]
+
+    def loaded() -> bool:
+        wire.call(ApiKey.FIND_COORDINATOR, 6, FindCoordinatorRequest(key_type=SHARE_KEY, coordinator_keys=keys))
+        request = ReadShareGroupStateSummaryRequest(group_id, topics)
+        (result,) = wire.call(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, request).results
+        return all(each.error_code is ErrorCode.NONE for each in result.partitions)
+
+    until(loaded, f"share coordinators of {group_id}")
+
+
 def start_and_done(wire: Wire, topic_id: UUID, partition: int = 0, group_id: str = SHARES) -> tuple[int, int]:
     """Start offset and delivery-complete count that the share coordinator has."""
     topics = [ReadStateSummaryData(topic_id, [SummaryPartition(partition, 0)])]
