@@ -31,10 +31,15 @@ class Mutant:
     new: str
     noticed_by: Callable[[], Any]
 
+    def changed(self) -> FunctionType:
+        """Return the function itself, also of a class method."""
+        found: FunctionType = inspect.unwrap(getattr(self.function, "__func__", self.function))
+        return found
+
     @contextmanager
     def alive(self) -> Iterator[None]:
         """The product with the mistake in it."""
-        original: FunctionType = inspect.unwrap(self.function)
+        original = self.changed()
         before: CodeType = original.__code__
         original.__code__ = self._code(original)
         try:

@@ -302,7 +302,7 @@ MUTANTS = [
         test_isolation.test_LSO_01_an_open_transaction,
     ),
     Mutant(
-        "an abort is not told to consumers",
+        "an abort is hidden from consumers",
         ProducerStates._apply_marker,
         "not marker.committed",
         "False",

@@ -24,6 +24,16 @@ def test_the_page_lists_each_mistake_that_was_found() -> None:
     assert SEEDS.keys() <= MISTAKES.keys()
 
 
+@pytest.mark.parametrize("mistake", sorted(MISTAKES))
+def test_a_mistake_is_still_one_of_the_code(mistake: str) -> None:
+    """Its text occurs once in a function of the product, which can be compiled with the change."""
+    function = MISTAKES[mistake].changed()
+    before = function.__code__
+    with MISTAKES[mistake].alive():
+        assert function.__code__ is not before
+    assert function.__code__ is before
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mistake", sorted(SEEDS))
