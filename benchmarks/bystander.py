@@ -2,10 +2,12 @@
 
     python -m benchmarks.bystander [--only write,restore,list,create,delete] [--json FILE]
 
-A bystander in a process of its own asks for the API versions every ten milliseconds. Each figure is the 99th percentile
-of its waiting times while one verb runs. Requests that could not be sent, because an earlier one was not answered,
-count as well: as if each had been sent when it was due, by another client. The goal is 20 ms; a missed goal is
-reported, and the exit code is 1. Needs an idle machine.
+A bystander in a process of its own asks for the API versions every three milliseconds. Each figure is the 99th
+percentile of its waiting times while one verb runs. Requests that could not be sent, because an earlier one was not
+answered, count as well: as if each had been sent when it was due, by another client. The goal is 20 ms; a missed goal
+is reported, and the exit code is 1. Needs an idle machine, or its priority (Linux, as root):
+
+    setsid -w sh -c 'echo -20 > /proc/self/autogroup; exec nice -n -20 python -m benchmarks.bystander'
 """
 
 import argparse
@@ -28,7 +30,7 @@ from protocol.apis import ApiKey
 from protocol.codec import encode_request
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-INTERVAL_S = 0.01
+INTERVAL_S = 0.003
 MOST_MS = 20.0
 RECORDS, PARTITIONS, TOPICS = 100_000, 40_000, 40_000
 _VERSIONS = struct.pack(">ihhih4s", 14, 18, 0, 1, 4, b"side")
@@ -131,6 +133,7 @@ def measure(kafka: understudy.Cluster, verb: str, do: Callable[[], object]) -> W
         ended = time.time()
         time.sleep(0.05)
     waits = sorted(waited * 1e3 for due, waited in samples if due + waited >= begun and due <= ended)
+    waits = waits or [0.0]  # it was over before the next request was due
     return Wait(verb, (ended - begun) * 1e3, waits[int(len(waits) * 0.99)], waits[-1])
 
 

@@ -140,6 +140,7 @@ class PushedClock(ManualClock):
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at_ms = 0
         self._stops = 0  # how often a push under way had to end
+        self._held = False
 
     def now_ms(self) -> int:
         """Real or frozen time plus everything that was pushed."""
@@ -216,6 +217,17 @@ class PushedClock(ManualClock):
         self._pushed_ms, self._frozen_at_ms = ahead_ms, frozen_at_ms
         self._set_alarm()
 
+    def hold(self) -> None:
+        """Fire nothing until :meth:`release`, while time goes on. A push under way ends."""
+        self._stops += 1
+        self._held = True
+        self._set_alarm()
+
+    def release(self) -> None:
+        """Fire what has become due meanwhile, and go on."""
+        self._held = False
+        self._set_alarm()
+
     def _move_to(self, at_ms: int) -> None:
         ahead_ms = at_ms - self.now_ms()
         if ahead_ms <= 0:
@@ -242,6 +254,8 @@ class PushedClock(ManualClock):
 
     def _set_alarm(self) -> None:
         at_ms = self._timers.next_ms()
+        if self._held:
+            at_ms = None
         if at_ms is not None and self._frozen_at_ms is not None and at_ms > self._frozen_at_ms:
             at_ms = None  # only a push brings that time; what is due already fires all the same
         if self._alarm is not None:

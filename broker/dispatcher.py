@@ -3,6 +3,7 @@
 The order of the checks is Kafka's (core A.2). A frame that cannot be answered raises :class:`~broker.api.Disconnect`.
 """
 
+import asyncio
 import struct
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
@@ -54,6 +55,16 @@ class Dispatcher:
         self._handlers = {int(api.key): chain.around(api) for api in apis}
         self._responses = chain.responses
         self._serve_frame = chain.around_frames(self._serve)
+        self._held: asyncio.Event | None = None
+        self._real = cluster
+
+    def hold(self, until: asyncio.Event, meanwhile: ClusterView) -> None:
+        """Answer nothing until then, but ApiVersions, for which the cluster is as it is given here."""
+        self._held, self._cluster = until, meanwhile
+
+    def release(self) -> None:
+        """Answer as ever."""
+        self._held, self._cluster = None, self._real
 
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
         """The parts of the answer, or ``None`` where none is sent.
@@ -64,12 +75,18 @@ class Dispatcher:
             Disconnect: the connection is to be closed.
             NeverAnswer: the connection is to be left open, and nothing on it answered.
         """
+        if self._held is not None and api_key(frame) != ApiKey.API_VERSIONS:
+            return self._answer_later(frame, connection, self._held)
         if not connection.begun:
             gate = new_gate(connection, self._node, self._cluster)
             connection.begin(self._cluster.versions, self._cluster.release, gate)
         if connection.gate is not None and connection.gate.state is State.RAW:
             return answer_raw_token(connection.gate, frame, connection)
         return self._serve_frame(Exchange(frame, connection, self._node.id, self._cluster.clock.now_ms()))
+
+    async def _answer_later(self, frame: bytearray, connection: Connection, held: asyncio.Event) -> Answer:
+        await held.wait()
+        return await self.answer(frame, connection)
 
     async def _serve(self, exchange: Exchange) -> Answer:
         """Decode, pass the chain, encode."""
@@ -129,6 +146,11 @@ class Dispatcher:
         if header.api_key == ApiKey.API_VERSIONS:
             return None
         raise Disconnect(f"{api.key.title} v{header.api_version} is outside {low} to {high}")
+
+
+def api_key(frame: bytes | bytearray) -> int | None:
+    """The API key of a request; ``None`` where it is too short to have one."""
+    return None if len(frame) < _KEY_AND_VERSION.size else int(_KEY_AND_VERSION.unpack_from(frame)[0])
 
 
 def api_and_version(frame: bytes | bytearray) -> dict[str, Any]:

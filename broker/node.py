@@ -1,5 +1,6 @@
 """One broker: its identity, its logs, the coordinators it leads, its connections."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -95,6 +96,9 @@ class Node:
         self.logs: LogDir | None = None
         self._new_sessions = new_sessions
         self.sessions = new_sessions()
+        self.large_batches = asyncio.Lock()
+        """Of large compressed batches one is checked at a time, while others are served. Not anyio's: a request begins
+        without a task."""
         self._new_shares = new_shares
         self.shares = new_shares(self)
         self.producer_ids = ProducerIds()

@@ -31,6 +31,7 @@ from storage.log_dir import WrongDirectoryError
 
 if TYPE_CHECKING:
     from broker.control.watched import Watched  # its imports are the control plane's, which may be off
+    from broker.journal.traces import Traces
 
     class Served(Watched, Source, Protocol):
         """What a process serves: the cluster of ``understudy serve``, or the proxy of ``understudy proxy``."""
@@ -72,6 +73,11 @@ class Options(ControlOptions, Protocol):
     @property
     def journal_dir(self) -> Path | None:
         """Where the journal is written, if it is."""
+        ...
+
+    @property
+    def otlp_endpoint(self) -> str | None:
+        """The collector that gets a span of each request, if there is one."""
         ...
 
     @property
@@ -155,15 +161,13 @@ async def _serve(
     stopped = asyncio.Event()
     on_signals(loop, stopped.set)
     refusal: CannotStart | None = None
-    feed: Feed | None = None
+    observers = Observers()
     async with anyio.create_task_group() as tasks:
         served = build(options, PushedClock(loop), tasks)
         try:
             if options.ready_file is not None:
                 ReadyFile(options.ready_file).prepare()
-            if options.journal_dir is not None:
-                feed = await Feed.open(options.journal_dir, BrokerSettings(1, options.settings), served)
-                served.journal.recorder = feed
+            await observers.open(served, options)
             await served.start()
             recorder = Recorder()
             if options.scenario is not None:
@@ -180,13 +184,41 @@ async def _serve(
             await stopped.wait()
             served.stop()
         tasks.cancel_scope.cancel()
-    if feed is not None:
-        await feed.close()
+    await observers.close()
     if refusal is not None:
         raise refusal
     if options.ready_file is not None:
         ReadyFile(options.ready_file).remove()
     return 0
+
+
+class Observers:
+    """What gets every request beside the journal in memory: the files of --journal, the spans of --otlp-endpoint."""
+
+    def __init__(self) -> None:
+        self._feed: Feed | None = None
+        self._traces: Traces | None = None
+
+    async def open(self, served: "Served", options: Options) -> None:
+        """Start those that the options name. Raises CannotWrite, CannotStart."""
+        if options.journal_dir is not None:
+            self._feed = await Feed.open(options.journal_dir, BrokerSettings(1, options.settings), served)
+            served.journal.recorder = self._feed
+        if options.otlp_endpoint is not None:
+            try:
+                from broker.journal.traces import Traces  # noqa: PLC0415 - OpenTelemetry is an extra
+
+                self._traces = Traces.to(options.otlp_endpoint, served)
+            except (ImportError, ValueError) as error:
+                raise CannotStart(str(error)) from None
+            served.journal.tracer = self._traces
+
+    async def close(self) -> None:
+        """Write and send what is left, for a moment."""
+        if self._feed is not None:
+            await self._feed.close()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)
 
 
 async def _run_scenario(served: "Served", path: Path, recorder: Recorder) -> None:

@@ -139,6 +139,14 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("ConsumerGroupDescribe", "members"): ("member_id",),
     ("ConsumerGroupDescribe", "subscribed_topic_names"): (),
     ("ConsumerGroupDescribe", "topic_partitions"): ("topic_name",),
+    # Of immutable maps, whose order differs in another process, and of maps that are read while they change.
+    ("StreamsGroupHeartbeat", "partitions_by_user_endpoint"): (
+        *("user_endpoint", "active_partitions", "standby_partitions"),
+    ),
+    ("StreamsGroupHeartbeat", "active_partitions"): ("topic", "partitions"),
+    ("StreamsGroupHeartbeat", "standby_partitions"): ("topic", "partitions"),
+    ("StreamsGroupDescribe", "groups"): ("group_id",),
+    ("StreamsGroupDescribe", "members"): ("member_id",),
     ("ShareGroupDescribe", "groups"): ("group_id",),
     ("ShareGroupDescribe", "members"): ("member_id",),
     ("ShareGroupDescribe", "subscribed_topic_names"): (),

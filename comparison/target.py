@@ -62,12 +62,22 @@ class Sharer:
 
 
 @dataclass
+class Streamer:
+    """A member of a streams group: its epochs, and its tasks by role, as pairs of subtopology and partitions."""
+
+    epoch: int = 0
+    endpoint_epoch: int = 0
+    tasks: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
+
+
+@dataclass
 class Target:
     """Cluster at an address. Names of topics, groups and transactional ids are the same on both clusters.
 
     ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts a broker, clean or
     not, if it can be restarted. ``address`` is the first broker's, ``others`` are those of brokers 2 to N.
-    ``shared`` are the share partitions (group and place) that the leader has probably loaded.
+    ``shared`` are the share partitions (group and place) that the leader has probably loaded. ``internal_topics`` are
+    those of the topologies of streams groups, by group, ``expected`` those that the coordinator is creating.
     """
 
     address: str
@@ -78,6 +88,9 @@ class Target:
     consumers: dict[str, Consumer] = field(default_factory=dict)
     sharers: dict[tuple[str, str], Sharer] = field(default_factory=dict)
     shared: set[tuple[str, tuple[UUID, int]]] = field(default_factory=set)
+    streamers: dict[tuple[str, str], Streamer] = field(default_factory=dict)
+    internal_topics: dict[str, set[str]] = field(default_factory=dict)
+    expected: set[str] = field(default_factory=set)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     restart: Callable[[bool, int], None] | None = None
     connections: dict[str, Connection] = field(default_factory=dict)
@@ -97,6 +110,7 @@ class Target:
         self.topics, self.producers, self.sessions = {}, {}, {}
         self.members, self.consumers = {}, {}
         self.sharers, self.shared = {}, set()
+        self.streamers, self.internal_topics, self.expected = {}, {}, set()
 
     def called(self, symbol: str) -> str:
         """Return the name of a symbol in this history; a symbol that begins with `=` is taken literally."""

@@ -87,6 +87,7 @@ _PLACE: Final = [
     pa.field("aborted", pa.bool_()),
     pa.field("is_tombstone", pa.bool_()),
 ]
+_TOPIC_PARTITION: Final = pa.struct([pa.field("topic", pa.string()), pa.field("partition", pa.int32())])
 _MEMBER: Final = pa.struct(
     [
         pa.field("member_id", pa.string()),
@@ -97,9 +98,11 @@ _MEMBER: Final = pa.struct(
         pa.field("session_timeout_ms", pa.int32()),
         pa.field("subscription", pa.binary()),
         pa.field("assignment", pa.binary()),
+        # Of consumers; null if the bytes are no assignment.
+        pa.field("assigned", pa.list_(_TOPIC_PARTITION)),
+        pa.field("has_user_data", pa.bool_()),
     ]
 )
-_TOPIC_PARTITION: Final = pa.struct([pa.field("topic", pa.string()), pa.field("partition", pa.int32())])
 
 STATE: Final = {
     "offsets": pa.schema(

@@ -15,6 +15,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from pipeline.schemas import STATE, STATE_RECORDS
+from protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_assignment
 from protocol.log_records import group, metadata, share_state, transaction
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
 from protocol.log_records.share_group import ShareGroupKind, ShareGroupRecord
@@ -129,7 +130,9 @@ def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
             "committed_partition": record.partition,
         }
     if isinstance(record, group.GroupMetadata):
-        return "groups", dataclasses.asdict(record)
+        is_of_consumers = record.protocol_type == CONSUMER_PROTOCOL_TYPE
+        members = [_member(each, is_of_consumers=is_of_consumers) for each in record.members]
+        return "groups", {**dataclasses.asdict(record), "members": members}
     if isinstance(record, group.GroupMetadataTombstone):
         return "groups", {"group_id": record.group_id}
     if isinstance(record, ConsumerRecord | ShareGroupRecord | StreamsRecord):
@@ -141,6 +144,17 @@ def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
             "record": None if record.value is None else json.dumps(_plain(record.value), separators=(",", ":")),
         }
     return None
+
+
+def _member(member: group.GroupMember, *, is_of_consumers: bool) -> dict[str, Any]:
+    """A member of a classic group, with the partitions that it was assigned."""
+    row = dataclasses.asdict(member)
+    found = read_assignment(member.assignment) if is_of_consumers else None
+    if found is not None:
+        places = [(topic, number) for topic, numbers in found.partitions.items() for number in numbers]
+        row["assigned"] = [{"topic": topic, "partition": number} for topic, number in places]
+        row["has_user_data"] = found.custom
+    return row
 
 
 def _of_a_share_group(record: ShareRecord | None) -> tuple[str, Mapping[str, Any]] | None:

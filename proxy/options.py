@@ -37,6 +37,7 @@ class ProxyOptions:
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
+    otlp_endpoint: str | None = None
     scenario: Path | None = None  # of `understudy serve` only
     seed: int | None = None
     log_format: str = "console"
@@ -76,6 +77,7 @@ def parse(given: Given) -> ProxyOptions:
         control_token=control_token,
         ready_file=path(given, "ready-file"),
         journal_dir=path(given, "journal"),
+        otlp_endpoint=last(given, "otlp-endpoint"),
         seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
         log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
         log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),

@@ -46,7 +46,8 @@ class Proxy:
         self.options, self.clock, self._tasks = options, clock, tasks
         self.settings = BrokerSettings(1, options.settings)
         self.seed = new_seed() if options.seed is None else options.seed
-        self.journal = journal_of(options.settings, written_down=options.journal_dir is not None)
+        is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
+        self.journal = journal_of(options.settings, observed=is_observed)
         self.faults = Script(seeded(self.seed))
         self.views = Views(clock)
         self.chain = Chain(

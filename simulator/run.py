@@ -35,7 +35,7 @@ GRACE_MS = 10_000
 CALM_MS = 12_000
 SCAN_MS = 4_000
 """Within which a coordinator finds a transaction that has timed out, and ends it."""
-DRAIN_MS = 5_000
+DRAIN_MS, MOST_DRAINS = 5_000, 24
 """Within which each client must succeed then."""
 
 
@@ -141,9 +141,9 @@ class Run:
     async def _finish(self, nemesis: Nemesis) -> None:
         await self.workload.stop(feeding=True)
         await sleep_ms(TIMEOUT_MS + SCAN_MS)  # what was abandoned times out
-        final = await self._read_all()
         await self._drain()
         await self.workload.stop(feeding=False)
+        final = await self._read_all()
         self.history.violations += compare_replicas(self.servers.cluster)
         before = fingerprint(self.servers.cluster)
         self.world.calm = False
@@ -168,8 +168,19 @@ class Run:
         self.servers.tasks.cancel()
 
     async def _drain(self) -> None:
-        """The copiers have time to copy what is left."""
-        await sleep_ms(DRAIN_MS)
+        """Let the copiers copy what is left: until nothing has come for a while, or for as long as they may take."""
+        copied = -1
+        for _ in range(MOST_DRAINS):
+            before, copied = copied, self._copied()
+            if copied == before:
+                return
+            await sleep_ms(DRAIN_MS)
+        self.history.violate(f"the copiers still copy {MOST_DRAINS * DRAIN_MS} ms after the last record")
+
+    def _copied(self) -> int:
+        """Records and markers in the topic that the copiers write."""
+        logs = (self.servers.cluster.partitions[TARGET, index].logs for index in range(self.topics[TARGET]))
+        return sum(max(each.log_end_offset for each in replicas.values()) for replicas in logs)
 
     async def _offsets(self) -> dict[Place, int]:
         """What the copiers have committed."""

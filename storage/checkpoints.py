@@ -33,6 +33,8 @@ def _lines(contents: bytes) -> list[list[str]]:
         version, count = int(lines[0]), int(lines[1])
     except (UnicodeDecodeError, IndexError, ValueError):
         raise CheckpointError("version or count cannot be read") from None
+    if not contents.endswith(b"\n"):  # what a power cut has left of `1 77` may be `1 7`
+        raise CheckpointError("its last line is cut off")
     entries = [line.split() for line in lines[2:] if line]
     if version != _VERSION or len(entries) != count:
         raise CheckpointError(f"version {version}, {count} entries promised, {len(entries)} found")

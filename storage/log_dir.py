@@ -8,6 +8,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from protocol.errors import KafkaError
+from protocol.pauses import pause
 from protocol.types import uuid_from_text, uuid_text
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,
@@ -171,6 +172,7 @@ class LogDir:
         """
         for name in self.context.files.list():
             key = partition_of(name)
+            pause()
             if key is not None and key not in self.logs and is_log(self.context.files, name):
                 self.load_log(*key, config=config_for(key[0]), now_ms=now_ms)
 
@@ -330,6 +332,7 @@ class LogDir:
             broker_epoch: written into the marker.
         """
         for log in self:
+            pause()
             with suppress(KafkaError):
                 log.close(clean=clean and self.context.offline is None)
         if clean:

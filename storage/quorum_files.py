@@ -50,6 +50,21 @@ def latest_snapshot(files: Files) -> Snapshot | None:
     return max(snapshots(files), default=None)
 
 
+class QuorumStateError(ValueError):
+    """``quorum-state`` is not what a node of a quorum writes."""
+
+
+def check_quorum_state(raw: bytes) -> None:
+    """Raise QuorumStateError unless the content of ``quorum-state`` has an epoch, a leader and a vote."""
+    try:
+        state = json.loads(raw)
+        numbers = {name: int(state[name]) for name in ("leaderEpoch", "leaderId", "votedId", "data_version")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise QuorumStateError(f"quorum-state cannot be read: {error!r}") from None
+    if numbers["leaderEpoch"] < 0 or min(numbers["leaderId"], numbers["votedId"]) < -1:
+        raise QuorumStateError(f"quorum-state has a negative number: {numbers}")
+
+
 def seen_epoch(files: Files) -> int:
     """Return the leader epoch of ``quorum-state``; 0 if the file is missing or unreadable."""
     return max(int(_state(files).get("leaderEpoch", 0)), 0)

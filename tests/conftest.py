@@ -15,7 +15,7 @@ settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
 # Where sniffio is installed (trio brings it), anyio asks it which loop runs, and it knows it of tasks only. anyio.run,
-# by which the server is started, tells it for callbacks too. Nobody else would for a cluster in a test.
+# by which the server is started, sets it for callbacks too. For a cluster in a test, this line does.
 if find_spec("sniffio") is not None:
     importlib.import_module("sniffio").thread_local.name = "asyncio"
 

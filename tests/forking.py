@@ -40,7 +40,7 @@ class ForkServer:
         with self._asking:
             socket.send_fds(self._socket, [json.dumps(request).encode()], list(descriptors))
             answer = self._socket.recv(fork_server.MOST_BYTES)
-        assert answer, "the process that forks servers has ended; what it said stands above"
+        assert answer, "the process that forks servers has ended; its output is above"
         return json.loads(answer)
 
 

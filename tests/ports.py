@@ -12,7 +12,7 @@ _candidates = itertools.count(random.SystemRandom().randrange(COUNT))
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment, and that this process was not given before."""
+    """Ports that are free at this moment, and that were not returned to this process before."""
     found: list[int] = []
     while len(found) < count:
         port = LOWEST + next(_candidates) % COUNT

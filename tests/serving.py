@@ -22,7 +22,7 @@ from understudy.launcher import ServerProcess, command_line
 
 T = TypeVar("T")
 MOST_PROCESSES = 3
-"""How many set-ups live at the same time; the one that was not asked for longest makes room."""
+"""How many set-ups live at the same time; the one that was unused for longest is stopped for a new one."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Server:
         self.control("POST", "/v1/clock/advance", {"ms": ms})
 
     def freeze(self) -> int:
-        """Stop the clock until it is pushed or the test is over; the time at which it stands, in ms."""
+        """Stop the clock until it is advanced or the test is over; return its time in ms."""
         return int(self.control("POST", "/v1/clock/freeze")["now_ms"])
 
     def now_ms(self) -> int:
@@ -97,7 +97,7 @@ class Server:
     # --- looking -----------------------------------------------------------------------------------------------------
 
     def log_lines(self, since: int = 0) -> list[dict[str, Any]]:
-        """What the server logged (``event``, ``level`` and what else the line says), from a position on."""
+        """What the server logged from a position on: ``event``, ``level`` and the other fields of each line."""
         with self.process.log_file.open("rb") as file:
             file.seek(since)
             return list(_parsed(file.read().splitlines()))
@@ -112,7 +112,7 @@ class Server:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
 
     def finish_test(self) -> None:
-        """Hang up whatever the test opened."""
+        """Close the connections that the test opened."""
         for wire in self.opened:
             wire.close()
         self.opened.clear()
@@ -147,7 +147,7 @@ class Servers:
         return server
 
     def finish_test(self) -> None:
-        """Hang up whatever the test opened, anywhere."""
+        """Close the connections that the test opened, to any server."""
         for server in self._running.values():
             server.finish_test()
 

@@ -1,4 +1,4 @@
-"""ACLs as clients meet them: an administrator who makes them, and producers and consumers who lack a right."""
+"""ACLs as clients meet them: an administrator who makes them, and producers and consumers without a right."""
 
 from collections.abc import Callable
 from typing import Any
@@ -100,20 +100,20 @@ def test_an_administrator_makes_finds_and_removes_acls(guarded: Guarded) -> None
     assert guarded.admin.describe_acls(EVERYTHING).result(10) == [other]
 
 
-def test_who_is_no_administrator_makes_none(guarded: Guarded) -> None:
+def test_a_user_without_alter_creates_no_acls(guarded: Guarded) -> None:
     """CLUSTER_AUTHORIZATION_FAILED."""
-    somebody = AdminClient(guarded.settings("orders-1"))
-    (future,) = somebody.create_acls([binding(ResourceType.TOPIC, "orders", AclOperation.WRITE)]).values()
+    other = AdminClient(guarded.settings("orders-1"))
+    (future,) = other.create_acls([binding(ResourceType.TOPIC, "orders", AclOperation.WRITE)]).values()
     assert refusal(lambda: future.result(10)).code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
     assert guarded.admin.describe_acls(EVERYTHING).result(10) == []
 
 
-def test_a_producer_without_write_is_told_so(guarded: Guarded) -> None:
+def test_a_producer_without_write_is_refused(guarded: Guarded) -> None:
     """A right for orders-* opens the topic to them alone."""
     assert produced(Producer(guarded.settings("orders-1"))) == "TOPIC_AUTHORIZATION_FAILED"
     guarded.allow(binding(ResourceType.TOPIC, "orders", AclOperation.WRITE))
     assert produced(Producer(guarded.settings("orders-1"))) is None
-    assert produced(Producer(guarded.settings("somebody"))) == "TOPIC_AUTHORIZATION_FAILED"
+    assert produced(Producer(guarded.settings("another"))) == "TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_a_transactional_producer_needs_a_right_for_its_name(guarded: Guarded) -> None:
@@ -162,8 +162,8 @@ def test_a_consumer_needs_its_group_and_its_topic(guarded: Guarded) -> None:
     assert consumed(guarded) == "a record"
 
 
-def test_who_speaks_as_whom_can_be_changed_while_clients_run(guarded: Guarded) -> None:
-    """By the setting, as any setting of a broker is altered."""
+def test_principals_can_be_changed_while_clients_run(guarded: Guarded) -> None:
+    """The setting is altered like any other of a broker."""
     guarded.allow(binding(ResourceType.TOPIC, "orders", AclOperation.WRITE))
     assert produced(Producer(guarded.settings("guest"))) == "TOPIC_AUTHORIZATION_FAILED"
     rules = ConfigEntry(

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[dict[str, str]]:
-    """A server told what compose.yaml tells it, on ports of this machine that stand for 9092, 29092 and 9099."""
+    """A server with the variables of compose.yaml, on free ports of this machine instead of 9092, 29092 and 9099."""
     names = ("29092", "9092", "9099")
     found = dict(zip(names, map(str, free_ports(len(names))), strict=True))
     text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8").partition("  app:")[0]
@@ -35,8 +35,8 @@ def ports() -> Iterator[dict[str, str]]:
         yield found
 
 
-def test_each_listener_tells_its_own_address(ports: dict[str, str]) -> None:
-    """The host's programs are told localhost, the network's containers the service's name."""
+def test_each_listener_returns_its_own_address(ports: dict[str, str]) -> None:
+    """Programs on the host get localhost, containers of the network the service's name."""
     for port, answer in (("9092", f"localhost:{ports['9092']}"), ("29092", f"127.0.0.1:{ports['29092']}")):
         found = AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[port]}"}).list_topics(timeout=10)
         assert [f"{broker.host}:{broker.port}" for broker in found.brokers.values()] == [answer]

@@ -1,4 +1,4 @@
-"""The Testcontainers example without an engine: the image's own command, told what the test tells its container."""
+"""The Testcontainers example without an engine: the image's own command, with the variables of the test's container."""
 
 import json
 import os
@@ -19,16 +19,16 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "junit" / "src" / "test" / "java" / "OrdersInContainerTest.java"
 
 
-def said_by_the_image() -> tuple[list[str], dict[str, str]]:
+def set_by_the_image() -> tuple[list[str], dict[str, str]]:
     """Its command and its variables."""
     steps = read(ROOT / "Dockerfile")
-    words = {step.keyword: step.argv or [] for step in steps if step.keyword in ("ENTRYPOINT", "CMD")}
+    commands = {step.keyword: step.argv or [] for step in steps if step.keyword in ("ENTRYPOINT", "CMD")}
     answer = {name: value for step in steps if step.keyword == "ENV" for name, value in variables(step.rest).items()}
-    return [*words["ENTRYPOINT"], *words["CMD"]], answer
+    return [*commands["ENTRYPOINT"], *commands["CMD"]], answer
 
 
-def said_by_the_example(port: str) -> dict[str, str]:
-    """What it tells the container, where PORT is this one."""
+def set_by_the_example(port: str) -> dict[str, str]:
+    """The variables of its container, where PORT is this one."""
     text = EXAMPLE.read_text(encoding="utf-8")
     pairs = re.findall(r'\.withEnv\("(\w+)", (.+)\)\n', text)
     return {
@@ -38,7 +38,7 @@ def said_by_the_example(port: str) -> dict[str, str]:
 
 
 def ask(port: str, method: str, path: str, token: str | None = None) -> int:
-    """The status of an answer; 0: nobody is there."""
+    """The status of an answer; 0: no server is there."""
     connection = HTTPConnection("localhost", int(port), timeout=10)
     try:
         connection.request(method, path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
@@ -51,21 +51,21 @@ def ask(port: str, method: str, path: str, token: str | None = None) -> int:
 
 def test_the_ports_of_the_example_are_those_of_the_image() -> None:
     """What it binds, exposes and waits for is what the image serves."""
-    text, (_, image) = EXAMPLE.read_text(encoding="utf-8"), said_by_the_image()
+    text, (_, image) = EXAMPLE.read_text(encoding="utf-8"), set_by_the_image()
     assert f'PORT + ":{image["UNDERSTUDY_PORT"]}"' in text
     assert f"withExposedPorts({image['UNDERSTUDY_CONTROL_PORT']})" in text
     assert f".forPort({image['UNDERSTUDY_CONTROL_PORT']})" in text
 
 
 def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
-    """Healthy, told the port that clients use, with its topic; steered with the token and not without; it ends well.
+    """Healthy, with its topic and the port that clients use; controlled with the token and not without; it ends well.
 
     A container's ports are mapped to others; here the ports themselves are others.
     """
-    command, image = said_by_the_image()
+    command, image = set_by_the_image()
     assert command[0] == "understudy"
     port, control = map(str, free_ports(2))
-    example = said_by_the_example(port)
+    example = set_by_the_example(port)
     ready = str(tmp_path / "ready.json")  # the image has a folder for it
     mapped = {"UNDERSTUDY_PORT": port, "UNDERSTUDY_CONTROL_PORT": control, "UNDERSTUDY_READY_FILE": ready}
     known = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
@@ -93,9 +93,9 @@ def test_the_container_does_what_the_example_wants(tmp_path: Path) -> None:
         process.wait()
 
 
-def test_an_example_that_tells_nothing_would_be_seen() -> None:
+def test_an_example_without_variables_would_be_seen() -> None:
     """Its variables are found in the file."""
-    assert said_by_the_example("7") == {
+    assert set_by_the_example("7") == {
         "UNDERSTUDY_ADVERTISE": "localhost:7",
         "UNDERSTUDY_TOPIC": "orders:1",
         "UNDERSTUDY_CONTROL_HOST": "0.0.0.0",

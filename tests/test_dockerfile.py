@@ -17,9 +17,9 @@ DOCKERFILES = [ROOT / "Dockerfile", ROOT / "examples" / "compose" / "Dockerfile"
 OPTION_VARIABLES = {option.variable for option in OPTIONS}
 
 
-def steps(path: Path, word: str) -> list[Instruction]:
-    """The instructions with this word."""
-    return [step for step in read(path) if step.keyword == word]
+def steps(path: Path, keyword: str) -> list[Instruction]:
+    """The instructions with this keyword."""
+    return [step for step in read(path) if step.keyword == keyword]
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -45,7 +45,7 @@ def test_an_image_runs_one_process_that_is_not_root(path: Path) -> None:
         assert step.argv
 
 
-def test_the_image_is_told_by_variables_that_the_server_knows() -> None:
+def test_the_image_sets_variables_that_the_server_knows() -> None:
     """Every UNDERSTUDY_* of the Dockerfile and of compose.yaml is an option's twin."""
     text = (ROOT / "examples" / "compose" / "compose.yaml").read_text(encoding="utf-8")
     given = set(re.findall(r"\bUNDERSTUDY_[A-Z_]+\b", text))
@@ -66,7 +66,7 @@ def test_the_image_can_be_reached_and_asked_how_it_is() -> None:
 
 
 @pytest.mark.parametrize("control", ["0", "off"])
-def test_the_health_check_finds_a_server_whatever_its_ports(control: str, tmp_path: Path) -> None:
+def test_the_health_check_finds_a_server_on_any_port(control: str, tmp_path: Path) -> None:
     """By the ready file: unhealthy before and after, healthy while it serves, with and without a control plane."""
     check, ready = ROOT / "tools" / "health-check", tmp_path / "ready.json"
     env = {"PATH": "/usr/bin:/bin", "UNDERSTUDY_READY_FILE": str(ready)}
@@ -84,7 +84,7 @@ def test_the_health_check_finds_a_server_whatever_its_ports(control: str, tmp_pa
 
 
 def test_what_the_image_copies_is_there_and_is_not_ignored() -> None:
-    """A room that is added to the wheel is added here too."""
+    """A package that is added to the wheel is added here too."""
     copied = {name for step in steps(ROOT / "Dockerfile", "COPY") if not step.flags for name in step.rest.split()[:-1]}
     assert [name for name in sorted(copied) if not (ROOT / name).exists()] == []
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""What the documentation says is what the code does: code from examples, commands that parse, links that lead on."""
+"""The documentation agrees with the code: code is copied from examples, commands parse, links have a target."""
 
 import json
 import re
@@ -19,16 +19,16 @@ from understudy.control_api.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 TASK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)
-"""A task of docs/steering.md: what to say over HTTP, in Python and in the shell."""
+"""A task of docs/steering.md: the call over HTTP, in Python and in the shell."""
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
-def commands(word: str) -> Iterator[list[str]]:
-    """The arguments of each `understudy <word> ...` line that stands in a code block, continued lines joined."""
+def commands(name: str) -> Iterator[list[str]]:
+    """The arguments of each `understudy <name> ...` line of a code block, continued lines joined."""
     for page in PAGES:
         for block in re.findall(r"^ *```\w*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():
-                if line.strip().startswith(f"understudy {word} "):
+                if line.strip().startswith(f"understudy {name} "):
                     yield shlex.split(line, comments=True)[2:]
 
 
@@ -41,7 +41,7 @@ def test_every_serve_command_starts_a_server() -> None:
 
 
 def test_every_ctl_command_is_a_verb() -> None:
-    """Its words and options exist."""
+    """Its verb and options exist."""
     given = list(commands("ctl"))
     assert given
     parser = ctl.parser()
@@ -50,8 +50,8 @@ def test_every_ctl_command_is_a_verb() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_that_is_said_to_come_from_an_example_does(page: Path) -> None:
-    """Word by word, so that the examples' tests are the documentation's."""
+def test_code_from_an_example_is_the_examples(page: Path) -> None:
+    """Literally, so that the examples' tests are the documentation's."""
     pattern = r"<!-- from (\S+) -->\n```\w+\n(.*?)```"
     for name, code in re.findall(pattern, page.read_text(encoding="utf-8"), re.DOTALL):
         assert code in (ROOT / name).read_text(encoding="utf-8")
@@ -77,8 +77,8 @@ def test_files_that_are_named_exist(page: Path) -> None:
 def test_the_names_that_are_promised_exist() -> None:
     """`understudy.something` in a page is public."""
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    words = set(re.findall(r"\bunderstudy\.([a-z]+)\(", text))
-    assert words - set(understudy.__all__) == set()
+    names = set(re.findall(r"\bunderstudy\.([a-z]+)\(", text))
+    assert names - set(understudy.__all__) == set()
     assert [name for name in understudy.__all__ if not hasattr(understudy, name)] == []
 
 
@@ -104,20 +104,20 @@ def test_the_tables_are_made_from_the_code() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "written: nothing")
 
 
-def test_what_the_comparison_says_of_us_is_so() -> None:
-    """The verbs that it names are there; what it says we lack stands in GAPS.md."""
+def test_the_comparison_is_right_about_us() -> None:
+    """The verbs that it names exist; the features that it calls missing are in GAPS.md."""
     page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
     gaps = (ROOT / "docs" / "GAPS.md").read_text(encoding="utf-8")
     named = re.findall(r"`(GET|POST|PUT|DELETE) (/v1/[^`]*)`", page)
     assert named
     assert set(named) - {(verb.method, verb.path) for verb in VERBS} == set()
-    lacks = re.findall(
+    missing_here = re.findall(
         r"\*\*([^*]+)\*\*", page.partition("Missing Kafka features.**")[2].partition("* **In-process")[0]
     )
-    lacks += re.findall(r"\*\*([^*]+\(KIP-\d+\))\*\*", page)
-    assert lacks
-    answer = [each for each in lacks if f"* **{each}" not in gaps]
-    assert answer == [], "GAPS.md lacks them no more, or under another name: say so in docs/comparison.md"
+    missing_here += re.findall(r"\*\*([^*]+\(KIP-\d+\))\*\*", page)
+    assert missing_here
+    answer = [each for each in missing_here if f"* **{each}" not in gaps]
+    assert answer == [], "GAPS.md does not list them, or under another name: correct docs/comparison.md"
 
 
 def test_every_verb_has_its_task_in_steering() -> None:
@@ -137,11 +137,11 @@ def test_every_verb_has_its_task_in_steering() -> None:
         )
 
     missing = [verb.name for verb in VERBS if verb.example is None and not is_there(verb)]
-    assert missing == [], "give each a task in docs/steering.md, said at all three plane, or its row an example"
+    assert missing == [], "give each a task in docs/steering.md, in all three forms, or its row an example"
 
 
 def pasted(page: Path) -> Iterator[tuple[str, str]]:
-    """What of a page's code is JSON: whole blocks, bodies of requests, words of shell lines; with its place."""
+    """The JSON in a page's code: whole blocks, bodies of requests, arguments of shell lines; with its place."""
     text = page.read_text(encoding="utf-8")
     for block in re.finditer(r"```(\w*)\n(.*?)```", text, re.DOTALL):
         place = f"{page.name}:{text[: block.start()].count(chr(10)) + 1}"
@@ -149,8 +149,8 @@ def pasted(page: Path) -> Iterator[tuple[str, str]]:
             yield place, block[2]
         for line in block[2].splitlines():
             request = re.match(r"(?:GET|POST|PUT|DELETE) \S+ ([\[{].*)", line)
-            words = shlex.split(line) if "understudy ctl" in line else []
-            for found in ([request[1]] if request else []) + [word for word in words if word[:1] in {"{", "["}]:
+            arguments = shlex.split(line) if "understudy ctl" in line else []
+            for found in ([request[1]] if request else []) + [each for each in arguments if each[:1] in {"{", "["}]:
                 yield place, found
 
 

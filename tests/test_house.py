@@ -1,4 +1,4 @@
-"""The house rules: what can be checked about the source is checked here, so that nobody has to remember it."""
+"""The house rules: what can be checked about the source is checked here."""
 
 import ast
 import functools
@@ -19,7 +19,7 @@ MOST_LINES_OF_A_FILE = 400
 MOST_LINES_OF_A_FUNCTION = 60
 GENERATED = {"understudy/aio/verbs.py", "understudy/client/verbs.py"}
 """As long as the table of verbs that they are made from."""
-ROOMS = (*SERVER_PACKAGES, "understudy")
+FOLDERS = (*SERVER_PACKAGES, "understudy")
 
 OF_CONTROLLERS = {
     ApiKey.VOTE,
@@ -37,7 +37,7 @@ OF_CONTROLLERS = {
 }
 """On no broker's listener (core A.7)."""
 
-# Said in two parts, so that this file does not break its own rules.
+# Written in two parts, so that this file does not break its own rules.
 REGISTRIES = tuple(
     name + rest
     for name, rest in (
@@ -116,15 +116,15 @@ def test_no_function_is_longer_than_60_lines() -> None:
     assert long == []
 
 
-def test_names_say_what_a_thing_is() -> None:
-    """Nobody knows what a Manager, a Helper, a Util or a Service does."""
+def test_names_are_not_vague() -> None:
+    """A Manager, a Helper, a Util or a Service could be anything."""
     classes = [
         f"{place(path, node.lineno)} {node.name}"
-        for path in python_files(*ROOMS)
+        for path in python_files(*FOLDERS)
         for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef) and VAGUE_NAMES.search(node.name)
     ]
-    modules = [place(path, 1) for path in python_files(*ROOMS) if VAGUE_NAMES.search(path.stem)]
+    modules = [place(path, 1) for path in python_files(*FOLDERS) if VAGUE_NAMES.search(path.stem)]
     assert classes + modules == []
 
 
@@ -143,7 +143,7 @@ def api_name(path: Path) -> str:
 
 
 def test_every_api_is_asked_by_a_test() -> None:
-    """Its request is made somewhere in tests/handlers or tests/scenarios; which test proves what, their names tell."""
+    """Its request is made somewhere in tests/handlers or tests/scenarios; the tests' names list what they prove."""
     benches = [path for path in python_files("tests") if path.relative_to(ROOT).parts[1] in {"handlers", "scenarios"}]
     made = {
         node.func.id
@@ -154,8 +154,8 @@ def test_every_api_is_asked_by_a_test() -> None:
     assert [path.stem for path in handlers() if f"{api_name(path)}Request" not in made] == []
 
 
-def test_every_api_says_which_versions_it_serves_and_what_it_lacks() -> None:
-    """In its file's docstring, in the words that GAPS.md takes from there."""
+def test_every_api_documents_its_versions_and_what_is_missing() -> None:
+    """In its file's docstring, in the form from which GAPS.md is generated."""
     wrong = []
     for api in APIS:
         text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
@@ -211,7 +211,7 @@ def mapped() -> tuple[set[str], set[str]]:
 
 
 def test_the_map_shows_the_tree() -> None:
-    """Every file has its place in ARCHITECTURE.md, and nothing stands there that is gone."""
+    """Every file has its place in ARCHITECTURE.md, and no file is listed that is gone."""
     named, whole = mapped()
     there = {str(path.relative_to(ROOT)) for path in files()}
     unmapped = {name for name in there - named if not name.startswith(tuple(whole))}
@@ -313,7 +313,7 @@ def test_the_house_has_its_papers(path: str) -> None:
 
 
 def test_every_make_target_is_explained() -> None:
-    """`make` without a word lists them all, and none of them is taken for a file."""
+    """`make` without a target lists them all, and none of them is taken for a file."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z][a-z-]*):", text, re.MULTILINE))
     phony = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())  # type: ignore[index]

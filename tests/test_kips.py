@@ -26,5 +26,5 @@ def test_every_sentence_has_a_proof() -> None:
         if line.startswith("| ") and not line.startswith(("| statement", "| proposal"))
     ]
     unproven = [row for row in rows if not row.rstrip().endswith("` |")]
-    assert [row for row in unproven if not any(words in row for words in CLIENTS_MATTER)] == []
+    assert [row for row in unproven if not any(subject in row for subject in CLIENTS_MATTER)] == []
     assert len(unproven) == len(CLIENTS_MATTER)

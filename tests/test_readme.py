@@ -23,16 +23,26 @@ def lines(command: str) -> list[str]:
 
 
 def test_the_test_passes_in_a_folder_of_its_own(tmp_path: Path) -> None:
-    """Pasted as it stands."""
+    """Pasted without a change."""
     (code,) = [text for kind, text in BLOCKS if kind == "python"]
     (tmp_path / "test_orders.py").write_text(code, encoding="utf-8")
     env = os.environ | {"PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", "--rootdir", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--noconftest",
+        "--rootdir",
+        str(tmp_path),
+    ]
     plugin = "import importlib.metadata as m; print(bool(m.entry_points(group='pytest11', name='understudy')))"
     known = subprocess.run([sys.executable, "-c", plugin], env=env, capture_output=True, text=True, check=True).stdout
     if known.strip() == "False":  # in a checkout that was not installed
-        words += ["-p", "understudy.pytest_plugin"]
-    done = subprocess.run([*words, str(tmp_path)], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        command += ["-p", "understudy.pytest_plugin"]
+    done = subprocess.run([*command, str(tmp_path)], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout + done.stderr
 
 

@@ -1,4 +1,4 @@
-"""A real client says who it is: librdkafka, by each mechanism that a password is enough for."""
+"""A real client authenticates: librdkafka, by each mechanism that a password is enough for."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def guarded() -> Iterator[str]:
 
 
 def outcome(address: str, mechanism: str, password: str) -> str:
-    """Whether a record arrived, or why nobody could be reached."""
+    """Whether a record arrived, or the error of the connection."""
     reported: list[str] = []
     failed: list[KafkaError] = []
     producer = Producer({
@@ -49,7 +49,7 @@ def outcome(address: str, mechanism: str, password: str) -> str:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_librdkafka_says_who_it_is(guarded: str, mechanism: str) -> None:
-    """With the right password it produces, with another one it hears that it may not."""
+def test_librdkafka_authenticates(guarded: str, mechanism: str) -> None:
+    """With the right password it produces, with another one it fails to authenticate."""
     assert outcome(guarded, mechanism, "secret") == "None"
     assert outcome(guarded, mechanism, "wrong") == "_AUTHENTICATION"

@@ -1,4 +1,4 @@
-"""docs/specification: what cites it finds its rule there, and says which document it means."""
+"""docs/specification: citations of it lead to a rule, and name their document."""
 
 import ast
 import functools
@@ -45,7 +45,7 @@ PACKAGES = (
 PAGES = sorted(FOLDER.rglob("*.md"))
 LINK = re.compile(r"\[([^\]\[]*)\]\(([^)#]*)#([^)]+)\)")
 LIKE_AN_ID = re.compile(rf"(?<![\w./{{-])(?:(?!0\.){SECTION}(?:\s{RULE})?|{SCENARIO}|{RULE})(?![\w/-])")
-OTHER_WORDS = {"S3"}
+OTHER_NAMES = {"S3"}
 """Also the name of something else: object stores."""
 ABOUT_IDS = {ROOT / "tools" / "specification.py", Path(__file__).resolve()}
 """Files that speak of ids as such."""
@@ -94,7 +94,7 @@ def bare(text: str) -> list[str]:
         match[0]
         for match in LIKE_AN_ID.finditer(text)
         if not any(start <= match.start() < end for start, end in cited)
-        and match[0] not in OTHER_WORDS
+        and match[0] not in OTHER_NAMES
         and known(match[0])
     ]
 
@@ -119,7 +119,7 @@ def test_a_citation_that_leads_nowhere_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("folder", [*PACKAGES, "tests"])
-def test_no_id_stands_alone_in_docstrings_and_comments(folder: str) -> None:
+def test_no_id_is_without_its_document_in_docstrings_and_comments(folder: str) -> None:
     """``core D.2 V11``, not ``V11``: a reader does not have to guess the document."""
     found = {
         f"{place(path, line + text[: text.index(name)].count(chr(10)))}: {name}"
@@ -145,10 +145,10 @@ def test_no_rule_is_named_alone_to_users() -> None:
     assert bare("S9 before KIP-360") == ["S9"]
 
 
-def test_an_id_that_stands_alone_is_noticed() -> None:
-    """A rule, a section, a scenario, an item, beside some that are cited in full and words that look like ids."""
+def test_an_id_without_its_document_is_noticed() -> None:
+    """A rule, a section, a scenario, an item, beside some that are cited in full and names that look like ids."""
     doc = DOCUMENTS[0]
-    assert bare("R7: complete the join phase (A.5 R7.4), as PRD-17 says; see F.2.3") == [
+    assert bare("R7: complete the join phase (A.5 R7.4), as in PRD-17; see F.2.3") == [
         "R7",
         "A.5 R7.4",
         "PRD-17",
@@ -191,7 +191,7 @@ def test_the_page_of_rows_links_each_of_them() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(FOLDER)))
-def test_links_in_the_specification_lead_to_what_they_say(page: Path) -> None:
+def test_links_in_the_specification_lead_to_what_they_name(page: Path) -> None:
     """The anchor exists on the page that is named, and is the one of the id in the link's text."""
     wrong = []
     for text, target, name in LINK.findall(page.read_text(encoding="utf-8")):
@@ -231,6 +231,6 @@ def test_every_correction_names_what_proved_it() -> None:
 
 
 def test_the_specification_is_not_about_who_wrote_it() -> None:
-    """No word of machines and files outside the repository."""
-    words = re.compile(r"held.?out|\bworktree|/work\b", re.IGNORECASE)
-    assert [page for page in PAGES if words.search(page.read_text(encoding="utf-8"))] == []
+    """It does not mention machines and files outside the repository."""
+    outside = re.compile(r"held.?out|\bworktree|/work\b", re.IGNORECASE)
+    assert [page for page in PAGES if outside.search(page.read_text(encoding="utf-8"))] == []

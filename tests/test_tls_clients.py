@@ -18,7 +18,7 @@ from tests.ports import free_ports
 from tests.serving import Server, start
 
 UNREACHABLE = ("_SSL", "_TRANSPORT", "_ALL_BROKERS_DOWN")
-"""What librdkafka says of a broker that it cannot talk to, as its threads come."""
+"""librdkafka's errors for a broker that it cannot talk to, in the order of its threads."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def outcome(secured: Secured, **more: object) -> str:
-    """What became of a record, or why nobody could be reached."""
+    """What became of a record, or the error of the connection."""
     reported: list[str] = []
     failed: list[KafkaError] = []
     producer = Producer({
@@ -74,7 +74,7 @@ def outcome(secured: Secured, **more: object) -> str:
     return reported[0] if reported else failed[0].name()
 
 
-def test_a_certificate_says_who_that_is(secured: Secured) -> None:
+def test_a_certificate_names_the_principal(secured: Secured) -> None:
     """Its distinguished name is the principal; who has none is anonymous, and may not write here."""
     trusting = {"security_protocol": "SSL", "ssl_ca_location": str(secured.authority)}
     mine = {"ssl_certificate_location": str(secured.alice), "ssl_key_location": str(secured.alice)}
@@ -82,15 +82,15 @@ def test_a_certificate_says_who_that_is(secured: Secured) -> None:
     assert outcome(secured, **trusting) == "TOPIC_AUTHORIZATION_FAILED"
 
 
-def test_who_does_not_trust_the_broker_stays_away(secured: Secured) -> None:
-    """Or does not speak TLS."""
+def test_a_client_that_does_not_trust_the_broker_does_not_connect(secured: Secured) -> None:
+    """A client that does not use TLS does not connect either."""
     assert outcome(secured, security_protocol="SSL") in UNREACHABLE
     assert outcome(secured, security_protocol="PLAINTEXT") in UNREACHABLE
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(70_000)])
 def test_bytes_that_are_no_tls_end_the_connection(secured: Secured, data: bytes) -> None:
-    """And nothing else."""
+    """The listener serves other clients on."""
     host, port = secured.address.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as peer:
         peer.sendall(data)
@@ -134,7 +134,7 @@ def test_names_are_written_as_java_writes_them() -> None:
         ({"ssl.enabled.protocols": "SSLv3"}, "needs ssl.enabled.protocols of TLSv1.2 and TLSv1.3"),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_told(texts: dict[str, str], problem: str) -> None:
+def test_a_missing_setting_is_named(texts: dict[str, str], problem: str) -> None:
     """In one sentence, with the listener's name."""
     with pytest.raises(TlsError, match="OUTSIDE") as reported:
         context_of(BrokerSettings(1, texts), ENDPOINT)
@@ -142,8 +142,8 @@ def test_what_is_missing_is_told(texts: dict[str, str], problem: str) -> None:
     assert context_of(BrokerSettings(1, texts), Endpoint("INSIDE", "PLAINTEXT", "127.0.0.1", 0)) is None
 
 
-def test_a_certificate_may_stand_in_the_settings() -> None:
-    """As text, the trusted ones too."""
+def test_a_certificate_may_be_in_the_settings() -> None:
+    """Its text is the setting's value; trusted certificates may be text too."""
     ca = trustme.CA()
     issued = ca.issue_cert("localhost")
     texts = {

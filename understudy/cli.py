@@ -15,6 +15,7 @@ COMMANDS = {
     "serve": ("understudy.serve", "serve a Kafka cluster from this process"),
     "proxy": ("understudy.proxy", "run in front of a Kafka cluster: faults, journal, explanations"),
     "ctl": ("understudy.ctl", "control a running cluster through its control plane"),
+    "scenario": ("understudy.replay.command", "turn the journal of a run into a scenario that plays it back"),
     "compare": (
         "understudy.compare",
         "send the same requests to a Kafka cluster and to Understudy, and report differences",

@@ -54,6 +54,17 @@ def main(argv: Sequence[str]) -> int:
         "--register", metavar="KIND", dest="register_as", action="append", choices=("delta", "iceberg"), default=[],
         help="register the files as a Delta Lake or Iceberg table (repeatable)",
     )  # fmt: skip
+    made.add_argument(
+        "--schema-ids", action="store_true", help="columns with the schema ids and GUIDs of keys and values"
+    )
+    made.add_argument(
+        "--schema-registry", metavar="URL", help="decode keys and values with the schemas of this registry, into JSON"
+    )
+    for side in ("key", "value"):
+        made.add_argument(
+            f"--{side}-schema", metavar="[TOPIC=]FILE", action="append", default=[],
+            help=f"decode {side}s with a schema: FILE.avsc, FILE.json, FILE.proto or FILE.proto#Message (repeatable)",
+        )  # fmt: skip
     made.add_argument("--overwrite", action="store_true", help="replace an existing export")
     made.add_argument("--append", action="store_true", help="continue an existing export with what was written since")
     client_config(made)

@@ -39,6 +39,7 @@ class StartOptions(TypedDict, total=False):
     control_token: str
     config: str | os.PathLike[str]
     journal: str | os.PathLike[str]
+    otlp_endpoint: str
     scenario: str | os.PathLike[str]
     seed: int
     log_format: Literal["console", "json"]

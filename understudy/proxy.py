@@ -17,6 +17,7 @@ _SHARED = (
     "control-token",
     "ready-file",
     "journal",
+    "otlp-endpoint",
     "seed",
     "log-format",
     "log-level",

@@ -27,6 +27,7 @@ from understudy.control_api.answers.producers import ProducerEvent, ProducerLife
 from understudy.control_api.answers.registry import RegistryFaultState, RegistryInfo
 from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
 from understudy.control_api.answers.scenario import RecordedStep
+from understudy.control_api.answers.security import Acl, Quota
 from understudy.control_api.answers.topics import (
     AbortedTransaction,
     Header,
@@ -42,6 +43,7 @@ from understudy.control_api.answers.users import User
 
 __all__ = [
     "AbortedTransaction",
+    "Acl",
     "Activity",
     "Broker",
     "ClientActivity",
@@ -68,6 +70,7 @@ __all__ = [
     "ProducerEvent",
     "ProducerLife",
     "ProducerPlace",
+    "Quota",
     "Record",
     "RecordedStep",
     "Refusal",

@@ -95,6 +95,11 @@ OPTIONS = (
     Option("ready-file", "FILE", "JSON file that is written once all listeners accept connections"),
     Option("config", "FILE", "*.toml: these options, by name; *.properties: the server.properties of a Kafka broker"),
     Option("journal", "DIR", "directory for the journal of all requests, in rotating files"),
+    Option(
+        "otlp-endpoint",
+        "URL",
+        "OpenTelemetry collector that gets a span of each request, such as http://127.0.0.1:4318; by default none does",
+    ),
     Option("scenario", "FILE", "steps to begin with: faults, holds and others, as `ctl scenario record` writes them"),
     Option("seed", "N", "seed of all random choices (ids, leaders, jitter)"),
     Option("log-format", "console|json", "format of the log on stderr", "console"),

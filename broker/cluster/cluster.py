@@ -19,6 +19,7 @@ from broker.cluster.heap import Heap
 from broker.cluster.lifecycle import Lifecycle
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
+from broker.cluster.rebuilding import Rebuilding
 from broker.cluster.snapshots import Snapshots
 from broker.cluster.startup import (
     create_topics,
@@ -60,6 +61,7 @@ from broker.timelines.producers import ProducerTimelines
 from broker.timelines.transactions import TransactionTimelines
 from broker.transactions.markers import Markers
 from protocol.codec import load_schemas
+from protocol.pauses import pause
 from protocol.types import uuid_text
 from storage.files.descriptors import DEFAULT_MOST, Descriptors
 from storage.log.partition_log import PartitionLog
@@ -89,7 +91,8 @@ class Cluster:
         self.maintenance = Maintenance(self)
         self.lifecycle = Lifecycle(self)
         self.heap = Heap()
-        self.journal = journal_of(options.settings, written_down=options.journal_dir is not None)
+        is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
+        self.journal = journal_of(options.settings, observed=is_observed)
         self.shares = file_limits.shares(
             options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
         )
@@ -100,6 +103,7 @@ class Cluster:
         self.lazy_coordinators = True
         """Until the first reset: afterwards FindCoordinator answers at once, unless `--lazy-coordinators` is given."""
         self.versions = versions_of(self.release)
+        self.rebuilding = Rebuilding(self)
         self.snapshots = Snapshots(self)
         self.transaction_timelines = TransactionTimelines(clock)
         self.group_timelines = GroupTimelines(clock)
@@ -234,6 +238,7 @@ class Cluster:
         for node in first:
             register(self, node)
         for topic, index, _ in list(self.image.all_partitions()):
+            pause()
             self.metadata_publisher.sync_partition(topic.name, index)
         for node in self.nodes.values():
             if node not in first:
@@ -300,6 +305,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Close connections and logs, cleanly."""
+        self.rebuilding.finish()
         self.maintenance.stop()
         self.lifecycle.clear()
         for node in self.nodes.values():

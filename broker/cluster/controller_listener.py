@@ -6,6 +6,7 @@ It belongs to no broker: a broker that is killed leaves it open, as with a contr
 from typing import TYPE_CHECKING
 
 from broker.cluster.startup import listener_settings
+from broker.dispatcher import Dispatcher
 from broker.handlers import CONTROLLER_APIS
 from broker.network.endpoints import Endpoint, OpenListener
 from broker.node import Node
@@ -53,6 +54,12 @@ class ControllerListener:
         if move:
             self._node.server.close()
             self._node.bound.clear()
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """What answers its requests."""
+        assert self._node is not None
+        return self._node.server.dispatcher
 
     def end_silence(self) -> None:
         """On reset: see :meth:`~broker.network.server.BrokerServer.end_silence`."""

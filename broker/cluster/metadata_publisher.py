@@ -26,6 +26,7 @@ from broker.settings import topics
 from broker.settings.model import ConfigResourceType
 from broker.settings.values import shown
 from protocol.errors import KafkaError
+from protocol.pauses import pause
 from storage.log.config import LogConfig
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class MetadataPublisher:
         """Delete a topic's logs, answer the fetches that wait on it, and let groups forget its offsets."""
         self._configs.pop(topic.name, None)
         for index in topic.partitions:
+            pause()
             partition = self._cluster.partitions.pop((topic.name, index), None)
             if partition is None:
                 continue

@@ -4,7 +4,7 @@ What a running cluster knows lies in its logs. So a reset opens empty directorie
 (``broker.cluster.snapshots``) is a restart from a copy of the directories.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.cluster.coordinators import LOADERS
 from broker.cluster.data_directories import check_resettable, clear_directory
@@ -15,8 +15,10 @@ from broker.coordination.metadata.image import Topic
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.releases import DEFAULT
 from broker.releases import release as release_named
+from broker.replication.partition import ReplicatedPartition
 from broker.telemetry import Telemetry
 from broker.transactions.markers import Markers
+from protocol.pauses import pause
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
@@ -37,6 +39,7 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset(), *, disco
         PortTaken: another process took the port of a broker that was down, or was asked to move its listeners.
         ResetRefused: the data directory holds what Understudy did not make; nothing has changed.
     """
+    await cluster.rebuilding.over()
     check_resettable(cluster)
     if "faults" not in keep:
         cluster.faults.clear(reset=True)
@@ -64,7 +67,7 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset(), *, disco
     if _IN_LOGS & keep:  # brokers that were added stay: they may hold what is kept
         await _delete(cluster, keep)
     else:
-        _throw_away(cluster, keep)
+        await cluster.rebuilding.run(lambda: _throw_away(cluster, keep), len(cluster.partitions))
     await resume_serving(cluster)
 
 
@@ -97,11 +100,18 @@ def _throw_away(cluster: "Cluster", keep: frozenset[str]) -> None:
     cluster.begin()
     create_topics(cluster, cluster.options.topics)
     create_users(cluster)
-    for partition in waiting:
-        partition.wake()
+    wake(waiting)
 
 
-def close_all(cluster: "Cluster") -> list[Any]:
+def wake(waiting: list[ReplicatedPartition]) -> None:
+    """Let the requests go on that wait on partitions of before; the list is empty afterwards."""
+    waiting.reverse()
+    while waiting:  # one after the other, since most of them are freed by it, with their logs
+        waiting.pop().wake()
+        pause()
+
+
+def close_all(cluster: "Cluster") -> list[ReplicatedPartition]:
     """Close everything that has state. Returns the partitions on which requests may be waiting."""
     cluster.maintenance.stop()
     cluster.lifecycle.clear()
@@ -121,7 +131,9 @@ async def _delete(cluster: "Cluster", keep: frozenset[str]) -> None:
         cluster.clock.reset()
     cluster.markers.holds.clear()
     doomed = [topic.id for topic in cluster.image.topics.values() if not _stays(topic, keep)]
-    await cluster.metadata.ask(lambda machine, _now_ms, to: machine.delete_topics(doomed, to))
+    await cluster.metadata.ask(
+        lambda machine, _now_ms, to: machine.delete_topics(doomed, to), records=len(cluster.partitions)
+    )
     if "transactions" not in keep:
         for partition in cluster.partitions.values():
             for log in partition.logs.values():

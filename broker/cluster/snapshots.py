@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker.cluster.data_directories import data_root, report_left
-from broker.cluster.reset import close_all, resume_serving
+from broker.cluster.reset import close_all, resume_serving, wake
 from broker.node import Node
+from protocol.pauses import pause
 from storage.files.disk import DiskFiles
 from storage.files.memory import MemoryFiles
 from storage.ownership import RESTORING, SYSTEM_ENTRIES, foreign_entries, remove_contents
@@ -41,6 +42,7 @@ class Snapshot:
     ahead_ms: int
     frozen_at_ms: int | None
     taken_at_ms: int
+    partitions: int
 
 
 class Snapshots:
@@ -51,18 +53,23 @@ class Snapshots:
         self._numbers = count(1)
         self.kept: dict[str, Snapshot] = {}
 
-    def take(self) -> str:
+    async def take(self) -> str:
         """Keep the state as it is; its id.
 
         Raises:
             CannotKeep: a broker is down, the data directory is read-only, or there is no space beside it.
         """
-        cluster, clock = self._cluster, self._cluster.clock
+        cluster = self._cluster
+        await cluster.rebuilding.over()
         for node in cluster.nodes.values():
             if not node.up:
                 raise CannotKeep(f"broker {node.id} is down; start it first")
         if cluster.options.read_only:
             raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
+        return await cluster.rebuilding.run(self._take, len(cluster.partitions), copied=self._place is not None)
+
+    def _take(self) -> str:
+        cluster, clock = self._cluster, self._cluster.clock
         snapshot_id = str(next(self._numbers))
         try:
             if not self.kept:
@@ -75,7 +82,9 @@ class Snapshots:
             raise CannotKeep(f"the data directory cannot be copied to {self._place}: {error.strerror}") from error
         frozen_at_ms = clock.now_ms() if clock.frozen else None
         at_ms = clock.now_ms()
-        self.kept[snapshot_id] = Snapshot(files, cluster.random.getstate(), clock.pushed_ms, frozen_at_ms, at_ms)
+        self.kept[snapshot_id] = Snapshot(
+            files, cluster.random.getstate(), clock.pushed_ms, frozen_at_ms, at_ms, len(cluster.partitions)
+        )
         return snapshot_id
 
     async def restore(self, snapshot: Snapshot) -> None:
@@ -86,7 +95,14 @@ class Snapshots:
             CannotKeep: there is no space in the data directory; nothing has changed.
         """
         cluster = self._cluster
+        await cluster.rebuilding.over()
         await cluster.lifecycle.add_missing(snapshot.files)
+        most = max(len(cluster.partitions), snapshot.partitions)
+        await cluster.rebuilding.run(lambda: self._put_back(snapshot), most, copied=self._place is not None)
+        await resume_serving(cluster)
+
+    def _put_back(self, snapshot: Snapshot) -> None:
+        cluster = self._cluster
         self._bring(snapshot)
         cluster.journal.era += 1
         waiting = close_all(cluster)
@@ -106,9 +122,7 @@ class Snapshots:
         cluster.open_state()
         cluster.random.setstate(snapshot.chance)
         cluster.begin(restored=True)
-        for partition in waiting:
-            partition.wake()
-        await resume_serving(cluster)
+        wake(waiting)
 
     def discard(self) -> None:
         """Forget them all, and what they take on disk."""
@@ -180,6 +194,7 @@ def _copied(source: Path, target: Path) -> Path:
 
 def _copy_file(source: str, target: str) -> None:
     """Copy what is written in a file, and leave out its holes: indexes are reserved at their full size."""
+    pause()
     if not hasattr(os, "SEEK_DATA"):
         shutil.copy2(source, target)
         return
@@ -196,6 +211,7 @@ def _copy_file(source: str, target: str) -> None:
                 raise
             at = os.lseek(begin.fileno(), data, os.SEEK_HOLE)
             while data < at:
+                pause()
                 data += os.pwrite(end.fileno(), os.pread(begin.fileno(), min(at - data, _PIECE_BYTES), data), data)
     shutil.copystat(source, target)
 

@@ -93,6 +93,7 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
         jitter=cluster.random.randrange,
         new_uuid=cluster.new_uuid,
         producer_id_expiration_ms=node.settings.int("producer.id.expiration.ms"),
+        decompressed_limit=node.settings.long("understudy.max.decompressed.batch.bytes"),
         producer_rules=producer_rules_of(cluster.release, node.settings),
         on_failure=partial(cluster.lifecycle.directory_failed, node),
         on_left=partial(report_left, node),

@@ -48,6 +48,7 @@ def read_match(conditions: faults.FaultConditions, source: Watched) -> Match:
         conditions.get("client_id"),
         items,
         _fields(conditions.get("request", {}), api),
+        _offset(conditions, api, source),
     )
 
 
@@ -78,6 +79,21 @@ def _broker(conditions: faults.FaultConditions, source: Watched) -> int | None:
         known = ", ".join(map(str, source.known_brokers))
         raise unprocessable(f"there is no broker {broker}; there are {known}", "match.broker")
     return broker
+
+
+def _offset(conditions: faults.FaultConditions, api: AnyApi | None, source: Watched) -> int | None:
+    """Where it can be known: which offset a Produce will have is known to the leader only."""
+    offset = conditions.get("offset")
+    if offset is None:
+        return None
+    if api is None or api.key not in (ApiKey.PRODUCE, ApiKey.FETCH):
+        raise unprocessable("'offset' needs 'api' to be Produce or Fetch", "match.offset")
+    if "topic" not in conditions or "partition" not in conditions:
+        raise unprocessable("'offset' needs 'topic' and 'partition'", "match.offset")
+    if api.key is ApiKey.PRODUCE and source.own is None:
+        text = f"{source.description} does not know at which offset the broker will append; use 'skip'"
+        raise unprocessable(text, "match.offset")
+    return offset
 
 
 def _fields(wanted: Mapping[str, object], api: AnyApi | None) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """One call of a verb: its body and its query are read, its function answers, and what steers is recorded."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from broker.clock import in_slices
@@ -14,10 +14,13 @@ from understudy.control_api.verb import Verb
 
 _NOT_RECORDED = frozenset({"scenario run", "journal clear", "journal rotate", "users set", "users delete"})
 """Verbs that change nothing of a cluster, or whose arguments are secrets; a scenario's steps are recorded singly."""
+_STEP = 256
 
 
 async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
     """The answer of a verb. Raises Unfit, Problem or KafkaError."""
+    if asked.source.own is not None and verb.name != "health":
+        await asked.source.own.rebuilding.over()
     asked_for = read_query(verb.query, query)
     arguments: list[Any] = []
     if verb.body:
@@ -29,15 +32,28 @@ async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
     function = asked.source.function_of(verb.name) or function_of(verb)
     answer = await function(asked, *arguments)
     if verb.method != "GET" and verb.name not in _NOT_RECORDED:
-        _record(asked, verb, query, answer)
+        await _record(asked, verb, query, answer)
     return answer
 
 
-def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: Any) -> None:
+async def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: Any) -> None:
     if verb.name == "reset" and not asked.document.get("keep"):
         asked.recorder.clear()
         return
     made = str(answer.id) if verb.name == "faults add" else ""
     given = arguments_of(verb, asked.names, query, asked.document)
     at_ms = -1 if asked.source.own is None else asked.source.own.clock.now_ms()
-    asked.recorder.add(Done(verb.name, given, at_ms, made, len(json.dumps(given))))
+    asked.recorder.add(Done(verb.name, given, at_ms, made, await in_slices(_size_of(given))))
+
+
+def _size_of(given: Mapping[str, Any]) -> Generator[None, None, int]:
+    """About how many bytes the arguments are, as JSON; a long list is measured in steps."""
+    size = 0
+    for value in given.values():
+        if isinstance(value, list):
+            for at in range(0, len(value), _STEP):
+                size += len(json.dumps(value[at : at + _STEP]))
+                yield
+        else:
+            size += len(json.dumps(value))
+    return size

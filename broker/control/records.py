@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import chain, count
 from typing import cast
 
 from broker.clock import Slices
@@ -13,8 +13,9 @@ from broker.control.topics import log_of, partition_of, topic_of
 from broker.control.verbs import answers
 from broker.replication.partition import ReplicatedPartition
 from protocol.errors import KafkaError
-from protocol.records.batch import RecordBatch
+from protocol.records.batch import NO_LEADER_EPOCH, RecordBatch
 from protocol.records.control import parse_marker
+from protocol.records.errors import DecompressedTooLargeError
 from protocol.records.records import Record, frame_batch, read_records, write_record
 from storage.log.partition_log import PartitionLog
 from understudy.control_api.answers import topics as answer
@@ -22,6 +23,8 @@ from understudy.control_api.topics import NewRecord, NewRecords, RecordsQuery
 
 _COMMITTED = "read_committed"
 _MOST_RECORDS = 10_000
+_MOST_IN_BATCH = 5_000
+_MOST_DELTA = 2**31 - 1
 _STEP = 64
 
 
@@ -83,6 +86,13 @@ def _aborted(log: PartitionLog) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
+def _held(partition: ReplicatedPartition, batch: RecordBatch) -> Iterator[Record]:
+    try:
+        yield from read_records(batch)
+    except DecompressedTooLargeError as error:
+        raise conflict(f"{partition.name} at offset {batch.base_offset}: {error}, too many to be shown") from error
+
+
 def _records(
     partition: ReplicatedPartition,
     batch: RecordBatch,
@@ -95,7 +105,7 @@ def _records(
     if committed and (batch.is_control or _is_aborted(batch, aborted)):
         return
     marker = parse_marker(batch) if batch.is_control else None
-    for record in read_records(batch):
+    for record in _held(partition, batch):
         if start <= record.offset < bound:
             yield answer.Record(
                 offset=record.offset,
@@ -121,9 +131,9 @@ def _is_aborted(batch: RecordBatch, aborted: Mapping[int, list[tuple[int, int]]]
 async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
     """Append records, each to its partition. Nothing is written if one of them is wrong."""
     topic = topic_of(asked)
-    cluster, now_ms, turn, slices = asked.cluster, asked.cluster.clock.now_ms(), count(), Slices()
-    places: list[tuple[int, int]] = []
-    batches: dict[int, _Batch] = {}
+    now_ms, turn, slices = asked.cluster.clock.now_ms(), count(), Slices()
+    places: list[tuple[_Batch, int]] = []
+    batches: dict[int, list[_Batch]] = {}
     for at, row in enumerate(body["records"]):
         record, partition = _record(row, now_ms), row.get("partition")
         if partition is None:
@@ -131,50 +141,88 @@ async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
         if partition not in topic.partitions:
             last = len(topic.partitions) - 1
             raise unprocessable(f"{topic.name!r} has partitions 0 to {last}", f"records.{at}.partition")
-        places.append((partition, batches.setdefault(partition, _Batch(record.timestamp_ms)).add(record)))
+        begun = batches.setdefault(partition, [])
+        if not begun or begun[-1].full:
+            end = begun[-1].end if begun else _log_end(asked, topic.name, partition)
+            begun.append(_Batch(f"{topic.name}-{partition}", partition, end, record.timestamp_ms))
+        places.append((begun[-1], begun[-1].add(record, row.get("offset"), at)))
         if not at % _STEP:
             await slices.pause()
-    if topic_of(asked).id != topic.id:
-        raise conflict(f"topic {topic.name!r} was deleted and created again")
-    bases = {}
-    for partition, batch in batches.items():
-        hosted = cluster.partitions[topic.name, partition]
-        try:
-            info = hosted.append(hosted.state.leader, batch.framed(), now_ms, all_in_sync=True)
-        except KafkaError as error:
-            raise conflict(
-                f"{hosted.name} refuses: {error.code.name}, {error.message or 'no more is known'}"
-            ) from error
-        bases[partition] = info.base_offset
-    written = (answer.Written(partition=partition, offset=bases[partition] + at) for partition, at in places)
+    for batch in chain.from_iterable(batches.values()):
+        if topic_of(asked).id != topic.id:
+            raise conflict(f"topic {topic.name!r} was deleted and created again")
+        _append(asked, topic.name, batch, now_ms)
+        await slices.pause()
+    written = (answer.Written(partition=batch.partition, offset=batch.base_offset + at) for batch, at in places)
     return {"written": cast("list[answer.Written]", written)}
 
 
-class _Batch:
-    """A batch to which records are added one by one."""
+def _log_end(asked: Asked, topic: str, partition: int) -> int:
+    """The end of the leader's log; 0 where there is none, which :func:`_append` refuses."""
+    hosted = asked.cluster.partitions.get((topic, partition))
+    log = None if hosted is None else hosted.logs.get(hosted.state.leader)
+    return 0 if log is None else log.log_end_offset
 
-    def __init__(self, base_timestamp_ms: int) -> None:
+
+def _append(asked: Asked, topic: str, batch: "_Batch", now_ms: int) -> None:
+    """Append a batch at its leader. Raises Problem 409."""
+    hosted = asked.cluster.partitions.get((topic, batch.partition))
+    if hosted is None:
+        raise conflict(f"{topic}-{batch.partition} is only being created")
+    try:
+        if batch.has_offsets:
+            hosted.append_at(hosted.state.leader, batch.framed(hosted.state.leader_epoch), now_ms)
+            batch.base_offset = batch.base
+            return
+        info = hosted.append(hosted.state.leader, batch.framed(NO_LEADER_EPOCH), now_ms, all_in_sync=True)
+    except KafkaError as error:
+        raise conflict(f"{hosted.name} refuses: {error.code.name}, {error.message or 'no more is known'}") from error
+    batch.base_offset = info.base_offset
+
+
+class _Batch:
+    """A batch of a partition, to which records are added one by one. ``end``: of what is before it."""
+
+    def __init__(self, name: str, partition: int, end: int, base_timestamp_ms: int) -> None:
+        self._name, self.partition, self.base_offset = name, partition, -1
+        self.base = self.end = end
+        self.has_offsets = False
         self._data = bytearray()
         self._count = 0
         self._base_timestamp_ms = self._max_timestamp_ms = base_timestamp_ms
 
-    def add(self, record: Record) -> int:
-        """Add a record; return its place in the batch."""
-        place = self._count
+    @property
+    def full(self) -> bool:
+        """Whether the next record begins another one: others wait while a batch is checked and written."""
+        return self._count >= _MOST_IN_BATCH
+
+    def add(self, record: Record, offset: int | None, at: int) -> int:
+        """Add a record; return its place in the batch. Raises Problem 422: another one has or had its offset."""
+        if offset is not None:
+            self.has_offsets = True
+            if not self._count:
+                self.base = max(offset, self.end)
+            if not self.end <= offset <= self.base + _MOST_DELTA:
+                bounds = f"from {self.end} to {self.base + _MOST_DELTA}"
+                raise unprocessable(f"{self._name} goes on with an offset {bounds}", f"records.{at}.offset")
+            self.end = offset
+        place = self.end - self.base
         write_record(self._data, record._replace(offset=place), 0, self._base_timestamp_ms)
+        self.end += 1
         self._count += 1
         self._max_timestamp_ms = max(self._max_timestamp_ms, record.timestamp_ms)
         return place
 
-    def framed(self) -> bytearray:
+    def framed(self, leader_epoch: int) -> bytearray:
         """The whole batch."""
         return frame_batch(
             self._data,
             self._count,
-            base_offset=0,
-            last_offset_delta=self._count - 1,
+            base_offset=self.base if self.has_offsets else 0,
+            last_offset_delta=self.end - self.base - 1,
             base_timestamp_ms=self._base_timestamp_ms,
             max_timestamp_ms=self._max_timestamp_ms,
+            partition_leader_epoch=leader_epoch,
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from broker.clock import in_slices
+from broker.clock import Slices, in_slices
 from broker.control.performing import perform
 from broker.control.problems import Problem, unprocessable
 from broker.control.recorder import Recorder
@@ -71,14 +71,16 @@ async def run_file(source: Watched, scenario: Scenario, recorder: Recorder) -> N
 
 
 async def _run(asked: Asked, steps: Sequence[ScenarioStep | Mapping[str, Any]]) -> None:
-    ready = []
+    ready, slices = [], Slices()
     for at, step in enumerate(steps):
+        await slices.pause()
         try:
             ready.append(await _prepared(step))
         except (Unfit, Problem) as error:
             raise _failed(at, str(step.get("verb")), error, "no step was done") from None
     made: dict[str, str] = {}
     for at, each in enumerate(ready):
+        await slices.pause()
         names = {name: made.get(value, value) if name == "fault" else value for name, value in each.names.items()}
         one = replace(asked, names=names, document=each.document)
         try:

@@ -13,7 +13,7 @@ from understudy.control_api.cluster import SnapshotRestored, SnapshotTaken
 async def take(asked: Asked) -> SnapshotTaken:
     """Keep the whole cluster's state: topics, records, groups, transactions, time."""
     try:
-        return {"id": asked.cluster.snapshots.take()}
+        return {"id": await asked.cluster.snapshots.take()}
     except CannotKeep as error:
         raise conflict(str(error)) from error
 

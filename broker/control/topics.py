@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import cast
 
-from broker.control.problems import not_found, unprocessable
+from broker.control.problems import conflict, not_found, unprocessable
 from broker.control.request import Asked, number_in
 from broker.control.verbs import answers
 from broker.coordination.metadata import topics as metadata_topics
 from broker.coordination.metadata.image import METADATA_TOPIC, NO_LEADER, Topic
 from broker.coordination.metadata.machine import Result
+from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from broker.replication.partition import ReplicatedPartition
 from broker.settings.model import ConfigResourceType
 from broker.settings.topics import validate as validate_settings
@@ -19,7 +20,11 @@ from storage.producers.state import ProducerEntry
 from understudy.control_api.answers import topics as answer
 from understudy.control_api.producers import ProducerForgotten
 from understudy.control_api.spelling import suggestion
-from understudy.control_api.topics import InSync, LeaderMove, NewTopic, TopicDeleted
+from understudy.control_api.topics import InSync, LeaderMove, LogStart, NewTopic, TopicDeleted
+
+COORDINATORS_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC, SHARE_TOPIC})
+"""Topics that coordinators create when they are first needed; with their own settings unless given others."""
+_BY_SETTINGS = -1
 
 # --- finding ---------------------------------------------------------------------------------------------------------
 
@@ -139,13 +144,17 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     if body["partitions"] > metadata_topics.MOST_PARTITIONS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    if name in COORDINATORS_TOPICS and body["partitions"] == body["replication_factor"] == _BY_SETTINGS:
+        await cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(name, to))
+        return _topic(asked, cluster.image.topics[name])
     wanted = metadata_topics.NewTopic(
         name, body["partitions"], body["replication_factor"], configs=dict(body.get("configs", {}))
     )
     created: list[metadata_topics.CreatedTopic] = await cluster.metadata.ask(
         lambda machine, _now_ms, to: machine.create_topics(
             [wanted], to, check_configs=lambda configs: validate_settings(configs, cluster.settings)
-        )
+        ),
+        records=wanted.partitions,
     )
     if created[0].error is not None:
         raise created[0].error
@@ -158,7 +167,9 @@ async def delete(asked: Asked) -> TopicDeleted:
     topic, cluster = topic_of(asked), asked.cluster
     if not cluster.settings.boolean("delete.topic.enable"):
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
-    await cluster.metadata.ask(lambda machine, _now_ms, to: machine.delete_topics([topic.id], to))
+    await cluster.metadata.ask(
+        lambda machine, _now_ms, to: machine.delete_topics([topic.id], to), records=len(topic.partitions)
+    )
     return {"name": topic.name, "id": uuid_text(topic.id), "deleted": True}
 
 
@@ -166,6 +177,19 @@ async def delete(asked: Asked) -> TopicDeleted:
 async def partition(asked: Asked) -> answer.Partition:
     """One partition: leader, epochs, offsets, segments, producers, open and aborted transactions."""
     return partition_answer(partition_of(asked))
+
+
+@answers("partitions start-at")
+async def start_at(asked: Asked, body: LogStart) -> answer.Partition:
+    """Empty a partition and let its log start elsewhere, as if retention had removed everything before."""
+    found = partition_of(asked)
+    if topic_of(asked).internal:
+        raise conflict(f"{found.name} holds the state of coordinators, which would be lost")
+    try:
+        found.start_at(found.state.leader, body["offset"], asked.cluster.clock.now_ms())
+    except KafkaError as error:
+        raise conflict(f"{found.name} has no log to empty: {error.code.name}") from error
+    return partition_answer(found)
 
 
 @answers("leader move")

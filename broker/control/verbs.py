@@ -23,6 +23,8 @@ _MODULES = {
     "partitions": "topics",
     "leader": "topics",
     "isr": "topics",
+    "acls": "security",
+    "quotas": "security",
     "producers forget": "topics",
     "transactions why": "explain.transaction",
     "producers why": "explain.producer",

@@ -18,8 +18,10 @@ import structlog
 
 from broker.clock import Clock
 from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
+from broker.long_work import LongWork
 from broker.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
+from protocol.pauses import pause
 
 _log = structlog.get_logger(__name__)
 M = TypeVar("M", bound=Machine[Any])
@@ -28,6 +30,7 @@ T = TypeVar("T")
 M_contra = TypeVar("M_contra", contravariant=True)
 Token = asyncio.Future[T]
 """The address of a reply. Machines compare tokens and hand them on; what a token is, only the runtime knows."""
+_FEW_RECORDS = 200  # that are made, and their effects performed, within about 10 ms
 _LOGGED_SKIPS = 10  # of one log, one by one
 
 
@@ -107,20 +110,43 @@ class Runtime(Generic[M, X]):
         self._codec, self._log, self._clock, self._perform = codec, log, clock, perform
         self._timers: dict[Hashable, Timer] = {}
         self._skipped = 0
+        self._long: LongWork[None] | None = None
+        """An operation of many records that is under way."""
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
-    async def ask(self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None) -> T:
+    async def ask(
+        self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None, *, records: int = 1
+    ) -> T:
         """Run an operation and wait for the reply addressed to its token. ``cause`` is for the observer.
+
+        ``records`` is about how many it makes, or effects; of more than a few hundred, others are served meanwhile.
+        Nothing else is decided then: the next operation first runs this one to its end. What may be seen is a state
+        whose effects have been performed in part, as brokers apply the metadata later than the controller has them.
 
         Raises:
             KafkaError: the operation refused, its records could not be appended, or the reply is an error; nothing was
                 changed. COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR where this runtime is not active.
         """
-        return await self.begin(operation, cause)
+        if records <= _FEW_RECORDS:
+            return await self.begin(operation, cause)
+        self.finish()
+        answers: list[Token[T]] = []
+        self._long = LongWork(lambda: answers.append(self.begin(operation, cause)))
+        try:
+            await self._long.run()
+        finally:
+            self._long = None
+        return await answers[0]
+
+    def finish(self) -> None:
+        """Run an operation to its end that is under way at length."""
+        if self._long is not None:
+            self._long.finish()
 
     def begin(self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None) -> "Token[T]":
         """Run an operation, and return the future of its reply. Raises as :meth:`ask` where it is refused at once."""
+        self.finish()
         self.check_active()
         token: Token[T] = asyncio.get_running_loop().create_future()
         try:
@@ -136,6 +162,7 @@ class Runtime(Generic[M, X]):
 
         Returns whether it had records, or failed.
         """
+        self.finish()
         if self.state is State.CLOSED:
             return False
         try:
@@ -169,6 +196,8 @@ class Runtime(Generic[M, X]):
             _log.error("coordinator cannot be loaded", partition=self.partition, error=str(error))
             self.close()
             return
+        if self.state is not State.LOADING:
+            return
         self.state = State.ACTIVE
         self.submit(self.machine.loaded)
 
@@ -182,6 +211,7 @@ class Runtime(Generic[M, X]):
                 transaction = TransactionalAppend(batch.producer_id, batch.producer_epoch, "")
             for offset, key, value in batch.records():
                 self._replay(offset, key, value, transaction)
+                pause()
         if self._skipped > _LOGGED_SKIPS:
             _log.warning("more records skipped", partition=self.partition, count=self._skipped - _LOGGED_SKIPS)
 
@@ -204,6 +234,7 @@ class Runtime(Generic[M, X]):
 
     def close(self) -> None:
         """This broker no longer leads the log: cancel the timers, answer parked requests with NOT_COORDINATOR."""
+        self.finish()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -225,7 +256,7 @@ class Runtime(Generic[M, X]):
         if outcome.records:
             now_ms = self._clock.now_ms()
             try:
-                encoded = [self._codec.encode(record) for record in outcome.records]
+                encoded = [self._encode(record) for record in outcome.records]
                 base = self._log.append(encoded, now_ms, outcome.transactional)
             except KafkaError as error:
                 if outcome.on_append_error is None:
@@ -240,8 +271,15 @@ class Runtime(Generic[M, X]):
                 self._observer.on_refused(self.machine, outcome.refusal, cause)
         self._effects(outcome)
 
+    def _encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
+        if self._long is not None:
+            self._long.pause()
+        return self._codec.encode(record)
+
     def _effects(self, outcome: Outcome[X]) -> None:
         for effect in outcome.effects:
+            if self._long is not None:
+                self._long.pause()
             match effect:
                 case Reply(to, message):
                     _resolve(to, message)

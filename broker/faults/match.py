@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from broker.context import RequestContext
+from broker.faults.offsets import reaches
 from protocol.apis import ApiKey
 from protocol.items import PARTITION, TOPIC, Level, Wanted, cut, request_level
 from protocol.messages.fetch import FetchRequest
@@ -27,7 +28,10 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Conditions, joined by AND; a ``None`` is not a condition. ``request`` is path -> value (as JSON shows it)."""
+    """Conditions, joined by AND; a ``None`` is not a condition. ``request`` is path -> value (as JSON shows it).
+
+    ``offset`` goes with a topic and a partition, of Produce or Fetch.
+    """
 
     api: ApiKey | None = None
     versions: tuple[int, int] | None = None
@@ -36,6 +40,7 @@ class Match:
     client_id: str | None = None
     items: Wanted = field(default_factory=Wanted)
     request: Mapping[str, Any] = field(default_factory=dict)
+    offset: int | None = None
 
     def find(self, request: Message, ctx: RequestContext) -> Hit | None:
         """The request, taken apart, if the conditions hold."""
@@ -47,7 +52,10 @@ class Match:
         topic = None if wanted.topic is None else ctx.cluster.image.topics.get(wanted.topic)
         if topic is not None:
             wanted = replace(wanted, topic_id=topic.id)
-        return _find_items(request, ctx, wanted)
+        hit = _find_items(request, ctx, wanted)
+        if hit is not None and self.offset is not None and not reaches(request, ctx, wanted, self.offset):
+            return None
+        return hit
 
     def _fits(self, ctx: RequestContext) -> bool:
         return (

@@ -50,7 +50,8 @@ async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> Creat
     answers: list[Result] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.create_partitions(
             wanted, token, charge=mutations.charge, validate_only=request.validate_only
-        )
+        ),
+        records=_added(wanted, ctx),
     )
     results += [_result(name, error) for name, error in answers]
     return CreatePartitionsResponse(mutations.settle(), results)

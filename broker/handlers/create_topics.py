@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.coordination.metadata.topics import MOST_PARTITIONS, CreatedTopic, NewTopic
@@ -26,13 +27,16 @@ from protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+_Described = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
+
 
 async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
     """Check the request as a whole; the machine decides about each topic (core B.7 T1 to T5)."""
     wanted, duplicates, refused = _sort_out(request, ctx)
     if request.timeout_ms <= 0 and wanted:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # of the controller, which is asked about nothing else
-    _check_partitions(_partitions(wanted, ctx))
+    partitions = _partitions(wanted, ctx)
+    _check_partitions(partitions)
     settings = ctx.node.settings
 
     def check_configs(configs: Mapping[str, str | None]) -> None:
@@ -46,9 +50,16 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
             check_configs=check_configs,
             charge=mutations.charge,
             validate_only=request.validate_only,
-        )
+        ),
+        records=partitions,
     )
-    answers = [*(_result(topic, ctx) for topic in created), *duplicates, *refused]
+    answers: list[CreatableTopicResult] = []
+    described: _Described = {}
+    slices = Slices()
+    for topic in created:
+        answers.append(_result(topic, ctx, described))
+        await slices.pause()
+    answers += [*duplicates, *refused]
     return CreateTopicsResponse(mutations.settle(), answers)
 
 
@@ -119,7 +130,8 @@ def _error(name: str, error: KafkaError) -> CreatableTopicResult:
     return CreatableTopicResult(name, error.code, error.message)
 
 
-def _result(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
+def _result(topic: CreatedTopic, ctx: RequestContext, described: _Described) -> CreatableTopicResult:
+    """``described`` has the settings of topics before it: mostly all topics of a request have the same ones."""
     if topic.error is not None:
         return _error(topic.name, topic.error)
     result = CreatableTopicResult(topic.name, error_message=None, topic_id=topic.topic_id)
@@ -127,13 +139,15 @@ def _result(topic: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return result
     result.num_partitions, result.replication_factor = topic.partitions, topic.replication_factor
-    entries = sorted(topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
-    result.configs = [
-        CreatableTopicConfigs(
-            entry.name, topic.configs.get(entry.name, entry.value), entry.read_only, entry.source, entry.sensitive
-        )
-        for entry in entries
-    ]
+    configs = frozenset(topic.configs.items())
+    if configs not in described:
+        described[configs] = [
+            CreatableTopicConfigs(
+                entry.name, topic.configs.get(entry.name, entry.value), entry.read_only, entry.source, entry.sensitive
+            )
+            for entry in sorted(topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
+        ]
+    result.configs = described[configs]
     return result
 
 

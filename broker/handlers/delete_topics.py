@@ -42,7 +42,8 @@ async def handle(request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTop
             doomed.by_name(name)
     mutations = Mutations(ctx, strict=features.delete_topics_refuses_above_quota(ctx.version))
     refused: dict[UUID, KafkaError] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.delete_topics(doomed.topics, token, charge=mutations.charge)
+        lambda machine, _now_ms, token: machine.delete_topics(doomed.topics, token, charge=mutations.charge),
+        records=sum(len(ctx.cluster.image.topics_by_id[each].partitions) for each in doomed.topics),
     )
     answers += [_answer(name, topic_id, refused.get(topic_id)) for topic_id, name in doomed.topics.items()]
     return DeleteTopicsResponse(mutations.settle(), answers)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.coordination.metadata.topic_names import check_topic_name
 from broker.releases import Behaviour
 from broker.requests.configs import config_allowed
 from broker.requests.response_budget import Allowance
@@ -35,6 +34,7 @@ from protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from protocol.topic_names import check_topic_name
 
 _KNOWN = frozenset(ConfigResourceType) - {ConfigResourceType.UNKNOWN}
 

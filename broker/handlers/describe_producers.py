@@ -5,7 +5,6 @@ Version 0. Any replica answers. Not done: nothing.
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.metadata.topic_names import check_topic_name
 from broker.requests.response_budget import Allowance
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -16,6 +15,7 @@ from protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from protocol.topic_names import check_topic_name
 
 
 async def handle(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:

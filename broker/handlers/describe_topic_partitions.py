@@ -6,7 +6,6 @@ Version 0. Not done: nothing.
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, Topic
-from broker.coordination.metadata.topic_names import check_topic_name
 from broker.requests.topology import Topology, authorized_operations, topology_of
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -17,6 +16,7 @@ from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
+from protocol.topic_names import check_topic_name
 
 Answer = DescribeTopicPartitionsResponseTopic
 

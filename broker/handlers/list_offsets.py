@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from broker.api import Api
+from broker.clock import in_slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.fetch.read import READ_COMMITTED
 from broker.requests.message_format import check_time
@@ -49,7 +50,7 @@ async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
         try:
             if times[name, index] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
-            of_topic.append(_answer(request, name, asked, ctx))
+            of_topic.append(await _answer(request, name, asked, ctx))
         except KafkaError as error:
             of_topic.append(ListOffsetsPartitionResponse(index, error.code))
     topics = [ListOffsetsTopicResponse(name, of_topic) for name, of_topic in answers.items()]
@@ -69,7 +70,7 @@ def _by_right(
     return allowed, denied
 
 
-def _answer(
+async def _answer(
     request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition, ctx: RequestContext
 ) -> ListOffsetsPartitionResponse:
     counts_segments = features.list_offsets_counts_segments(ctx.version)
@@ -89,7 +90,7 @@ def _answer(
         bound = log.log_end_offset
     else:
         bound = log.last_stable_offset if request.isolation_level == READ_COMMITTED else log.high_watermark
-    offset, timestamp_ms, epoch = _find(log, asked.timestamp, bound)
+    offset, timestamp_ms, epoch = await _find(log, asked.timestamp, bound)
     return ListOffsetsPartitionResponse(
         asked.partition_index, timestamp=timestamp_ms, offset=offset, leader_epoch=epoch
     )
@@ -112,16 +113,16 @@ def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now
     return seen if len(seen) == len(offsets) else [log.high_watermark, *seen]
 
 
-def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]:
+async def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]:
     """Offset, timestamp and leader epoch; -1 each where there is none."""
     if timestamp == LATEST:
         return bound, -1, log.epochs.latest
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.epochs.earliest(log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
-        found = log.reader.max_timestamp_offset(bound)
+        found = await in_slices(log.reader.search_max_timestamp(bound))
     elif timestamp >= 0:
-        found = log.reader.offset_for_timestamp(timestamp, bound)
+        found = await in_slices(log.reader.search_timestamp(timestamp, bound))
     else:
         return -1, -1, -1  # tiered storage: nothing is there
     return (-1, -1, -1) if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)

@@ -9,7 +9,6 @@ from uuid import UUID
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, Topic
-from broker.coordination.metadata.topic_names import check_topic_name
 from broker.coordination.metadata.topics import MOST_PARTITIONS, NewTopic
 from broker.releases import Behaviour
 from broker.requests.throttling import Mutations
@@ -25,6 +24,7 @@ from protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from protocol.topic_names import check_topic_name
 
 Answer = MetadataResponseTopic
 

@@ -12,7 +12,7 @@ from broker.api import Api, Disconnect
 from broker.context import RequestContext
 from broker.produce.acks import await_replication, unsettled
 from broker.produce.admission import admit
-from broker.produce.append import ACKS_ALL, ACKS_NONE, append, overrule
+from broker.produce.append import ACKS_ALL, ACKS_NONE, append, append_large, overrule
 from broker.produce.rejected_log import log_rejected_batches, log_rejection
 from broker.produce.results import Admitted, Produced
 from broker.releases import Behaviour, Release
@@ -31,6 +31,7 @@ from protocol.messages.produce import (
     TopicProduceResponse,
 )
 from storage.append_errors import RecordsRejectedError, RequestRejectedError, reports_log_start
+from storage.log.large_batches import LargeBatchError
 
 
 async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | None:
@@ -43,7 +44,17 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
         raise
     if request.transactional_id is not None:
         entries = await verify(request.transactional_id, entries, ctx)
-    results = [append(each, request.acks, ctx) if isinstance(each, Admitted) else each for each in entries]
+    results: list[Produced] = []
+    for each in entries:
+        if isinstance(each, Admitted):
+            try:
+                results.append(append(each, request.acks, ctx))
+                continue
+            except LargeBatchError as error:
+                steps = error.steps
+            results.append(await append_large(each, request.acks, ctx, steps))
+        else:
+            results.append(each)
     ctx.notes.produced = results  # also if the wait below ends without an answer
     if request.acks == ACKS_ALL and (pending := unsettled(results, ctx)):
         await await_replication(pending, ctx.now_ms + request.timeout_ms, ctx)

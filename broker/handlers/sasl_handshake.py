@@ -1,6 +1,6 @@
 """SaslHandshake: a mechanism is chosen (KIP-43), and chosen again where a session ends (KIP-368).
 
-Versions 0-1. Not done: GSSAPI.
+Versions 0-1. Not done: nothing.
 """
 
 from broker.api import Api

@@ -9,7 +9,7 @@ from broker.api import Api
 from broker.context import RequestContext
 from broker.requests.leader_endpoints import endpoints_of
 from broker.requests.share_groups import check_share_request
-from broker.share.acknowledgements import AckResult, acknowledge_all
+from broker.share.acknowledgements import Acknowledging, AckResult
 from broker.share.sessions import FINAL_EPOCH, PartitionKey, SessionKey
 from broker.share.settings import share_settings
 from protocol.apis import ApiKey
@@ -31,7 +31,7 @@ async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> Share
     group_id, member_id = check_share_request(request, ctx)
     shares, key = ctx.node.shares, SessionKey(group_id, member_id)
     shares.sessions.acknowledge(key, request.share_session_epoch)
-    results = await acknowledge_all(request, ctx, shares, group_id, member_id)
+    results = await Acknowledging(request, ctx, shares, group_id, member_id).written()
     if request.share_session_epoch == FINAL_EPOCH:
         shares.end_session(key)
     topics: dict[UUID | None, list[PartitionData]] = {}

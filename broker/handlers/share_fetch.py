@@ -3,6 +3,7 @@
 Versions 1-2; a strict limit of records (KIP-1206) and renewed locks (KIP-1222) since v2. Not done: nothing.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from broker.releases.behaviours import Behaviour
 from broker.requests.leader_endpoints import endpoints_of
 from broker.requests.share_groups import check_share_request
 from broker.requests.throttling import charge_fetch, most_fetched
-from broker.share.acknowledgements import AckResult, acknowledge_all
+from broker.share.acknowledgements import Acknowledging, AckResult
 from broker.share.fetch import Answer, Limits, ShareFetch, failed
 from broker.share.machine.acquire import Demand
 from broker.share.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
@@ -53,10 +54,14 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             await _idle(ctx, request.max_wait_ms)
         raise
-    acknowledged: Mapping[PartitionKey, AckResult] = {}
+    writing = None
     if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
-        acknowledged = await acknowledge_all(request, ctx, shares, group_id, member_id)
-    answers = [] if request.is_renew_ack else await _fetch(request, ctx, fetch_round, group_id, member_id)
+        # The fetch does not wait until they are written: what it releases itself, it finds only if it has to wait.
+        writing = asyncio.ensure_future(Acknowledging(request, ctx, shares, group_id, member_id).written())
+    try:
+        answers = [] if request.is_renew_ack else await _fetch(request, ctx, fetch_round, group_id, member_id)
+    finally:
+        acknowledged = {} if writing is None else await writing
     response = _answer(ctx, fetch_round, answers)
     response.acquisition_lock_timeout_ms = share_settings(ctx.cluster, ctx.node, group_id).lock_ms
     _add_acknowledgements(response, acknowledged)

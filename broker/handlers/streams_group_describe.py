@@ -16,6 +16,9 @@ from protocol.messages.streams_group_describe import (
     StreamsGroupDescribeResponse,
 )
 
+_NOT_STORED = 1
+"""The status of a topology's description that was asked for, without a plugin that keeps it."""
+
 
 async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> StreamsGroupDescribeResponse:
     """Describe each group as often as it is named, each with its own error (groups E.8)."""
@@ -26,6 +29,10 @@ async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> S
         for group in groups:
             if group.error_code is ErrorCode.NONE:
                 group.authorized_operations = authorized_operations(ctx, ResourceType.GROUP, group.group_id)
+    if request.include_topology_description:
+        for group in groups:
+            if group.error_code is ErrorCode.NONE:
+                group.topology_description_status = _NOT_STORED
     return StreamsGroupDescribeResponse(groups=groups)
 
 

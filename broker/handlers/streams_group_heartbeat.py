@@ -6,10 +6,9 @@ plugin for topology descriptions (KIP-1331), other values of the acceptable reco
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.group.streams.step import Beat, BeatResult
+from broker.coordination.group.streams.step import Beat, BeatResult, no_recovery_lag
 from broker.coordination.group.streams.topology import named_topics
 from broker.coordination.metadata.image import INTERNAL_TOPICS
-from broker.coordination.metadata.topic_names import check_topic_name
 from broker.requests.groups import ask_coordinator, require_group, serves_streams_groups
 from broker.requests.streams_topics import create_internal_topics
 from protocol import features
@@ -20,6 +19,7 @@ from protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
     Topology,
 )
+from protocol.topic_names import check_topic_name
 
 
 async def handle(request: StreamsGroupHeartbeatRequest, ctx: RequestContext) -> StreamsGroupHeartbeatResponse:
@@ -67,12 +67,13 @@ def _is_valid(name: str) -> bool:
 def refuse(
     request: StreamsGroupHeartbeatRequest,  # noqa: ARG001
     error: KafkaError,
-    version: int,  # noqa: ARG001
+    version: int,
 ) -> StreamsGroupHeartbeatResponse:
     """The code and its message."""
     return StreamsGroupHeartbeatResponse(
         error_code=error.code,
         error_message=error.message,
+        acceptable_recovery_lag=no_recovery_lag(known=features.streams_group_heartbeat_has_recovery_lag(version)),
         active_tasks=None,
         standby_tasks=None,
         warmup_tasks=None,

@@ -21,7 +21,9 @@ async def handle(
     if not serves_streams_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
-    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    raise KafkaError(
+        ErrorCode.UNSUPPORTED_VERSION, "The broker has no streams group topology description plugin configured."
+    )
 
 
 def refuse(

@@ -103,6 +103,14 @@ class Recorder(Protocol):
         ...
 
 
+class Tracer(Protocol):
+    """Makes a span of each request (``--otlp-endpoint URL``)."""
+
+    def record(self, entry: Raw, exchange: Exchange) -> None:
+        """A request is settled. Must not wait."""
+        ...
+
+
 class Journal:
     """The requests of a cluster, in the order in which they were answered."""
 
@@ -116,6 +124,7 @@ class Journal:
         self.era = 0
         """Count of the cluster's resets and restores: offsets and epochs of two eras have nothing in common."""
         self.recorder: Recorder | None = None
+        self.tracer: Tracer | None = None
         self.by_api: dict[int, list[int]] = {}
         """API key (they are below 256) -> requests, nanoseconds, bytes in, bytes out, since the server started."""
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
@@ -162,9 +171,9 @@ class Journal:
 
     def finish(self, exchange: Exchange) -> None:
         """Note that a request was answered, or will not be. A small answer is joined here, not when it is sent."""
-        recorder = self.recorder
+        recorder, tracer = self.recorder, self.tracer
         known = self.under_way.pop(exchange.id, None) is not None
-        if not known and recorder is None:
+        if not known and recorder is None and tracer is None:
             return  # the journal was cleared meanwhile
         took_ns = stopwatch_ns() - exchange.began_ns
         frame, connection, parts = exchange.frame, exchange.connection, exchange.parts
@@ -189,6 +198,8 @@ class Journal:
                  size, answer_bytes, exchange.faults, exchange.outcome, exchange.began_ns // 1000)  # fmt: skip
         if recorder is not None:
             recorder.record(entry, exchange)
+        if tracer is not None:
+            tracer.record(entry, exchange)
         if not known:
             return
         self._keep(entry, connection)
@@ -265,11 +276,11 @@ class NoJournal(Journal):
         """Keep nothing: the journal is off."""
 
 
-def journal_of(settings: Mapping[str, str], *, written_down: bool = False) -> Journal:
-    """The journal that the settings of the command line ask for; ``written_down``: there will be a recorder."""
+def journal_of(settings: Mapping[str, str], *, observed: bool = False) -> Journal:
+    """The journal that the settings of the command line ask for; ``observed``: there will be a recorder or a tracer."""
     made = BrokerSettings(1, settings)
     entries, bytes_ = made.int("understudy.journal.max.entries"), made.long("understudy.journal.max.bytes")
-    return Journal(entries, bytes_) if entries or written_down else NoJournal()
+    return Journal(entries, bytes_) if entries or observed else NoJournal()
 
 
 def _pending(exchange: Exchange) -> Raw:

@@ -77,6 +77,7 @@ class ServeOptions:
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
+    otlp_endpoint: str | None = None  # the collector of OpenTelemetry that gets a span of each request
     scenario: Path | None = None  # its steps are done at the start
     seed: int | None = None
     log_format: str = "console"
@@ -155,6 +156,7 @@ def parse(given: Given) -> ServeOptions:
         control_token=control_token,
         ready_file=path(given, "ready-file"),
         journal_dir=path(given, "journal"),
+        otlp_endpoint=last(given, "otlp-endpoint"),
         scenario=path(given, "scenario"),
         seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
         log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),

@@ -1,10 +1,10 @@
 """`--topic`: topics to create at start."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker.options.values import OptionError, integer, pair
+from protocol.topic_names import complaint_of
 
 INTERNAL_TOPICS = {
     "__consumer_offsets": "offsets.topic.num.partitions",
@@ -26,8 +26,7 @@ class TopicOption:
 def topic_option(text: str) -> TopicOption:
     """Parse `NAME[:PARTITIONS[:KEY=VALUE,...]]`; a value may hold commas (cleanup.policy=compact,delete)."""
     name, _, rest = text.partition(":")
-    # Topic.java: 1 to 249 of these characters, and neither "." nor "..".
-    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) or name in {".", ".."}:
+    if complaint_of(name) is not None:
         raise OptionError(f"--topic {text!r} does not start with a topic's name")
     if name in INTERNAL_TOPICS:
         raise OptionError(

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from broker.clock import in_slices
 from broker.context import RequestContext
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.produce.results import Admitted, Produced
 from broker.requests.message_format import check_producer
 from protocol.errors import ErrorCode, KafkaError
+from storage.append_errors import RecordsRejectedError
+from storage.log.large_batches import CheckedRecords, Steps
 
 ACKS_NONE: Final = 0
 ACKS_LEADER: Final = 1
@@ -15,8 +18,8 @@ ACKS_ALL: Final = -1
 _ADMIN_CLIENT = "__admin_client"  # the one client id that may write to internal topics (core D.5.7)
 
 
-def append(entry: Admitted, acks: int, ctx: RequestContext) -> Produced:
-    """Append one partition's batch."""
+def append(entry: Admitted, acks: int, ctx: RequestContext, checked: CheckedRecords | None = None) -> Produced:
+    """Append one partition's batch. Raises LargeBatchError, if it is not `checked`."""
     reached_log = False
     try:
         if acks not in (ACKS_ALL, ACKS_NONE, ACKS_LEADER):
@@ -27,11 +30,34 @@ def append(entry: Admitted, acks: int, ctx: RequestContext) -> Produced:
         if entry.batch.producer_id >= 0:
             check_producer(entry.topic, ctx)
         info = entry.partition.append(
-            ctx.node.id, entry.records, ctx.now_ms, guard=entry.guard, all_in_sync=acks == ACKS_ALL
+            ctx.node.id,
+            entry.records,
+            ctx.now_ms,
+            guard=entry.guard,
+            all_in_sync=acks == ACKS_ALL,
+            checked=checked,
+            at_once=False,
         )
     except KafkaError as error:
         return entry.refused(error, reached_log=reached_log)
     return Produced(entry.asked_name, entry.topic_id, entry.topic, entry.index, entry.partition, entry.batch, info)
+
+
+async def append_large(entry: Admitted, acks: int, ctx: RequestContext, steps: Steps) -> Produced:
+    """Append a batch whose records are checked in steps, one such batch of a broker at a time.
+
+    Others are served meanwhile. As in Kafka, the batch is appended even if the client has disconnected.
+    """
+    try:
+        if entry.topic in INTERNAL_TOPICS:  # its coordinator would have to read it
+            raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a large compressed batch for an internal topic")
+        async with ctx.node.large_batches:
+            checked = await in_slices(steps)
+    except KafkaError as error:
+        return entry.refused(error, reached_log=True)
+    finally:
+        steps.close()
+    return append(entry, acks, ctx, checked)
 
 
 def overrule(entries: Sequence[Admitted | Produced], results: list[Produced]) -> None:

@@ -1,6 +1,6 @@
 """A coordinator's log: one partition of an internal topic, seen from its machine's runtime."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from broker.coordination.outcome import TransactionalAppend
 from broker.replication.partition import ReplicatedPartition
@@ -45,6 +45,9 @@ class CoordinatorLog:
         self._partition, self._broker_id = partition, broker_id
         self._base_sequence = base_sequence
 
+    _between: Callable[[], None] | None = None
+    """Called after each record of a batch that is made."""
+
     def append(
         self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
     ) -> int:
@@ -59,6 +62,7 @@ class CoordinatorLog:
             producer_epoch=-1 if transaction is None else transaction.producer_epoch,
             base_sequence=self._base_sequence if transaction is None else 0,
             transactional=transaction is not None,
+            between=self._between,
         )
         info = self._partition.append(
             self._broker_id,

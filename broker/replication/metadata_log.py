@@ -21,6 +21,7 @@ from protocol.log_records.quorum import (
     voters_batch,
     voters_value,
 )
+from protocol.pauses import pause
 from protocol.records.control import ControlType
 from storage.files import Files
 from storage.log.validation import AppendOrigin
@@ -77,6 +78,7 @@ class MetadataLog(CoordinatorLog):
         self._quorum = quorum or Quorum(broker_id)
         self._recorded: bytes | None = None
         """The voters as the log has them; ``None``: it has none."""
+        self._between = pause
 
     def append(
         self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None

@@ -15,6 +15,7 @@ from protocol.records.batch import RecordBatch
 from protocol.records.control import build_marker
 from storage.append_info import AppendInfo, AppendOrigin
 from storage.log import truncation
+from storage.log.large_batches import CheckedRecords
 from storage.log.partition_log import PartitionLog
 
 _REPLICATION_BYTES = 8 * 1024 * 1024
@@ -129,17 +130,26 @@ class ReplicatedPartition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: object | None = None,
         all_in_sync: bool = False,
+        checked: CheckedRecords | None = None,
+        at_once: bool = True,
     ) -> AppendInfo:
         """Append one batch at its leader and replicate it. ``all_in_sync`` is acks=-1.
 
         Raises:
             KafkaError: not led here, too few replicas in sync (NOT_ENOUGH_REPLICAS), or the log refuses the batch.
+            LargeBatchError: as `PartitionLog.append_as_leader`.
         """
         log = self.led_by(broker_id)
         if all_in_sync and len(self.state.isr) < self.required_isr:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         info = log.append_as_leader(
-            batch, leader_epoch=self.state.leader_epoch, now_ms=now_ms, origin=origin, guard=guard
+            batch,
+            leader_epoch=self.state.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            guard=guard,
+            checked=checked,
+            at_once=at_once,
         )
         if not info.duplicate:
             self.replicate()
@@ -235,6 +245,27 @@ class ReplicatedPartition:
             replica.delete_records_before(min(target, replica.log_end_offset))
         self.wake()
         return min(replica.log_start_offset for replica in self.logs.values())
+
+    # --- planting ----------------------------------------------------------------------------------------------------
+
+    def append_at(self, broker_id: int, batch: bytearray, now_ms: int) -> AppendInfo | None:
+        """Append a batch with offsets of its own at the leader, behind a gap if they are later than the log's end.
+
+        Raises:
+            KafkaError: not led here; CORRUPT_MESSAGE, the log has these offsets.
+        """
+        info = self.led_by(broker_id).append_as_follower(batch, now_ms)
+        self.replicate()
+        return info
+
+    def start_at(self, broker_id: int, offset: int, now_ms: int) -> None:
+        """Empty the logs of all replicas, which go on at `offset`. Raises KafkaError: not led here."""
+        leader = self.led_by(broker_id)
+        for log in self.logs.values():
+            if not log.offline:
+                truncation.truncate_fully_and_start_at(log, offset, now_ms)
+        leader.epochs.assign(self.state.leader_epoch, offset)
+        self.wake()
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 

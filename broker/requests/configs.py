@@ -5,12 +5,12 @@ from functools import partial
 
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.features import ELR_VERSION
-from broker.coordination.metadata.topic_names import check_topic_name
 from broker.releases import Behaviour
 from broker.settings import ConfigResourceType
 from broker.settings.alter import Alteration, Decision, World, decide
 from protocol.acls import CLUSTER_NAME
 from protocol.errors import ErrorCode, KafkaError
+from protocol.topic_names import check_topic_name
 
 _MOST_CHANGES = 10_000
 """QuorumController.MAX_RECORDS_PER_USER_OP."""

@@ -89,3 +89,5 @@ def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: Request
         return [messages_of_batches(b"".join(buffers), magic, offset)]
     except UnreadableCompressionError as error:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE) from error
+    except DecompressedTooLargeError as error:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from broker.sasl.exchange import Exchange
 from broker.sasl.jaas import USER, JaasError, options_of
+from broker.sasl.kerberos import BadRule, KerberosNames
 from broker.sasl.key_set import KeySet
 from broker.sasl.oauthbearer import OAuthBearerExchange
 from broker.sasl.plain import PlainExchange
@@ -16,10 +17,14 @@ from broker.sasl.signed_token import SignedTokenExchange, demands_of
 from broker.settings import BrokerSettings
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
-PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
-KNOWN = (PLAIN, *SCRAM, OAUTHBEARER)
+PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
+KNOWN = (PLAIN, *SCRAM, OAUTHBEARER, GSSAPI)
 _ENABLED, _JAAS = "sasl.enabled.mechanisms", "sasl.jaas.config"
 _NEEDS_JAAS = (PLAIN, OAUTHBEARER)
+_KEYTAB = (
+    "'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true "
+    'keyTab="kafka.keytab" principal="kafka/HOST@REALM";\''
+)
 
 
 class Credentials(Protocol):
@@ -68,12 +73,42 @@ def problem(settings: BrokerSettings, listener: str) -> str | None:
             options = _options(settings, listener, name)
         except JaasError as error:
             return f"{where}.{name.lower()}.{_JAAS} is written wrongly: {error}"
+        if name == GSSAPI and (found := _problem_of_tickets(settings, listener, options)) is not None:
+            return found
         if name in _NEEDS_JAAS and options is None:
             example = _example(name)
             return f"listener {listener} offers {name} and has no users: set {where}.{name.lower()}.{_JAAS}={example}"
         if name == OAUTHBEARER and (found := _problem_of_signed(settings, listener)) is not None:
             return found
     return None
+
+
+def _problem_of_tickets(settings: BrokerSettings, listener: str, options: Mapping[str, str] | None) -> str | None:
+    """Why a listener cannot verify Kerberos tickets."""
+    where = f"listener {listener} offers {GSSAPI}"
+    if options is None:
+        return (
+            f"{where} and has no keytab: set listener.name.{listener.lower()}.gssapi.{_JAAS}={_KEYTAB}, "
+            f"or set {_ENABLED} to one or more of {', '.join(KNOWN)}"
+        )
+    if not find_spec("gssapi"):
+        return f"{where}: pip install 'understudy-kafka[gssapi]'"
+    from broker.sasl import gssapi_tickets  # noqa: PLC0415 - few listeners offer it
+
+    try:
+        gssapi_tickets.check(options)
+        _kerberos_names(settings, listener)
+    except (gssapi_tickets.NoKeys, BadRule) as error:
+        return f"{where}: {error}"
+    return None
+
+
+def _kerberos_names(settings: BrokerSettings, listener: str) -> KerberosNames:
+    from broker.sasl.gssapi_tickets import default_realm  # noqa: PLC0415
+
+    rules = settings.of_listener(listener, "sasl.kerberos.principal.to.local.rules")
+    assert isinstance(rules, list | tuple)
+    return KerberosNames([str(rule) for rule in rules], default_realm)
 
 
 def _problem_of_signed(settings: BrokerSettings, listener: str) -> str | None:
@@ -96,6 +131,10 @@ def begin(name: str, settings: BrokerSettings, listener: str, credentials: Crede
         keys = credentials.keys(demands.url, demands.refresh_ms)
         return SignedTokenExchange(demands, keys, credentials.now_ms)
     options = _options(settings, listener, name) or {}
+    if name == GSSAPI:
+        from broker.sasl.gssapi_tickets import GssapiExchange  # noqa: PLC0415
+
+        return GssapiExchange(options, _kerberos_names(settings, listener))
     return _WITH_OPTIONS[name](options, credentials)
 
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.share.persister import SharePartitionKey
 from broker.requests.share_groups import ERROR_TEXTS
-from broker.share.machine.acknowledge import Acknowledgement, AcknowledgeType
+from broker.share.machine.acknowledge import Acknowledgement, AcknowledgeType, Change
+from broker.share.partition import SharePartition
 from broker.share.partitions import SharePartitions
 from broker.share.sessions import PartitionKey
 from protocol import features
@@ -20,6 +21,11 @@ class AckResult(NamedTuple):
     message: str | None = None
 
 
+class _Begun(NamedTuple):
+    partition: SharePartition
+    change: Change
+
+
 class _Request(Protocol):
     is_renew_ack: bool
 
@@ -27,24 +33,33 @@ class _Request(Protocol):
     def topics(self) -> Sequence[Any]: ...
 
 
-async def acknowledge_all(
-    request: _Request, ctx: RequestContext, shares: SharePartitions, group_id: str, member_id: str
-) -> dict[PartitionKey, AckResult]:
-    """Each partition on its own; partitions without batches are answered only beside others (groups D.6)."""
-    results: dict[PartitionKey, AckResult] = {}
-    empty: dict[PartitionKey, AckResult] = {}
-    passed: dict[PartitionKey, list[Acknowledgement]] = {}
-    for key, batches in _by_partition(request).items():
-        error = _refusal(key, batches, request, ctx)
-        if error is not None:
-            results[key] = AckResult(error)
-        elif not batches:
-            empty[key] = AckResult()
-        else:
-            passed[key] = batches
-    for key, batches in passed.items():
-        results[key] = await _acknowledge(shares, group_id, member_id, key, batches)
-    return {**results, **empty} if passed else results
+class Acknowledging:
+    """The acknowledgements of a request, which have begun: their records change when the changes are written.
+
+    Each partition is on its own; those without batches are answered only beside others (groups D.6).
+    """
+
+    def __init__(
+        self, request: _Request, ctx: RequestContext, shares: SharePartitions, group_id: str, member_id: str
+    ) -> None:
+        self._refused: dict[PartitionKey, AckResult] = {}
+        self._empty: dict[PartitionKey, AckResult] = {}
+        self._begun: dict[PartitionKey, _Begun | AckResult] = {}
+        for key, batches in _by_partition(request).items():
+            error = _refusal(key, batches, request, ctx)
+            if error is not None:
+                self._refused[key] = AckResult(error)
+            elif not batches:
+                self._empty[key] = AckResult()
+            else:
+                self._begun[key] = _begin(shares, group_id, member_id, key, batches)
+
+    async def written(self) -> dict[PartitionKey, AckResult]:
+        """Write the changes; the result of each partition."""
+        results = self._refused
+        for key, begun in self._begun.items():
+            results[key] = begun if isinstance(begun, AckResult) else await _written(begun)
+        return {**results, **self._empty} if self._begun else results
 
 
 def _by_partition(request: _Request) -> Mapping[PartitionKey, list[Acknowledgement]]:
@@ -88,15 +103,23 @@ def _valid(batches: Sequence[Acknowledgement], newest: int, *, renews: bool) -> 
     return True
 
 
-async def _acknowledge(
+def _begin(
     shares: SharePartitions, group_id: str, member_id: str, key: PartitionKey, batches: Sequence[Acknowledgement]
-) -> AckResult:
+) -> _Begun | AckResult:
     assert key.topic_id is not None
     partition = shares.get(SharePartitionKey(group_id, key.topic_id, key.partition))
+    if partition is None:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return AckResult(code, ERROR_TEXTS[code])
     try:
-        if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ERROR_TEXTS[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
-        await partition.acknowledge(member_id, batches)
+        return _Begun(partition, partition.begin_acknowledging(member_id, batches))
+    except KafkaError as error:
+        return AckResult(error.code, error.message)
+
+
+async def _written(begun: _Begun) -> AckResult:
+    try:
+        await begun.partition.write(begun.change)
     except KafkaError as error:
         return AckResult(error.code, error.message)
     return AckResult()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from broker.clock import in_slices
 from broker.context import ClusterView
 from broker.coordination.share.persister import UNINITIALIZED_OFFSET, SharePartitionKey, StateBatch, StateResult
 from broker.node import Node
@@ -87,7 +88,7 @@ class SharePartition:
             if result.failed:
                 raise leader_error(result)
             start = result.start_offset
-            self.inflight.load(self._first_offset() if start == UNINITIALIZED_OFFSET else start, result.batches)
+            self.inflight.load(await self._first_offset() if start == UNINITIALIZED_OFFSET else start, result.batches)
             self.state_epoch, self.active = result.state_epoch, True
             self._bury(dead_records(self.inflight))
             self.wake()
@@ -95,7 +96,7 @@ class SharePartition:
             self.failure = error
             self.drop()
 
-    def _first_offset(self) -> int:
+    async def _first_offset(self) -> int:
         """The first offset of a group that has none (``share.auto.offset.reset``).
 
         Raises:
@@ -107,7 +108,7 @@ class SharePartition:
             return log.log_start_offset
         if strategy == BY_DURATION:
             since_ms = self._cluster.clock.now_ms() - behind_ms
-            found = log.reader.offset_for_timestamp(since_ms, log.high_watermark)
+            found = await in_slices(log.reader.search_timestamp(since_ms, log.high_watermark))
             if found is None:
                 raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
             return found.offset
@@ -136,19 +137,24 @@ class SharePartition:
 
     # --- acknowledgements --------------------------------------------------------------------------------------------
 
-    async def acknowledge(self, member: str, asked: Sequence[Acknowledgement]) -> None:
-        """Acknowledge all or nothing; returns when it is written.
+    def begin_acknowledging(self, member: str, asked: Sequence[Acknowledgement]) -> Change:
+        """Begin to acknowledge all or nothing; :meth:`write` does the rest.
 
         Raises:
-            KafkaError: INVALID_RECORD_STATE, INVALID_REQUEST, or the share coordinator's (groups D.6).
+            KafkaError: INVALID_RECORD_STATE or INVALID_REQUEST (groups D.6).
         """
-        await self._write(acknowledge(self.inflight, member, asked, self._cluster.clock.now_ms()))
+        return acknowledge(self.inflight, member, asked, self._cluster.clock.now_ms())
 
     async def release(self, member: str) -> None:
-        """Release what a member holds; see :meth:`acknowledge`."""
-        await self._write(release(self.inflight, member, self._cluster.clock.now_ms()))
+        """Release what a member holds; see :meth:`write`."""
+        await self.write(release(self.inflight, member, self._cluster.clock.now_ms()))
 
-    async def _write(self, change: Change) -> None:
+    async def write(self, change: Change) -> None:
+        """Write a change to the share coordinator, then commit it or roll it back.
+
+        Raises:
+            KafkaError: the share coordinator's, as members see it (groups D.6 A6).
+        """
         self.follow_locks()
         if not change:
             return

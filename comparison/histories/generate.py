@@ -13,6 +13,8 @@ from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
 from comparison.histories.drawing.security import Security
 from comparison.histories.drawing.shares import Shares
+from comparison.histories.drawing.streams import Streams
+from comparison.histories.drawing.topologies import SOUND
 from comparison.histories.drawing.transactions import Transactions
 from comparison.histories.step_request import Step
 
@@ -149,6 +151,40 @@ class ShareGenerator(Administration, Partitions, Transactions, Shares):
         return [*first, *drawn]
 
 
+class StreamsGenerator(Administration, Streams):
+    """Generates histories of streams groups (KIP-1071)."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        self._draws: dict[Callable[[], dict[str, Any]], int] = {
+            self._streams_joins: 12,
+            self._streams_beats: 26,
+            self._streams_leaves: 4,
+            self._describe_streams: 6,
+            self._describe_topology: 1,
+            self._streams_commits: 5,
+            self._streams_fetches: 2,
+            self._streams_offset_deleted: 1,
+            self._streams_config: 3,
+            self._delete_streams_group: 1,
+            self._streams_group_described: 1,
+            self._other_kind: 1,
+            self._list_groups: 1,
+            self._create_topic: 2,
+            self._create_partitions: 1,
+            self._streams_topic: 1,
+        }
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:  # noqa: ARG002 - members do not outlive them
+        """Generate the next history: two topics, most of the time, and a member first."""
+        self._known = Known()
+        self._sound = self._chance.choice(SOUND)
+        first = [self._create_topic(sound=True) for _ in range(1 if self._rarely(4) else 2)]
+        first.append(self._streams_joins())
+        drawn = self._chance.choices(list(self._draws), list(self._draws.values()), k=length - len(first))
+        return [*first, *(draw() for draw in drawn)]
+
+
 HIGHEST = (
     *(("metadata.version", level) for level in (30, 33)),
     *(("transaction.version", 2), ("group.version", 1), ("share.version", 1), ("share.version", 2)),
@@ -206,10 +242,14 @@ class FeatureGenerator(_Security):
         return [*raised, *super().history(length, restarts=restarts)]
 
 
-KINDS: dict[str, type[Generator] | type[ConsumerGenerator] | type[ShareGenerator] | type[_Security]] = {
+KINDS: dict[
+    str,
+    type[Generator] | type[ConsumerGenerator] | type[ShareGenerator] | type[StreamsGenerator] | type[_Security],
+] = {
     "records": Generator,
     "consumers": ConsumerGenerator,
     "share": ShareGenerator,
+    "streams": StreamsGenerator,
     "users": UserGenerator,
     "quotas": QuotaGenerator,
     "acls": AclGenerator,

@@ -16,6 +16,7 @@ from comparison.histories import (
     records,
     security,
     shares,
+    streams,
     transactions,
 )
 from comparison.histories.multi_broker import broker_of, wait_in_sync
@@ -27,6 +28,7 @@ from comparison.histories.quiescence import (
     requests_done,
     transactions_ended,
     wait_alike,
+    wait_internal_topics,
     wait_metadata,
     wait_reassigned,
     wait_restarted,
@@ -46,6 +48,7 @@ BUILDERS: Mapping[str, Builder] = {
     **groups.STEPS,
     **consumers.STEPS,
     **shares.STEPS,
+    **streams.STEPS,
     **admin_reads.STEPS,
     **security.STEPS,
 }
@@ -85,7 +88,7 @@ class Player:
     def play(self, steps: Sequence[Step], name: str | None = None) -> Played:
         """Play the steps, then compare the end state. With a `name`, resource names are the same in every run."""
         self._count += 1
-        self._shares = any(step["do"] in shares.STEPS for step in steps)
+        self._shares = any("share" in step["do"] for step in steps)
         if self._shares and not self._shares_are_warm:
             self._shares_are_warm = True
             for target in self.exchange.targets:
@@ -239,6 +242,8 @@ class Player:
 
 def _at_rest(target: Target, settle: Settle) -> None:
     """Wait for work of the brokers that goes on after the response."""
+    if settle is Settle.STREAMS:
+        wait_internal_topics(target)
     if settle is Settle.METADATA:
         if target.others:
             wait_reassigned(target)

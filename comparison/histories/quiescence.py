@@ -150,6 +150,24 @@ def wait_alike(targets: Sequence[Target], group: str) -> None:
         time.sleep(0.01)
 
 
+def wait_internal_topics(target: Target) -> None:
+    """Wait until there are the internal topics that a streams group's coordinator creates after its response.
+
+    The time may run out: one that cannot be created is missing for good.
+    """
+    if not target.expected:
+        return
+    until = time.monotonic() + ALIKE_WITHIN_S
+    request = MetadataRequest([MetadataRequestTopic(name) for name in sorted(target.expected)], False)
+    while time.monotonic() < until:
+        topics = target.call(ApiKey.METADATA, 12, request).topics
+        if all(each.error_code is ErrorCode.NONE for each in topics):
+            break
+        time.sleep(0.01)
+    target.expected.clear()
+    wait_metadata(target)
+
+
 def _group_as_described(target: Target, group: str) -> object:
     name = target.called(group)
     request = ConsumerGroupDescribeRequest([name])

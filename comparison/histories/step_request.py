@@ -21,6 +21,7 @@ class Settle(Enum):
     GROUP = "group"
     CONSUMERS = "consumers"
     SHARES = "shares"
+    STREAMS = "streams"
     CONNECTION = "connection"
     REPLICAS = "replicas"
 

@@ -26,7 +26,7 @@ from storage.checkpoints import (
 from storage.log_dir import partition_of
 from storage.ownership import OFFSET_CHECKPOINTS, segment_part
 from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot
-from storage.quorum_files import metadata_snapshot
+from storage.quorum_files import QUORUM_STATE, QuorumStateError, check_quorum_state, metadata_snapshot
 
 _METADATA: Final = "__cluster_metadata-0"
 _PLACE: Final = [pa.field("directory", pa.string()), pa.field("topic", pa.string()), pa.field("partition", pa.int32())]
@@ -120,6 +120,8 @@ class BrokerFiles:
                     )
             elif name == PARTITION_METADATA:
                 self._read(tree, path, decode_partition_metadata, place)
+            elif path == QUORUM_STATE:
+                self._read(tree, path, check_quorum_state, place)
             elif folder == _METADATA and metadata_snapshot(name) is not None:
                 self._read(tree, path, lambda raw: list(snapshot_values(raw)), place)
             elif (part := segment_part(name)) is not None:
@@ -162,7 +164,7 @@ class BrokerFiles:
             return None
         try:
             return decode(raw)
-        except (CheckpointError, SnapshotCorruptError, RecordsError) as error:
+        except (CheckpointError, SnapshotCorruptError, RecordsError, QuorumStateError) as error:
             self._complain(path, str(error), place or {"directory": tree.path})
             return None
 

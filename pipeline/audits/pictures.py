@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pipeline.audits.engine import Engine
 from pipeline.rendering import plots
 from pipeline.rendering.plots import BLUE, DAY_MS, ORANGE, PLAIN, RED, WINDOWS, Picture, span_text, when
-from pipeline.rendering.text import counted
+from pipeline.rendering.text import counted, shortened
 
 MOST_PARTITIONS: Final = 8
 MOST_TRANSACTIONS: Final = 400
@@ -117,17 +117,20 @@ def _timeline(engine: Engine, topic: str, partition: int) -> Picture | None:
     times_ms = [row["max_timestamp_ms"] for row in batches]
     end_ms = max(times_ms)
     end_ms += max((end_ms - min(times_ms)) * _REST, 1)  # so that the last state is seen, and a single batch
-    producers = list(dict.fromkeys(row["producer_id"] for row in transactions))
-    figure, (lanes, offsets) = _two_figures(len(producers))
+    names = _transactional_ids(engine)
+    for row in transactions:
+        row["lane"] = names.get(row["producer_id"], f"producer {row['producer_id']}")
+    named = list(dict.fromkeys(row["lane"] for row in transactions))
+    figure, (lanes, offsets) = _two_figures(len(named))
     for row in transactions:
         kind = row["marker"] or "open"
         stop = row["marker_ms"] if row["marker"] else end_ms
         begin = when(row["first_ms"])
         lanes.barh(
-            producers.index(row["producer_id"]), max(when(stop) - begin, 1e-9), left=begin, height=0.7,
+            named.index(row["lane"]), max(when(stop) - begin, 1e-9), left=begin, height=0.7,
             color=COLOURS.get(kind, PLAIN), hatch=_HATCHES.get(kind), edgecolor="white", linewidth=0.4,
         )  # fmt: skip
-    lanes.set_yticks(range(len(producers)), [f"producer {each}" for each in producers])
+    lanes.set_yticks(range(len(named)), [plots.literal(shortened(each)) for each in named])
     times = [when(at_ms) for at_ms in (*times_ms, end_ms)]
     ends = [row["last_offset"] + 1 for row in batches]
     held = stable(batches, transactions)
@@ -139,6 +142,15 @@ def _timeline(engine: Engine, topic: str, partition: int) -> Picture | None:
     offsets.legend(loc="upper left", frameon=False, fontsize="small")
     plots.dated(offsets)
     return Picture(f"{topic}-{partition}", _caption(transactions), figure)
+
+
+def _transactional_ids(engine: Engine) -> dict[int, str]:
+    """Producer id -> transactional id, as far as the coordinator's log is in the directory."""
+    query = """
+      SELECT transaction_producer_id AS producer_id, max(transactional_id) AS transactional_id
+      FROM state_transactions WHERE transaction_producer_id >= 0 GROUP BY transaction_producer_id
+    """
+    return {row["producer_id"]: row["transactional_id"] for row in _rows(engine, query)}
 
 
 def stable(batches: Sequence[dict[str, Any]], transactions: Sequence[dict[str, Any]]) -> list[int]:
@@ -157,7 +169,8 @@ def stable(batches: Sequence[dict[str, Any]], transactions: Sequence[dict[str, A
 
 def _caption(transactions: Sequence[dict[str, Any]]) -> str:
     counts = {kind: sum((row["marker"] or "open") == kind for row in transactions) for kind in COLOURS}
-    text = f"{counts['COMMIT']} transactions committed, {counts['ABORT']} aborted (hatched), {counts['open']} not ended"
+    committed = counted(counts["COMMIT"], "transaction")
+    text = f"{committed} committed, {counts['ABORT']} aborted (hatched), {counts['open']} not ended"
     newest = f"; the newest {MOST_TRANSACTIONS} are shown" if len(transactions) == MOST_TRANSACTIONS else ""
     return text + newest + ". Between the two lines below lies what consumers that read committed cannot see."
 

@@ -25,17 +25,18 @@ def summary(report: Report) -> str:
     return f"{looked}: {counted(rows, 'finding')} of {counted(len(report.findings), 'kind')}"
 
 
-def as_table(report: Report) -> str:
-    """For a terminal."""
-    parts = [_paragraph(finding) for finding in report.findings]
+def as_table(report: Report, width: int | None = None) -> str:
+    """For people; `width`: of the terminal."""
+    parts = [_paragraph(finding, width) for finding in report.findings]
     return "\n".join([*parts, summary(report)])
 
 
-def _paragraph(finding: Finding) -> str:
+def _paragraph(finding: Finding, width: int | None = None) -> str:
     check = finding.check
     hidden = finding.count - min(len(finding.rows), _ROWS_OF_A_TABLE)
-    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({finding.count})", *wrapped(check.explanation)]
-    lines += grid(finding.columns, finding.rows[:_ROWS_OF_A_TABLE])
+    lines = [f"{check.severity.upper()} {check.name}: {check.title} ({finding.count})"]
+    lines += wrapped(check.explanation, width)
+    lines += grid(finding.columns, finding.rows[:_ROWS_OF_A_TABLE], width)
     if hidden:
         lines.append(f"  ... and {hidden} more (--format json shows up to {len(finding.rows)} of them)")
     return "\n".join([*lines, ""])

@@ -11,7 +11,7 @@ from pipeline.audits.registry import Check, CheckFileError, NoSuchCheckError
 from pipeline.audits.sidecar_files import Tree
 from pipeline.client_history import HistoryError, read
 from pipeline.commands.engines import is_small
-from pipeline.commands.output import deliver
+from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
@@ -53,7 +53,7 @@ def main(arguments: Mapping[str, Any]) -> int:
     finally:
         progress.done()
     if arguments["format"] != "html":
-        text = written(report, arguments["format"], arguments["fail_on"])
+        text = written(report, arguments["format"], arguments["fail_on"], terminal_width(arguments))
     deliver(PROGRAM, report.path, arguments, text, render.summary(report))
     return 1 if report.at_least(arguments["fail_on"]) else 0
 
@@ -202,10 +202,10 @@ def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | Duc
     return Tables(session(register, arguments["master"]), directory, journal)
 
 
-def written(report: findings.Report, form: str, fail_on: str) -> str:
-    """The report in a format of the command line."""
+def written(report: findings.Report, form: str, fail_on: str, width: int | None = None) -> str:
+    """The report in a format of the command line; `width`: of the terminal."""
     if form == "json":
         return render.as_json(report)
     if form == "junit":
         return render.as_junit(report, fails=fail_on)
-    return render.as_table(report)
+    return render.as_table(report, width)

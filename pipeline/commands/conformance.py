@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.audits.engine import Engine, EngineError
 from pipeline.audits.registry import Check, NoSuchCheckError
 from pipeline.commands.engines import is_small
-from pipeline.commands.output import deliver
+from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
 
@@ -66,7 +66,7 @@ def compared(arguments: Mapping[str, Any], progress: Progress, scratch: Path) ->
     elif arguments["format"] == "junit":
         text = render.as_junit(conformance, fail_on=arguments["fail_on"])
     else:
-        text = render.as_table(conformance)
+        text = render.as_table(conformance, terminal_width(arguments))
     return int(bool(conformance.failing(arguments["fail_on"]))), text, conformance.summary
 
 

@@ -26,6 +26,9 @@ from pipeline.transfer.selection import (
     parse_time,
 )
 from pipeline.transfer.wire import Cluster, WireError, is_bootstrap
+from pipeline.values.columns import SIDES, Schemas, read_file
+from pipeline.values.formats import SchemaError
+from pipeline.values.registry import RegistryError
 
 PROGRAM: Final = "understudy export"
 
@@ -53,25 +56,27 @@ def main(arguments: Mapping[str, Any]) -> int:
         if arguments["append"] and arguments["overwrite"]:
             raise ChoiceError("--append continues an export and --overwrite replaces it: use one of them")
         security = read_security(arguments["client_config"])
+        schemas = schemas_of(arguments)
+        schemas.check()
         check_source(arguments["source"], choice, security)
         before = export.prepare(Store(arguments["out"]), overwrite=arguments["overwrite"], append=arguments["append"])
         progress.show("starting Spark ...")
         spark = session(arguments["register"], arguments["master"])
         if not is_bootstrap(arguments["source"]):
             progress.show("copying ...")
-            manifest = copied(spark, arguments, arguments["source"], choice)
+            manifest = copied(spark, arguments, arguments["source"], choice, schemas)
         else:
             with tempfile.TemporaryDirectory(prefix="understudy-export-") as folder:
                 with Cluster(arguments["source"], security=security) as cluster:
                     progress.show("fetching ...")
                     configs = mirror(cluster, Path(folder), choice, starts_of(before if arguments["append"] else None))
                 progress.show("copying ...")
-                manifest = copied(spark, arguments, folder, choice, configs)
+                manifest = copied(spark, arguments, folder, choice, schemas, configs)
         store = Store(arguments["out"])
         kinds = dict.fromkeys([*arguments["register_as"], *(catalog.registered(store) if arguments["append"] else ())])
         catalog.forget(store)
         places = catalog.register(store, manifest, list(kinds))
-    except (ChoiceError, SecurityError, FileNotFoundError) as error:
+    except (ChoiceError, SecurityError, SchemaError, RegistryError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, RegisterError, WireError) as error:
         refuse(PROGRAM, error, 1)
@@ -88,6 +93,12 @@ def main(arguments: Mapping[str, Any]) -> int:
     for kind, place in places.items():
         print(f"{kind}: {place}")  # noqa: T201
     return 0
+
+
+def schemas_of(arguments: Mapping[str, Any]) -> Schemas:
+    """Where the schemas of keys and values come from. Raises SchemaError."""
+    files = [read_file(text, side) for side in SIDES for text in arguments[f"{side}_schema"]]
+    return Schemas(arguments["schema_registry"], dict(files), arguments["schema_ids"])
 
 
 def starts_of(before: Manifest | None) -> dict[tuple[str, int], int]:
@@ -115,8 +126,9 @@ def check_source(source: str, choice: Choice, security: Security) -> None:
 
 
 def copied(
-    spark: Any, arguments: Mapping[str, Any], source: str, choice: Choice, configs: Mapping[str, Any] | None = None
-) -> Manifest:
+    spark: Any, arguments: Mapping[str, Any], source: str, choice: Choice, schemas: Schemas,
+    configs: Mapping[str, Any] | None = None,
+) -> Manifest:  # fmt: skip
     """The export proper, from a directory."""
     return export.export(
         spark,
@@ -130,4 +142,5 @@ def copied(
         warn=lambda sentence: print(f"{PROGRAM}: {sentence}", file=sys.stderr),  # noqa: T201
         source_name=arguments["source"],
         configs=configs,
+        schemas=schemas,
     )

@@ -1,5 +1,6 @@
 """The report of a command: to standard output, or to the file of `--out`."""
 
+import shutil
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -21,3 +22,9 @@ def deliver(program: str, subject: str, arguments: Mapping[str, Any], text: str,
     head = f"{program}: {subject}\n\n" if arguments["format"] == "table" else ""
     arguments["write"](arguments["out"], f"{head}{text}\n".encode(), "--out")
     print(summary)  # noqa: T201 - a command's answer
+
+
+def terminal_width(arguments: Mapping[str, Any]) -> int | None:
+    """The width of the terminal that shows the report; None: it goes to a file or another program."""
+    is_shown = not arguments["out"] and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_shown else None

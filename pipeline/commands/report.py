@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 
 from pipeline.audits.sidecar_files import Tree
-from pipeline.commands.output import deliver
+from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.journal import find_files
 from pipeline.rendering.queries import Question
@@ -107,4 +107,6 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
             arguments["write"](Path(arguments["plots"]) / f"{name}.png", picture.png, "--plots")
     if arguments["format"] == "html":
         return render.as_html(report, drawn), report.summary
-    return (render.as_json(report) if arguments["format"] == "json" else render.as_table(report)), report.summary
+    is_json = arguments["format"] == "json"
+    text = render.as_json(report) if is_json else render.as_table(report, terminal_width(arguments))
+    return text, report.summary

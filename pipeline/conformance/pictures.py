@@ -95,7 +95,7 @@ def _marks(axes: Axes, points: list[tuple[float, int]], number: int, of: int, cl
     shift = _shift(number, of)
     axes.plot(
         [x for x, _ in points], [y + shift for _, y in points], _MARKS[number], color=_COLOURS[number], markersize=5,
-        label=named(*client).replace("$", r"\$"),
+        label=plots.literal(named(*client)),
     )  # fmt: skip
 
 

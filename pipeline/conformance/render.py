@@ -62,24 +62,24 @@ def _changed(conformance: Conformance) -> list[dict[str, Any]]:
     return [asdict(each) for each in conformance.changes]
 
 
-def as_table(conformance: Conformance) -> str:
-    """For a terminal."""
+def as_table(conformance: Conformance, width: int | None = None) -> str:
+    """For people; `width`: of the terminal."""
     parts = []
     if conformance.before is not None:
         lines = [f"differences from {conformance.before.journal}"]
-        lines += grid(_CHANGED, _changed(conformance)) if conformance.changes else ["  none"]
+        lines += grid(_CHANGED, _changed(conformance), width) if conformance.changes else ["  none"]
         parts.append("\n".join([*lines, ""]))
-    parts += [_invariant(each) for each in conformance.now.broken]
+    parts += [_invariant(each, width) for each in conformance.now.broken]
     for name, question in questions().items():
         rows = conformance.now.parts[name]
-        lines = [f"{name}: {question.title}", *wrapped(question.explanation)]
-        lines += grid(_columns(rows), rows[:_ROWS_OF_A_TABLE]) if rows else ["  none"]
+        lines = [f"{name}: {question.title}", *wrapped(question.explanation, width)]
+        lines += grid(_columns(rows), rows[:_ROWS_OF_A_TABLE], width) if rows else ["  none"]
         if len(rows) > _ROWS_OF_A_TABLE:
             lines.append(f"  ... and {len(rows) - _ROWS_OF_A_TABLE} more (--format json shows all)")
         parts.append("\n".join([*lines, ""]))
     silent = _not_exercised(conformance.now)
     if silent:
-        parts.append("\n".join(["not exercised by any of these clients", *wrapped(", ".join(silent)), ""]))
+        parts.append("\n".join(["not exercised by any of these clients", *wrapped(", ".join(silent), width), ""]))
     return "\n".join([*parts, conformance.summary])
 
 
@@ -89,12 +89,12 @@ def _not_exercised(run: Run) -> list[str]:
     return sorted(check.name for check in run.checks if check.name not in exercised)
 
 
-def _invariant(each: Broken) -> str:
+def _invariant(each: Broken, width: int | None = None) -> str:
     check = each.check
     whose = named(each.software, each.version)
     lines = [f"{check.severity.upper()} {check.name}: {check.title} ({whose}, {times(each.count)})"]
-    lines += wrapped(check.explanation)
-    lines += grid(_of_rows(each), each.rows[:_ROWS_OF_AN_INVARIANT])
+    lines += wrapped(check.explanation, width)
+    lines += grid(_of_rows(each), each.rows[:_ROWS_OF_AN_INVARIANT], width)
     if each.count > _ROWS_OF_AN_INVARIANT:
         lines.append(f"  ... and {each.count - _ROWS_OF_AN_INVARIANT} more")
     return "\n".join([*lines, ""])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pipeline.transfer.wire import FETCH_BYTES, Cluster, Topic
+from pipeline.transfer.wire import FETCH_BYTES, Cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -54,13 +54,10 @@ class LiveCluster(Cluster):
         has_ids = self._versions.get(ApiKey.METADATA, 0) >= _WITH_TOPIC_IDS
         version = _WITH_TOPIC_IDS if has_ids else None
         answer = self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None, allow_auto_topic_creation=False), version)
-        self._nodes = {each.node_id: (each.host, each.port) for each in answer.brokers}
-        known = [each for each in answer.topics if each.error_code is ErrorCode.NONE and each.name]
-        self.topics = {
-            topic.name: Topic(topic.name, {each.partition_index: each.leader_id for each in topic.partitions})
-            for topic in known
+        self.learn(answer)
+        self.topic_ids = {
+            each.name: str(each.topic_id) for each in answer.topics if has_ids and each.name in self.topics
         }
-        self.topic_ids = {each.name: str(each.topic_id) for each in known if has_ids}
 
     @property
     def lists_transactions(self) -> bool:

@@ -20,6 +20,10 @@ ORANGE: Final = "#e0812b"
 RED: Final = "#cf4636"
 DAY_MS: Final = 86_400_000
 _PNG_DPI: Final = 144
+_LABELS: Final = ["%Y", "%b", "%d", "%H:%M", "%H:%M", "%H:%M:%S.%f"]
+_FIRST_LABELS: Final = ["", "%Y", "%b", "%b-%d", "%H:%M", "%H:%M:%S"]
+_DAYS: Final = ["", "%Y", "%Y-%b", "%Y-%b-%d UTC", "%Y-%b-%d UTC", "%Y-%b-%d UTC"]
+"""Labels where the ticks are years, months, days, hours, minutes, seconds; the first one of the next longer span."""
 _UNITS: Final = (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
@@ -64,15 +68,22 @@ def bare(axes: Axes) -> None:
 
 
 def dated(axes: Axes) -> None:
-    """The horizontal axis has dates."""
+    """The horizontal axis has times of UTC: every label below a day has its hour, and the day is named once."""
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(
+        ConciseDateFormatter(locator, formats=_LABELS, zero_formats=_FIRST_LABELS, offset_formats=_DAYS)  # type: ignore[no-untyped-call]
+    )
 
 
 def beside(axes: Axes, **options: Any) -> None:
     """The legend, to the right of the plot."""
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small", **options)
+
+
+def literal(name: str) -> str:
+    """A name of a client's, as matplotlib shows it unchanged: a dollar sign begins no formula."""
+    return name.replace("$", r"\$")
 
 
 def when(at_ms: float) -> float:

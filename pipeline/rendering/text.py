@@ -8,6 +8,9 @@ from typing import Any, Final
 
 _UNIT: Final = 1024
 _WIDEST: Final = 48
+_LEAST: Final = 12
+"""Widths of a column of texts."""
+_PARAGRAPH: Final = 110
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -73,22 +76,60 @@ def is_number(values: Sequence[Any]) -> bool:
     return bool(found) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
 
 
-def grid(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Rows under their columns' names; long texts lose their beginning, because the end of a path matters more."""
-    cells = [[_short(formatted(name, row.get(name))) for name in columns] for row in rows]
-    widths = [max(len(name), *(len(row[at]) for row in cells), 0) for at, name in enumerate(columns)]
+def grid(columns: Sequence[str], rows: Sequence[dict[str, Any]], width: int | None = None) -> list[str]:
+    """Rows under their columns' names; long texts lose their beginning, because the end of a path matters more.
+
+    In a `width` the widest texts are cut further. If the columns do not fit even then, each row is a paragraph of
+    names and values.
+    """
+    cells = [[formatted(name, row.get(name)) for name in columns] for row in rows]
     right = [is_number([row.get(name) for row in rows]) for name in columns]
+    widths = [max(len(name), *(min(len(row[at]), _WIDEST) for row in cells), 0) for at, name in enumerate(columns)]
+    least = [
+        own if number else min(own, max(len(name), _LEAST))
+        for name, own, number in zip(columns, widths, right, strict=True)
+    ]
+    while width is not None and _line_width(widths) > width and widths != least:
+        spare = [own - few for own, few in zip(widths, least, strict=True)]
+        widths[spare.index(max(spare))] -= 1
+    if width is not None and _line_width(widths) > width:
+        return _paragraphs(columns, cells, width)
     return [
-        "  " + "  ".join(f"{text:>{width}}" if number else f"{text:{width}}"
-                         for text, width, number in zip(line, widths, right, strict=True)).rstrip()
+        "  " + "  ".join(f"{text:>{own}}" if number else f"{_short(text, own):{own}}"
+                         for text, own, number in zip(line, widths, right, strict=True)).rstrip()
         for line in [list(columns), *cells]
     ]  # fmt: skip
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDEST else "..." + text[3 - _WIDEST :]
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(2 + width for width in widths)
 
 
-def wrapped(text: str, width: int = 110) -> list[str]:
+def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Each row as `name=value`, the second and later lines of it indented further."""
+    lines = []
+    for row in cells:
+        begin = "  "
+        line = ""
+        for name, text in zip(columns, row, strict=True):
+            part = f"{name}={_short(text, max(width - len(name) - 5, _LEAST))}"
+            if line and len(begin) + len(line) + 2 + len(part) > width:
+                lines.append(begin + line)
+                begin, line = "    ", ""
+            line += f"{'  ' if line else ''}{part}"
+        lines.append(begin + line)
+    return lines
+
+
+def shortened(text: str, width: int = 24) -> str:
+    """A text without what a terminal obeys, and without its beginning where it is too long."""
+    return _short(formatted("", text), width)
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else "..." + text[3 - width :]
+
+
+def wrapped(text: str, width: int | None = None) -> list[str]:
     """A paragraph, indented as tables are."""
-    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.wrap(text, min(width or _PARAGRAPH, _PARAGRAPH), initial_indent="  ", subsequent_indent="  ")

@@ -13,16 +13,16 @@ _ROWS_OF_A_TABLE: Final = 20
 _NOTHING: Final = "no rows"
 
 
-def as_table(report: Report) -> str:
-    """For a terminal."""
-    return "\n".join([*map(_paragraph, report.answers), report.summary])
+def as_table(report: Report, width: int | None = None) -> str:
+    """For people; `width`: of the terminal."""
+    return "\n".join([*(_paragraph(each, width) for each in report.answers), report.summary])
 
 
-def _paragraph(answer: Answer) -> str:
+def _paragraph(answer: Answer, width: int | None) -> str:
     question = answer.question
     shown = answer.rows[:_ROWS_OF_A_TABLE]
-    lines = [f"{question.name}: {question.title}", *wrapped(question.explanation)]
-    lines += grid(answer.shown_columns, shown) if shown else [f"  {_NOTHING}"]
+    lines = [f"{question.name}: {question.title}", *wrapped(question.explanation, width)]
+    lines += grid(answer.shown_columns, shown, width) if shown else [f"  {_NOTHING}"]
     if answer.count > len(shown):
         lines.append(f"  ... and {answer.count - len(shown)} more (--format json shows {len(answer.rows)} of them)")
     return "\n".join([*lines, ""])

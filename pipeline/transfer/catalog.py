@@ -47,7 +47,7 @@ def register(store: Store, manifest: Manifest, kinds: Sequence[str]) -> Mapping[
     if kinds and not manifest.files:
         raise RegisterError(f"{store.path} holds no record: there is no file that could be registered")
     makers = {DELTA: _delta, ICEBERG: _iceberg}
-    columns = parquet.schema(producers=manifest.producers)
+    columns = parquet.schema(producers=manifest.producers, values=manifest.values)
     made = {}
     for kind in kinds:
         try:

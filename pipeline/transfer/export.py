@@ -1,24 +1,21 @@
 """A data directory -> Parquet and a manifest."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
-import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from pipeline import sources
 from pipeline.audits.sidecar_files import Tree
 from pipeline.metadata_log import metadata_logs, metadata_rows
 from pipeline.schemas import ddl
 from pipeline.transfer import parquet
-from pipeline.transfer.manifest import NAME, Bounds, ExportedFile, Manifest, ManifestError, Store, file_of
+from pipeline.transfer.copying import Target, copied, written
+from pipeline.transfer.manifest import NAME, Bounds, ExportedFile, Manifest, ManifestError, Store
 from pipeline.transfer.selection import Choice
 from pipeline.transfer.staging import Staging, recover
-from pipeline.workers import settle
+from pipeline.values.columns import Schemas
 
 _NAMES_SHOWN: Final = 5
 _TOPIC_RESOURCE: Final = 2
@@ -36,6 +33,7 @@ def export(
     append: bool = False,
     source_name: str | None = None,
     configs: Mapping[str, Mapping[str, str]] | None = None,
+    schemas: Schemas | None = None,
     warn: Callable[[str], object] = lambda _: None,
 ) -> Manifest:
     """Copy what is wanted of the logs in `source` to `out`: aside first, and into force when all of it is written.
@@ -52,7 +50,7 @@ def export(
             continued with these arguments.
         FileNotFoundError: there is no such directory.
     """
-    choice = choice or Choice()
+    choice, schemas = choice or Choice(), schemas or Schemas()
     store = Store(out)
     before = prepare(store, overwrite=overwrite, append=append)
     topics, found, ids = described(spark, source, choice)
@@ -64,18 +62,16 @@ def export(
         {choice.name_of(name): each for name, each in (found if configs is None else configs).items()},
         selection=choice.of_records,
         ids={choice.name_of(name): each for name, each in ids.items()},
+        values=tuple(schemas.columns.names),
     )
     starts = check_continued(store, before, made, warn) if append and before is not None else {}
-    columns = parquet.schema(producers=producers)
-    options = _options(made, columns, {name: starts.get(choice.name_of(name), {}) for name in topics})
+    columns = parquet.schema(producers=producers, values=made.values)
+    options = _options(made, {name: starts.get(choice.name_of(name), {}) for name in topics})
     staging = Staging(store)
     staging.begin()
+    target = Target(staging.out, columns, staging.run, schemas)
     try:
-        if choice.changes_records:
-            records = spark.read.format("kafka_segments").options(**options).load(source)
-            files = written(choice.applied(records), staging.out, columns, staging.run)
-        else:
-            files = copied(spark, {**options, "path": source}, staging.out, columns, choice.renamed, staging.run)
+        files = _files(spark, {**options, "path": source}, target, choice)
         made = replace(made, topics=with_counts(made.topics, files), files=tuple(files))
         if append and before is not None:
             made = continued(before, made)
@@ -86,10 +82,16 @@ def export(
     return made
 
 
-def _options(made: Manifest, columns: pa.Schema, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+def _files(spark: SparkSession, options: Mapping[str, str], target: Target, choice: Choice) -> list[ExportedFile]:
+    if choice.changes_records:
+        return written(choice.applied(spark.read.format("kafka_segments").options(**options).load()), target)
+    return copied(spark, options, target, choice.renamed)
+
+
+def _options(made: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
     """Options of `kafka_segments`; `starts`: topic of the source -> partition -> first offset, where it is known."""
     return {
-        "columns": ",".join(name for name in columns.names[7:] if name != "headers"),
+        "columns": ",".join(name for name in parquet.schema(producers=made.producers).names[7:] if name != "headers"),
         "includeHeaders": "true",
         "topics": ",".join(starts),
         "isolation": made.isolation,
@@ -106,7 +108,7 @@ def chosen(spark: SparkSession, store: Store, manifest: Manifest, choice: Choice
         paths = [f"{store.path}/{each.path}" for each in files]
         records = spark.read.schema(ddl(columns)).parquet(*paths).sortWithinPartitions("topic", "partition", "offset")
         plain_choice = replace(choice, renamed={})
-        made = written(plain_choice.applied(records.select(*columns.names)), out, columns)
+        made = written(plain_choice.applied(records.select(*columns.names)), Target(out, columns))
     else:
         made = []
     plain = {
@@ -137,60 +139,6 @@ def prepare(store: Store, *, overwrite: bool, append: bool = False) -> Manifest 
             f"{store.path} holds an export already; use --overwrite to replace it, or --append to continue it"
         )
     return store.read_manifest()
-
-
-def written(records: DataFrame, out: str, columns: pa.Schema, run: str = "0") -> list[ExportedFile]:
-    """Write the records, each task its own files; what was written, in the order of the paths."""
-    write = partial(_write_task, out=out, columns=columns.serialize().to_pybytes(), run=run)
-    answers = records.mapInArrow(write, ddl(parquet.ANSWER)).toArrow().column("answer").to_pylist()
-    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
-
-
-def _write_task(batches: Iterable[pa.RecordBatch], *, out: str, columns: bytes, run: str) -> Iterator[pa.RecordBatch]:
-    settle()
-    context = TaskContext.get()
-    task = 0 if context is None else context.partitionId()
-    schema = pa.ipc.read_schema(pa.py_buffer(columns))
-    yield from parquet.answers(parquet.write_files(batches, out, schema, task, run))
-
-
-def copied(
-    spark: SparkSession, options: Mapping[str, str], out: str, columns: pa.Schema, renamed: Mapping[str, str],
-    run: str,
-) -> list[ExportedFile]:  # fmt: skip
-    """Write all records as they are; what was written, in the order of the paths.
-
-    No question is asked of a record, so none becomes a row of Spark's: each task goes from bytes to Parquet by itself.
-    """
-    tasks = sources.tasks("kafka_segments", options, columns.names)
-    work = partial(
-        _copy, tasks=tasks, out=out, columns=columns.serialize().to_pybytes(), renamed=dict(renamed), run=run
-    )
-    numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-    answers = numbers.mapInArrow(work, ddl(parquet.ANSWER)).toArrow().column("answer").to_pylist()
-    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
-
-
-def _copy(
-    batches: Iterable[pa.RecordBatch], *, tasks: Sequence[bytes], out: str, columns: bytes, renamed: Mapping[str, str],
-    run: str,
-) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    schema = pa.ipc.read_schema(pa.py_buffer(columns))
-    for batch in batches:
-        for number in batch.column("id").to_pylist():
-            rows = _renamed(sources.read(tasks[number]), renamed)
-            yield from parquet.answers(parquet.write_files(rows, out, schema, number, run))
-
-
-def _renamed(found: Iterable[pa.RecordBatch], renamed: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """The rows under their topic's new name; those that come together are of one topic."""
-    for rows in found:
-        at = rows.schema.get_field_index("topic")
-        name = renamed.get(rows.column(at)[0].as_py())
-        if name is None:
-            yield rows
-        else:
-            yield rows.set_column(at, rows.schema.field(at), pa.repeat(pa.scalar(name), rows.num_rows))
 
 
 def check_source(source: str, choice: Choice) -> None:
@@ -259,7 +207,7 @@ def check_continued(
     Raises:
         ManifestError: the earlier export was made with other arguments, or its topics are not those of the source.
     """
-    names = ("producers", "isolation", "selection")
+    names = ("producers", "isolation", "selection", "values")
     if differing := [name for name in names if getattr(before, name) != getattr(now, name)]:
         raise ManifestError(
             f"{store.path} was exported with other options ({', '.join(differing)}); continue it with the same ones"

@@ -78,6 +78,8 @@ class Manifest:
     """Which records of the topics; empty: all of them."""
     ids: Mapping[str, str] = field(default_factory=dict)
     """Topic -> id, where known."""
+    values: tuple[str, ...] = ()
+    """Columns about the schemas of keys and values."""
 
     @property
     def records(self) -> int:
@@ -97,6 +99,7 @@ class Manifest:
         document: dict[str, Any] = {"version": VERSION}
         document |= {"source": self.source, "producers": self.producers, "isolation": self.isolation}
         document["selection"] = dict(self.selection)
+        document |= {"values": list(self.values)} if self.values else {}
         return (
             json.dumps(document | {"topics": topics, "files": [asdict(each) for each in self.files]}, indent=1) + "\n"
         )
@@ -124,6 +127,7 @@ def decode(text: str) -> Manifest:
             tuple(file_of(each) for each in document["files"]),
             document.get("selection", {}),
             {name: topic["id"] for name, topic in document["topics"].items() if "id" in topic},
+            tuple(document.get("values", ())),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ManifestError(f"{NAME} is not one of an export: {error!r}") from None

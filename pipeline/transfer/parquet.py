@@ -1,7 +1,7 @@
 """Records -> Parquet files, within a task: one topic a file, in order, with the manifest's entry for each."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from pipeline.schemas import EXTRA, KAFKA
 from pipeline.transfer.manifest import ExportedFile, Part, Store
+from pipeline.values.columns import DECODED, IDS
 
 RECORDS: Final = ("timestamp_ms", "headers")
 PRODUCERS: Final = (
@@ -25,10 +26,11 @@ ANSWER: Final = pa.schema([pa.field("answer", pa.string())])
 """Answer of `write_files`: one JSON text for each file."""
 
 
-def schema(*, producers: bool) -> pa.Schema:
-    """The columns of an export: Spark's own, the exact time, headers, and the producers' side if asked for."""
+def schema(*, producers: bool, values: Sequence[str] = ()) -> pa.Schema:
+    """The columns of an export: Spark's own, the exact time, headers; the producers' side and `values` if asked for."""
     extra = RECORDS + (PRODUCERS if producers else ())
-    return pa.schema([*KAFKA, *(EXTRA.field(name) for name in extra)])
+    about = pa.schema([*IDS, *DECODED])
+    return pa.schema([*KAFKA, *(EXTRA.field(name) for name in extra), *(about.field(name) for name in values)])
 
 
 class _OpenFile:

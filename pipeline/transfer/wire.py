@@ -3,6 +3,7 @@
 Blocking, one connection per broker.
 """
 
+import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,9 +19,10 @@ from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeC
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from protocol.messages.metadata import MetadataRequest
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.batch import batches
+from protocol.topic_names import complaint_of
 
 EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20
@@ -50,7 +52,11 @@ class Cluster:
         self._nodes: dict[int, tuple[str, int]] = {}
         self._bootstrap = [_address(each) for each in bootstrap.split(",")]
         self.topics: dict[str, Topic] = {}
-        self.refresh()
+        try:
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -66,7 +72,13 @@ class Cluster:
 
     def refresh(self) -> None:
         """Ask again which topics there are and who leads."""
-        answer = self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None))
+        self.learn(self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None)))
+
+    def learn(self, answer: MetadataResponse) -> None:
+        """Remember the brokers and topics of an answer. Raises WireError for a name that no topic can have."""
+        for topic in answer.topics:
+            if topic.name and complaint_of(topic.name) is not None:  # names become those of folders
+                raise WireError(f"a broker names a topic that no Kafka cluster has: {topic.name!r}")
         self._nodes = {each.node_id: (each.host, each.port) for each in answer.brokers}
         self.topics = {
             topic.name: Topic(topic.name, {each.partition_index: each.leader_id for each in topic.partitions})
@@ -214,6 +226,9 @@ class Cluster:
                 return self._connection(address).ask(key, request, version)
             except SecurityError as error:
                 raise WireError(str(error)) from None
+            except ssl.SSLError as error:  # TLS 1.3: a certificate of a client is refused after the handshake
+                self._drop(address)
+                raise WireError(f"{address[0]}:{address[1]}: TLS failed: {error.reason or error}") from None
             except OSError as error:
                 self._drop(address)
                 reasons.append(f"{address[0]}:{address[1]}: {error.strerror or error}")

@@ -1,14 +1,17 @@
 """Compression of the records part of a batch: one stream per batch, in the framings that Kafka reads and writes.
 
 Decompression never grows beyond a limit: output goes into a buffer of known size, and a stream that does not fit is
-refused. Framings: core D.4.
+refused; or it comes piece by piece (`pieces`), and the whole is never held. Framings: core D.4.
 """
 
-from contextlib import suppress
+import os
+from collections.abc import Generator, Iterator
 from enum import IntEnum
+from pathlib import Path
 from struct import Struct
+from threading import Thread
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import cramjam
 
@@ -17,7 +20,7 @@ from protocol.records.errors import DecompressedTooLargeError, UnreadableCompres
 Buffer = bytes | bytearray | memoryview
 
 DEFAULT_DECOMPRESSED_LIMIT: Final = 128 * 1024 * 1024
-"""Bytes. Kafka has no such limit; a process that tests share must not die of one request."""
+"""Bytes that are held at once. Kafka has no such limit; a process that tests share must not die of one request."""
 
 
 class Codec(IntEnum):
@@ -45,6 +48,11 @@ _LZ4_HIGHEST_LEVEL: Final = 12
 _FIRST_GUESS: Final = 64 * 1024
 _OUTPUT_FULL: Final = "failed to write whole buffer"
 """Error text of cramjam for an output buffer that is too small (Rust's WriteZero)."""
+_PIECE: Final = 32 * 1024
+_FLUSHED_AFTER: Final = 4 * 1024 * 1024
+_DESCRIPTORS: Final = Path("/dev/fd")
+_MOST_SNAPPY_GROWTH: Final = 64
+"""A copy of snappy takes two bytes or more and yields 64 at most."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
@@ -76,24 +84,79 @@ def decompress(
 
     Raises UnreadableCompressionError or DecompressedTooLargeError.
     """
-    if codec == Codec.NONE:
-        return data
-    if not len(data):
-        if codec == Codec.ZSTD:
-            return b""  # an empty zstd stream has no frame; the other codecs need a header
-        raise UnreadableCompressionError("an empty stream")
+    if codec == Codec.NONE or _is_empty(codec, data):
+        return data if codec == Codec.NONE else b""
     if codec == Codec.SNAPPY:
         return _decompress_snappy(memoryview(data), limit)
     if codec == Codec.GZIP:
         # The last four bytes are the size (mod 2^32) of an honest stream of one member.
-        return _decompress_into(cramjam.gzip, data, int.from_bytes(data[-4:], "little"), limit, scratch)
+        expected = int.from_bytes(data[-4:], "little")
+    return _decompress_into(_module(codec, data), data, expected or 4 * len(data), limit, scratch)
+
+
+def pieces(codec: int, data: Buffer) -> Generator[Buffer, None, None]:
+    """Decompress `data` piece by piece, each of moderate size, however much comes out of it.
+
+    A thread decompresses into a pipe, as fast as the pieces are taken; closing the iterator ends
+    the thread.
+
+    Raises UnreadableCompressionError, also after pieces. Without `/dev/fd` there is one piece, or a
+    DecompressedTooLargeError.
+    """
+    if codec == Codec.NONE or _is_empty(codec, data):
+        yield data
+    elif codec == Codec.SNAPPY:
+        yield from _snappy_blocks(memoryview(data), DEFAULT_DECOMPRESSED_LIMIT)
+    elif _DESCRIPTORS.is_dir():
+        yield from _piped(_module(codec, data), data)
+    else:
+        yield decompress(codec, data)
+
+
+def _piped(module: ModuleType, data: Buffer) -> Iterator[bytes]:
+    errors: list[str] = []
+    read_end, write_end = os.pipe()
+    thread = Thread(target=_inflate, args=(module, data, write_end, errors), name="decompression", daemon=True)
+    try:
+        thread.start()
+        while piece := os.read(read_end, _PIECE):
+            yield piece
+    finally:
+        os.close(read_end)  # a thread that still writes fails
+        thread.join()
+    if errors:
+        raise UnreadableCompressionError(errors[0])
+
+
+def _inflate(module: ModuleType, data: Buffer, write_end: int, errors: list[str]) -> None:
+    """Decompress into a pipe, and close it. The decompressor runs without Python's lock."""
+    try:
+        sink = cramjam.File(f"{_DESCRIPTORS}/{write_end}", read=False, write=True, truncate=False)
+        module.decompress_into(data, sink)
+    except (cramjam.DecompressionError, ValueError, OSError) as error:
+        errors.append(str(error))  # the error itself would keep the sink open
+    finally:
+        os.close(write_end)
+
+
+def _is_empty(codec: int, data: Buffer) -> bool:
+    """Whether a stream has no bytes at all, which only zstd allows: its stream may have no frame."""
+    if not len(data) and codec != Codec.ZSTD:
+        raise UnreadableCompressionError("an empty stream")
+    return not len(data)
+
+
+def _module(codec: int, data: Buffer) -> ModuleType:
+    """The decompressor of a codec. Raises UnreadableCompressionError for what Kafka's does not read."""
+    if codec == Codec.GZIP:
+        return cramjam.gzip
     if codec == Codec.LZ4:
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
             # KafkaLZ4BlockInputStream reads independent blocks only.
             raise UnreadableCompressionError("not an lz4 frame of independent blocks")
-        return _decompress_into(cramjam.lz4, data, expected or 4 * len(data), limit, scratch)
+        return cramjam.lz4
     if codec == Codec.ZSTD:
-        return _decompress_into(cramjam.zstd, data, expected or 4 * len(data), limit, scratch)
+        return cramjam.zstd
     raise UnreadableCompressionError(f"undefined compression code {codec}")
 
 
@@ -102,8 +165,12 @@ def _decompress_into(
 ) -> Buffer:
     """Decompress into buffers of growing, never exceeding size: a wrong guess costs time, not memory."""
     if scratch is not None and len(data) < len(scratch) <= limit:
-        with suppress(cramjam.DecompressionError, ValueError, OSError):  # too large for it, or damaged: reported below
+        try:
             return memoryview(scratch)[: module.decompress_into(data, scratch)]
+        except (cramjam.DecompressionError, ValueError, OSError) as error:
+            if len(scratch) == limit and _OUTPUT_FULL in str(error):
+                raise DecompressedTooLargeError(limit) from error
+            # too large for it, or damaged: reported below
     # One byte above the limit separates "too large" from "just fits".
     capacity = min(max(guess, _FIRST_GUESS), 1024 * len(data) + _FIRST_GUESS, limit + 1)
     while True:
@@ -124,32 +191,93 @@ def _decompress_into(
         return output
 
 
+class StreamCompressor:
+    """Compresses piece by piece, as `compress` does at once."""
+
+    def __init__(self, codec: int, level: int | None = None) -> None:
+        if level is None:
+            level = DEFAULT_LEVELS.get(Codec(codec), 0)
+        self.output = bytearray(_XERIAL_HEADER if codec == Codec.SNAPPY else b"")
+        """What is compressed so far; some megabytes of input may not be in it."""
+        self._codec, self._waiting = codec, bytearray()
+        self._stream: Any = None
+        if codec == Codec.GZIP:
+            self._stream = cramjam.gzip.Compressor() if level < 0 else cramjam.gzip.Compressor(level=level)
+        elif codec == Codec.LZ4:
+            self._stream = _lz4_compressor(level)
+        elif codec == Codec.ZSTD:
+            self._stream = cramjam.zstd.Compressor(level=level)
+        self._unflushed = 0
+
+    def add(self, data: Buffer) -> None:
+        """Compress the next piece."""
+        if self._codec == Codec.NONE:
+            self.output += data
+        elif self._codec == Codec.SNAPPY:
+            waiting = self._waiting
+            waiting += data
+            while len(waiting) >= _XERIAL_BLOCK_SIZE:
+                _add_xerial_block(self.output, waiting[:_XERIAL_BLOCK_SIZE])
+                del waiting[:_XERIAL_BLOCK_SIZE]
+        else:
+            self._stream.compress(bytes(data))
+            self._unflushed += len(data)
+            if self._unflushed >= _FLUSHED_AFTER:
+                self.output += memoryview(self._stream.flush())
+                self._unflushed = 0
+
+    def finish(self) -> bytearray:
+        """Return the whole stream."""
+        if self._stream is not None:
+            self.output += memoryview(self._stream.finish())
+        elif self._waiting:
+            _add_xerial_block(self.output, self._waiting)
+        return self.output
+
+
 def _compress_lz4(data: Buffer, level: int) -> Buffer:
-    """An lz4 frame of independent 64 KiB blocks; Kafka's default level 9 means lz4's fast mode (Lz4Compression)."""
-    compressor = cramjam.lz4.Compressor(
+    compressor = _lz4_compressor(level)
+    compressor.compress(bytes(data))
+    return memoryview(compressor.finish())
+
+
+def _lz4_compressor(level: int) -> Any:
+    """Writes frames of independent 64 KiB blocks; Kafka's default level 9 means lz4's fast mode (Lz4Compression)."""
+    return cramjam.lz4.Compressor(
         level=1 if level == DEFAULT_LEVELS[Codec.LZ4] else min(level, _LZ4_HIGHEST_LEVEL),
         content_checksum=False,
         block_linked=False,
     )
-    compressor.compress(bytes(data))
-    return memoryview(compressor.finish())
 
 
 def _compress_xerial(data: memoryview) -> bytearray:
     """Snappy blocks of 32 KiB behind the header that Java's SnappyOutputStream writes."""
     framed = bytearray(_XERIAL_HEADER)
     for start in range(0, len(data), _XERIAL_BLOCK_SIZE):
-        block = memoryview(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_SIZE]))
-        framed += _BLOCK_SIZE.pack(len(block))
-        framed += block
+        _add_xerial_block(framed, data[start : start + _XERIAL_BLOCK_SIZE])
     return framed
 
 
+def _add_xerial_block(framed: bytearray, data: Buffer) -> None:
+    block = memoryview(cramjam.snappy.compress_raw(data))
+    framed += _BLOCK_SIZE.pack(len(block))
+    framed += block
+
+
 def _decompress_snappy(data: memoryview, limit: int) -> bytearray:
-    """Xerial framing, or one bare raw block, which librdkafka writes."""
-    if data[:_XERIAL_MAGIC_SIZE] != _XERIAL_HEADER[:_XERIAL_MAGIC_SIZE]:
-        return _decompress_block(data, 0, limit)
     output = bytearray()
+    for block in _snappy_blocks(data, limit):
+        if len(output) + len(block) > limit:
+            raise DecompressedTooLargeError(limit)
+        output += block
+    return output
+
+
+def _snappy_blocks(data: memoryview, limit: int) -> Iterator[bytearray]:
+    """Xerial framing, or one bare raw block, which librdkafka writes; blocks of at most `limit` bytes."""
+    if data[:_XERIAL_MAGIC_SIZE] != _XERIAL_HEADER[:_XERIAL_MAGIC_SIZE]:
+        yield _decompress_block(data, limit)
+        return
     position = len(_XERIAL_HEADER)
     end = len(data)
     # A block size cut short ends the stream, and a header may come again: SnappyInputStream.
@@ -161,17 +289,18 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytearray:
         position += _BLOCK_SIZE.size
         if size <= 0 or position + size > end:
             raise UnreadableCompressionError(f"a snappy block of {size} bytes where {end - position} are left")
-        output += _decompress_block(data[position : position + size], len(output), limit)
+        yield _decompress_block(data[position : position + size], limit)
         position += size
-    return output
 
 
-def _decompress_block(block: memoryview, before: int, limit: int) -> bytearray:
-    """One raw snappy block after `before` bytes; its first bytes are the size, which the decoder enforces."""
+def _decompress_block(block: memoryview, limit: int) -> bytearray:
+    """One raw snappy block; its first bytes are the size, which the decoder enforces."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
-        if before + size > limit:
+        if size > limit:
             raise DecompressedTooLargeError(limit)
+        if size > _MOST_SNAPPY_GROWTH * len(block):
+            raise UnreadableCompressionError(f"a snappy block of {len(block)} bytes that announces {size}")
         output = bytearray(size)
         written = cramjam.snappy.decompress_raw_into(block, output)
     except (cramjam.DecompressionError, OSError) as error:

@@ -108,15 +108,17 @@ def _skip_headers(data: bytes | bytearray, position: int) -> int:
     return position
 
 
-def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked:  # noqa: PLR0915 - calls cost
+def walk(  # noqa: PLR0915 - calls cost
+    data: bytes | bytearray, count: int, stop: int | None = None, first: int = 0
+) -> Walked:
     """Check the structure of the `count` records that make up `data` up to `stop`. Raises MalformedRecordsError.
 
-    Varints of one or two bytes are read in line, as written (zig-zag). What is wider, or wrong, goes to `read_span`.
-    The error message may differ if `data` continues after `stop`.
+    `count` includes the `first` records of the batch, which came before `data`. Narrow varints are read in line, others
+    by `read_span`. An error message may differ if `data` continues after `stop`.
     """
     stop = len(data) if stop is None else stop
-    position = index = previous_size = try_at = null_keys = 0
-    pause, last_try, sequential, deltas = 1, count - _SHORTEST_RUN, True, set[int]()
+    position = previous_size = try_at = null_keys = 0
+    index, pause, last_try, sequential, deltas = first, 1, count - _SHORTEST_RUN, True, set[int]()
     while index < count and position < stop:
         start = position
         try:
@@ -165,8 +167,12 @@ def walk(data: bytes | bytearray, count: int, stop: int | None = None) -> Walked
             try_at = index + pause
         previous_size, index = size, index + 1
     _check_end(stop - position, count - index, count)
+    return _walked(deltas, sequential, null_keys != 0)
+
+
+def _walked(deltas: set[int], is_sequential: bool, has_null_key: bool) -> Walked:
     times = [(delta >> 1) ^ -(delta & 1) for delta in deltas] or [0]
-    return Walked(min(times), max(times), sequential, null_keys != 0)
+    return Walked(min(times), max(times), is_sequential, has_null_key)
 
 
 def _check_end(bytes_left: int, records_left: int, count: int) -> None:

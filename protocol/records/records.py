@@ -3,7 +3,7 @@
 Layout of a record: transactions F.5 (Kafka: DefaultRecord, MemoryRecordsBuilder).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -115,21 +115,28 @@ def write_record(output: bytearray, record: Record, base_offset: int, base_times
     output += body
 
 
-def rebase_records(data: bytes | bytearray, count: int, timestamp_shift_ms: int | None) -> bytearray:
+def rebase_records(data: bytes | bytearray, count: int, timestamp_shift_ms: int | None, first: int = 0) -> bytearray:
     """The records that make up `data` with offset deltas 0, 1, 2, ...; keys, values and headers byte for byte.
 
-    Timestamp deltas get smaller by `timestamp_shift_ms`; None makes them all 0. Raises MalformedRecordsError.
+    Timestamp deltas get smaller by `timestamp_shift_ms`; None makes them all 0. The deltas begin at `first` where so
+    many records of the batch come before. Raises MalformedRecordsError.
     """
     output = bytearray()
-    for index, span in enumerate(spans(data, count)):
-        body = bytearray(1)
-        delta = 0 if timestamp_shift_ms is None else wrap_int64(span.timestamp_delta - timestamp_shift_ms)
-        write_varint(body, delta)
-        write_varint(body, index)
-        body += data[span.body_position : span.end]
-        write_varint(output, len(body))
-        output += body
+    for index, span in enumerate(spans(data, count), first):
+        begin_record(output, span.timestamp_delta, index, span.end - span.body_position, timestamp_shift_ms)
+        output += data[span.body_position : span.end]
     return output
+
+
+def begin_record(
+    output: bytearray, timestamp_delta: int, index: int, body_size: int, timestamp_shift_ms: int | None
+) -> None:
+    """Write what comes before the body of a rebased record."""
+    deltas = bytearray(1)
+    write_varint(deltas, 0 if timestamp_shift_ms is None else wrap_int64(timestamp_delta - timestamp_shift_ms))
+    write_varint(deltas, index)
+    write_varint(output, len(deltas) + body_size)
+    output += deltas
 
 
 def _write_bytes(output: bytearray, value: bytes | None) -> None:
@@ -138,6 +145,17 @@ def _write_bytes(output: bytearray, value: bytes | None) -> None:
     else:
         write_varint(output, len(value))
         output += value
+
+
+def _written(
+    records: Iterable[Record], base_offset: int, base_timestamp_ms: int, between: Callable[[], None] | None
+) -> bytearray:
+    data = bytearray()
+    for record in records:
+        write_record(data, record, base_offset, base_timestamp_ms)
+        if between is not None:
+            between()
+    return data
 
 
 def build_batch(
@@ -157,12 +175,14 @@ def build_batch(
     control: bool = False,
     log_append_time: bool = False,
     delete_horizon_ms: int | None = None,
+    between: Callable[[], None] | None = None,
 ) -> bytearray:
     """A whole v2 batch holding `records`, header and CRC included.
 
     Offsets and timestamps are taken from the records; the keyword arguments override what follows from them, as the
     cleaner needs (a batch keeps its range of offsets when records go). `delete_horizon_ms` takes the place of the base
-    timestamp and sets bit 6; the record timestamps keep their values (core F.6.4).
+    timestamp and sets bit 6; the record timestamps keep their values (core F.6.4). `between` is called after each
+    record.
     """
     records = list(records)
     if base_offset is None:
@@ -175,11 +195,8 @@ def build_batch(
         base_timestamp_ms = records[0].timestamp_ms if records else NO_TIMESTAMP
     if max_timestamp_ms is None:
         max_timestamp_ms = max((record.timestamp_ms for record in records), default=NO_TIMESTAMP)
-    data = bytearray()
-    for record in records:
-        write_record(data, record, base_offset, base_timestamp_ms)
     return frame_batch(
-        data,
+        _written(records, base_offset, base_timestamp_ms, between),
         len(records),
         base_offset=base_offset,
         last_offset_delta=last_offset - base_offset,

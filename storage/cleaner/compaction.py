@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from protocol.records.batch import NO_TIMESTAMP, RecordBatch
+from protocol.records.errors import DecompressedTooLargeError
 from protocol.records.records import Record, build_batch, read_records
 from storage.cleaner.transactions import CleanedTransactions
 from storage.indexes.txn_index import AbortedTransaction
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 DEFAULT_MAP_ENTRIES: Final = int(134_217_728 * 0.9 / 24)
 """`log.cleaner.dedupe.buffer.size` x `io.buffer.load.factor` / 24 bytes an entry."""
+_MOST_RECORDS: Final = 1_000_000
+"""Of a batch that is compacted."""
 _YIELD_INTERVAL_BYTES: Final = 64 * 1024
 """Most bytes that are processed between two yields."""
 _WHOLE_KEY: Final = 32
@@ -121,11 +124,21 @@ def _build_map(work: Round) -> Iterator[None]:
 
 
 def _put_all(work: Round, batch: RecordBatch) -> bool:
-    return all(
-        work.map.put(record.key, record.offset)
-        for record in read_records(batch)
-        if record.key is not None and record.offset >= work.first_dirty_offset
-    )
+    try:
+        return all(
+            work.map.put(record.key, record.offset)
+            for record in _records(batch)
+            if record.key is not None and record.offset >= work.first_dirty_offset
+        )
+    except DecompressedTooLargeError:
+        return True  # it stays as it is
+
+
+def _records(batch: RecordBatch) -> Iterator[Record]:
+    """The records of a batch. Raises DecompressedTooLargeError if to read them would hold up others for long."""
+    if batch.codec and batch.record_count > _MOST_RECORDS:
+        raise DecompressedTooLargeError(_MOST_RECORDS)
+    return read_records(batch)
 
 
 def aborted_between(log: "PartitionLog", start: int, end: int) -> list[AbortedTransaction]:
@@ -221,7 +234,10 @@ def _kept(work: Round, batch: RecordBatch) -> bytes | bytearray | None:
     retain_if_empty = _is_last_of_producer(work, batch) or batch.next_offset == work.upper_bound
     if drop_records and not retain_if_empty:
         return None
-    records = [] if drop_records else list(read_records(batch))
+    try:
+        records = [] if drop_records else list(_records(batch))
+    except DecompressedTooLargeError:
+        return bytes(batch.view)
     kept = records if batch.is_control else [record for record in records if _is_retained(work, batch, record)]
     if not kept:
         return _empty(batch) if retain_if_empty else None

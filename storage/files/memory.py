@@ -7,6 +7,7 @@ the latter: it returns the tree as a disk would have it after a restart. Names a
 import errno
 from collections.abc import Callable, Sequence
 
+from protocol.pauses import pause
 from storage.files.memory_file import Buffer, MemoryFile
 
 __all__ = ["Buffer", "MemoryFile", "MemoryFiles"]
@@ -122,7 +123,8 @@ class MemoryFiles:
 
     def discard(self) -> None:
         """Remove everything. What was read from it stays valid for as long as it is held."""
-        for files in self._directories.values():
+        for files in list(self._directories.values()):
+            pause()
             for file in files.values():
                 self.on_freed(file.discard())
         self._directories = {"": {}}
@@ -195,7 +197,8 @@ class MemoryFiles:
 
     def _twin(self, *, synced_only: bool, keep_unsynced: Callable[[int], int]) -> "MemoryFiles":
         twin = MemoryFiles()
-        for directory, files in self._directories.items():
+        for directory, files in list(self._directories.items()):
+            pause()
             twin._directories[directory] = {
                 name: file.copy(twin, synced_only=synced_only, keep_unsynced=keep_unsynced)
                 for name, file in files.items()

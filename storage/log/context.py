@@ -10,6 +10,7 @@ from uuid import UUID
 from protocol.errors import ErrorCode, KafkaError
 from storage.files import Files
 from storage.files.descriptors import none_left
+from storage.log.large_batches import MOST_DECOMPRESSED_BYTES
 from storage.ownership import remove_partition_directory
 from storage.producers.rules import ProducerRules
 
@@ -55,6 +56,7 @@ class LogContext:
         jitter: `jitter(n)` returns a number in [0, n).
         new_uuid: returns a new random id.
         producer_id_expiration_ms: `producer.id.expiration.ms`.
+        decompressed_limit: bytes that a batch may decompress to.
         producer_rules: rules that depend on the broker's release and settings.
         offline: the error that took the directory offline.
         on_failure: called once, when that happens; it must not call into the logs.
@@ -70,6 +72,7 @@ class LogContext:
     jitter: Callable[[int], int] = lambda _: 0
     new_uuid: Callable[[], UUID] = lambda: UUID(int=1)
     producer_id_expiration_ms: int = 86_400_000
+    decompressed_limit: int = MOST_DECOMPRESSED_BYTES
     producer_rules: ProducerRules = field(default_factory=ProducerRules)
     offline: OSError | None = None
     on_failure: Callable[[], None] = lambda: None

@@ -21,6 +21,7 @@ from storage.log.bounds import LogBounds
 from storage.log.config import DEFAULT_LOG_CONFIG, MAX_LONG, LogConfig
 from storage.log.context import SYNC_EVERY, SYNC_NEVER, SYNC_ROLL, LogContext
 from storage.log.flusher import Flusher
+from storage.log.large_batches import CheckedRecords
 from storage.log.producer_log import ProducerLog, index_aborted
 from storage.log.reader import LogReader, LogSlice, TimestampAnswer
 from storage.log.segment import Segment
@@ -151,11 +152,13 @@ class PartitionLog:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: object = None,
         transaction_version: int = 0,
+        checked: CheckedRecords | None = None,
+        at_once: bool = True,
     ) -> AppendInfo:
         """Check, stamp and append one batch (core D.2, D.3). The high watermark stays where it is.
 
-        The buffer becomes the log's: offset, epoch and timestamps are stamped into it, and it may be kept. A
-        read-only buffer is copied first. A rejected batch leaves only its leader epoch behind (transactions D.3).
+        The buffer becomes the log's, stamped and perhaps kept, or is copied if it is read-only. A rejected batch leaves
+        only its leader epoch behind (transactions D.3).
 
         Args:
             buffer: begins with one whole batch; what follows it is ignored (see `check_partition_records`).
@@ -164,6 +167,8 @@ class PartitionLog:
             origin: which rules apply.
             guard: of the verification of a transactional batch (transactions D.5).
             transaction_version: of a transaction marker (transactions D.6).
+            checked: as in `validate_append`.
+            at_once: likewise; LargeBatchError without it.
 
         Raises:
             KafkaError: with the code of the partition's response; nothing was appended.
@@ -178,26 +183,20 @@ class PartitionLog:
             now_ms=now_ms,
             topic_partition=self.directory,
             origin=origin,
+            checked=checked,
+            decompressed_limit=self.context.decompressed_limit,
+            at_once=at_once,
         )
         # Assigned even if the producer's rules reject the batch (transactions D.3.2).
         self.epochs.assign(leader_epoch, bounds.log_end_offset)
         decision: Accept | None = None
         if batch.producer_id >= 0:
-            checked = self.producers.check(batch, origin=origin, guard=guard, transaction_version=transaction_version)
-            if isinstance(checked, Duplicate):
-                return _already_appended(batch, checked, bounds.log_start_offset)
-            decision = checked
+            found = self.producers.check(batch, origin=origin, guard=guard, transaction_version=transaction_version)
+            if isinstance(found, Duplicate):
+                return _already_appended(batch, found, bounds.log_start_offset)
+            decision = found
         self._write(batch, decision, now_ms)
-        return AppendInfo(
-            batch.base_offset,
-            batch.base_offset + batch.last_offset_delta,
-            now_ms if config.log_append_time else -1,
-            bounds.log_start_offset,
-            batch.max_timestamp_ms,
-            batch.size,
-            producer_epoch_before=-1 if decision is None else decision.producer_epoch_before,
-            rule=NO_RULE if decision is None else decision.rule,
-        )
+        return _appended(batch, decision, now_ms if config.log_append_time else -1, bounds.log_start_offset)
 
     def append_as_follower(self, records: Sequence[Buffer] | Buffer, now_ms: int) -> AppendInfo | None:
         """Append batches of a leader's log, byte for byte: without checks, epochs from the batches.
@@ -370,6 +369,21 @@ class PartitionLog:
             bounds.flushed(bounds.log_end_offset)
         for segment in self.segments:
             segment.close()
+
+
+def _appended(
+    batch: RecordBatch, decision: Accept | None, log_append_time_ms: int, log_start_offset: int
+) -> AppendInfo:
+    return AppendInfo(
+        batch.base_offset,
+        batch.base_offset + batch.last_offset_delta,
+        log_append_time_ms,
+        log_start_offset,
+        batch.max_timestamp_ms,
+        batch.size,
+        producer_epoch_before=-1 if decision is None else decision.producer_epoch_before,
+        rule=NO_RULE if decision is None else decision.rule,
+    )
 
 
 def _already_appended(batch: RecordBatch, known: Duplicate, log_start_offset: int) -> AppendInfo:

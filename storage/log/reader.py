@@ -4,15 +4,18 @@ Every lookup goes segment by bisection, index by bisection, then over the batch 
 does not grow with the log (core F.2.4, E.2, E.8; Kafka: LocalLog.read, LogSegment.read).
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import RecordBatch
+from protocol.records.errors import DecompressedTooLargeError
+from protocol.records.record_portions import LongEnd, Portion, portions
 from protocol.records.records import read_records
 from storage.log.bounds import LogBounds
 from storage.log.context import LogContext
+from storage.log.large_batches import in_one_go
 from storage.log.segment import Segment
 from storage.log.segments import Segments
 
@@ -41,6 +44,12 @@ class TimestampAnswer(NamedTuple):
     offset: int
     timestamp_ms: int
     leader_epoch: int
+
+
+TimestampSearch = Generator[None, None, TimestampAnswer | None]
+_AT_ONCE: Final = 256 * 1024
+"""Bytes of a batch, decompressed, whose records are read in one step."""
+_UNLIMITED: Final = 2**63
 
 
 class SegmentStart(NamedTuple):
@@ -199,30 +208,50 @@ class LogReader:
     # ------------------------------------------------------------------ times
 
     def offset_for_timestamp(self, timestamp_ms: int, bound: int) -> TimestampAnswer | None:
-        """The first record in log order at or after a time, if it lies below `bound` (core E.8.5)."""
+        """The result of `search_timestamp`, however long it takes."""
+        return in_one_go(self.search_timestamp(timestamp_ms, bound))
+
+    def max_timestamp_offset(self, bound: int) -> TimestampAnswer | None:
+        """The result of `search_max_timestamp`, however long it takes."""
+        return in_one_go(self.search_max_timestamp(bound))
+
+    def search_timestamp(self, timestamp_ms: int, bound: int) -> TimestampSearch:
+        """The first record in log order at or after a time, if it lies below `bound` (core E.8.5). In steps."""
         start = self._bounds.log_start_offset
         for segment in self._segments:
             if segment.largest_timestamp_ms >= timestamp_ms:
                 self._context.use(segment)
                 for batch in segment.batches_from_time(timestamp_ms, start):
-                    record = _first_record(batch, timestamp_ms, start)
+                    record = yield from _first_record(batch, timestamp_ms, start)
                     if record is not None:
                         return record if record.offset < bound else None
         return None
 
-    def max_timestamp_offset(self, bound: int) -> TimestampAnswer | None:
-        """The first record with the largest timestamp of the log, if it lies below `bound` (core E.8.8)."""
+    def search_max_timestamp(self, bound: int) -> TimestampSearch:
+        """The first record with the largest timestamp of the log, if it lies below `bound` (core E.8.8). In steps."""
         latest = max(self._segments, key=lambda segment: segment.largest_timestamp_ms, default=None)
         if latest is None or latest.largest_timestamp_ms < 0:
             return None
         batch = latest.batch_at(latest.position_of(latest.largest_offset))
-        record = _first_record(batch, latest.largest_timestamp_ms, 0)
+        record = yield from _first_record(batch, latest.largest_timestamp_ms, 0)
         return record if record is not None and record.offset < bound else None
 
 
-def _first_record(batch: RecordBatch, timestamp_ms: int, from_offset: int) -> TimestampAnswer | None:
+def _first_record(batch: RecordBatch, timestamp_ms: int, from_offset: int) -> TimestampSearch:
     """The first record of a batch at or after a time and an offset."""
-    for record in read_records(batch):
-        if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
-            return TimestampAnswer(record.offset, record.timestamp_ms, batch.partition_leader_epoch)
+    try:
+        for record in read_records(batch, _AT_ONCE):
+            if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:
+                return TimestampAnswer(record.offset, record.timestamp_ms, batch.partition_leader_epoch)
+        return None
+    except DecompressedTooLargeError:
+        pass  # then piece by piece
+    for each in portions(batch.codec, batch.records_view, batch.record_count, most=_UNLIMITED, most_in_one=_UNLIMITED):
+        spans = each.spans() if isinstance(each, Portion) else (each.span,) if isinstance(each, LongEnd) else ()
+        for span in spans:
+            offset, at_ms = batch.base_offset + span.offset_delta, batch.base_timestamp_ms + span.timestamp_delta
+            at_ms = batch.max_timestamp_ms if batch.is_log_append_time else at_ms
+            if at_ms >= timestamp_ms and offset >= from_offset:
+                return TimestampAnswer(offset, at_ms, batch.partition_leader_epoch)
+        yield
     return None

@@ -15,6 +15,8 @@ from storage.log.config import LogConfig
 
 _INT64_MAX: Final = 2**63 - 1
 _SHOWN_ERRORS: Final = 3
+_MOST_ERRORS: Final = 100_000
+"""Records that an answer lists; Kafka lists all of them, and a megabyte can hold many millions."""
 
 
 def may_have_bad_records(batch: RecordBatch, walked: Walked, config: LogConfig, now_ms: int) -> bool:
@@ -50,40 +52,66 @@ def check_records(
     Raises:
         RecordsRejectedError: INVALID_TIMESTAMP or INVALID_RECORD, with message and record errors.
     """
-    bad_timestamps = False
-    errors: list[tuple[int, str]] = []
+    checks = RecordChecks(batch, config, now_ms, topic_partition, partly_read=partly_read)
     for index, span in enumerate(spans(data, batch.record_count)):
+        checks.check(index, span)
+    checks.finish()
+
+
+class RecordChecks:
+    """Collects the errors of a batch's records; the arguments are those of `check_records`."""
+
+    def __init__(
+        self, batch: RecordBatch, config: LogConfig, now_ms: int, topic_partition: str, *, partly_read: bool
+    ) -> None:
+        self._batch, self._config, self._now_ms = batch, config, now_ms
+        self._topic_partition, self._partly_read = topic_partition, partly_read
+        self._bad_timestamps = False
+        self._count = 0
+        self._errors: list[tuple[int, str]] = []
+
+    def check(self, index: int, span: Span) -> None:
+        """Look at one record."""
+        batch, config = self._batch, self._config
         if config.compact and span.key_size < 0:
-            errors.append(
-                (index, f"Compacted topic cannot accept message without key in topic partition {topic_partition}")
-            )
-            continue
+            topic_partition = self._topic_partition
+            self._add(index, f"Compacted topic cannot accept message without key in topic partition {topic_partition}")
+            return
         timestamp_ms = (
             batch.max_timestamp_ms if batch.is_log_append_time else batch.base_timestamp_ms + span.timestamp_delta
         )
-        message = _timestamp_error(timestamp_ms, span, batch, config, now_ms, partly_read=partly_read)
+        message = _timestamp_error(timestamp_ms, span, batch, config, self._now_ms, partly_read=self._partly_read)
         if message is not None:
-            bad_timestamps = True
-            errors.append((index, message))
-    if not errors:
-        return
-    if bad_timestamps:
+            self._bad_timestamps = True
+            self._add(index, message)
+
+    def _add(self, index: int, message: str) -> None:
+        self._count += 1
+        if self._count <= _MOST_ERRORS:
+            self._errors.append((index, message))
+
+    def finish(self) -> None:
+        """Reject the batch if a record was bad. Raises RecordsRejectedError, as `check_records`."""
+        errors = self._errors
+        if not errors:
+            return
+        if self._bad_timestamps:
+            raise RecordsRejectedError(
+                ErrorCode.INVALID_TIMESTAMP,
+                errors[0][1],
+                message="One or more records have been rejected due to invalid timestamp",
+                record_errors=errors,
+            )
+        shown = ", ".join(f"RecordError(batchIndex={at}, message='{text}')" for at, text in errors[:_SHOWN_ERRORS])
         raise RecordsRejectedError(
-            ErrorCode.INVALID_TIMESTAMP,
+            ErrorCode.INVALID_RECORD,
             errors[0][1],
-            message="One or more records have been rejected due to invalid timestamp",
+            message=(
+                f"One or more records have been rejected due to {self._count} record errors in total, "
+                f"and only showing the first three errors at most: [{shown}]"
+            ),
             record_errors=errors,
         )
-    shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:_SHOWN_ERRORS])
-    raise RecordsRejectedError(
-        ErrorCode.INVALID_RECORD,
-        errors[0][1],
-        message=(
-            f"One or more records have been rejected due to {len(errors)} record errors in total, "
-            f"and only showing the first three errors at most: [{shown}]"
-        ),
-        record_errors=errors,
-    )
 
 
 def _timestamp_error(

@@ -16,27 +16,31 @@ from protocol.records.batch import (
     CONTROL_BIT,
     LOG_OVERHEAD,
     MAGIC_V2,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_TIMESTAMP,
-    TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     Buffer,
     RecordBatch,
 )
-from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, Codec, decompress
+from protocol.records.compression import Codec, decompress
 from protocol.records.errors import (
     DecompressedTooLargeError,
     MalformedRecordsError,
     UnreadableCompressionError,
 )
 from protocol.records.record_walk import Walked, read_span, walk
-from protocol.records.records import frame_batch, rebase_records, spans
-from protocol.records.varint import read_varint, wrap_int64
+from protocol.records.records import spans
+from protocol.records.varint import read_varint
 from storage.append_errors import RecordsRejectedError, RequestRejectedError, reports_log_start
 from storage.append_info import AppendOrigin
 from storage.log.config import LogConfig
+from storage.log.large_batches import (
+    MOST_DECOMPRESSED_BYTES,
+    CheckedRecords,
+    LargeBatchError,
+    check_in_steps,
+    in_one_go,
+)
 from storage.log.record_checks import check_records, may_have_bad_records
+from storage.log.rewriting import check_rewritable, max_timestamp_ms, rebuilt, target_codec
 
 __all__ = [
     "AppendOrigin",
@@ -48,13 +52,6 @@ __all__ = [
     "validate_append",
 ]
 
-_TARGETS: Final = {
-    "uncompressed": Codec.NONE,
-    "gzip": Codec.GZIP,
-    "snappy": Codec.SNAPPY,
-    "lz4": Codec.LZ4,
-    "zstd": Codec.ZSTD,
-}
 _AS_IT_COMES: Final = frozenset({"producer", "uncompressed"})
 """compression.type; any other value is "producer"."""
 
@@ -68,9 +65,6 @@ _SHORTEST_LENGTH: Final = 14  # of a magic-0 message
 _MAX_INT: Final = 2**31 - 1
 _SMALL: Final = 16 * 1024
 _MOST_SCRATCH: Final = 4 * 1024 * 1024
-_MOST_COMPRESSED_RECORDS: Final = 1_000_000
-"""Limit of one compressed batch: librdkafka's largest `batch.num.messages`. A megabyte could hold many millions of
-records, which take minutes to check; Kafka would check them all."""
 
 
 # --- a Produce request's bytes ---------------------------------------------------------------------------------------
@@ -158,7 +152,9 @@ def validate_append(
     now_ms: int,
     topic_partition: str = "",
     origin: AppendOrigin = AppendOrigin.CLIENT,
-    decompressed_limit: int = DEFAULT_DECOMPRESSED_LIMIT,
+    checked: CheckedRecords | None = None,
+    decompressed_limit: int = MOST_DECOMPRESSED_BYTES,
+    at_once: bool = True,
 ) -> RecordBatch:
     """Check a batch and prepare it for writing: stamp offset, leader epoch and timestamps, apply the topic's codec.
 
@@ -173,10 +169,13 @@ def validate_append(
         now_ms: the cluster's time: for the bounds of timestamps, and for LogAppendTime topics.
         topic_partition: such as `orders-3`, for messages.
         origin: which rules apply.
+        checked: what became of the steps of a LargeBatchError.
         decompressed_limit: bytes; a batch that decompresses to more gets INVALID_RECORD (conformance 4 B41).
+        at_once: whether the records are checked here, however many there are.
 
     Raises:
         RecordsRejectedError: with the code, message and record errors of the rule.
+        LargeBatchError: the batch is sound so far; its records are to be checked in steps. Not with `at_once`.
     """
     if origin is AppendOrigin.REPLICATION:
         _check_crc(batch)
@@ -185,30 +184,58 @@ def validate_append(
         batch.assign(base_offset, leader_epoch)
         return batch
     _check_header(batch, config, origin)
-    source = batch.attributes & CODEC_MASK
-    # A marker and a batch without records are not recompressed.
-    target = _TARGETS.get(config.compression_type, source)
-    if target != source and (batch.record_count <= 0 or batch.is_control):
-        target = source
-    data, size = _readable(batch, decompressed_limit)
+    if checked is None and (readable := _readable(batch, decompressed_limit)) is None:
+        steps = check_in_steps(batch, config, now_ms, topic_partition, decompressed_limit)
+        if not at_once:
+            raise LargeBatchError(steps)
+        checked = in_one_go(steps)
+    sent = batch
+    if checked is not None:
+        config, walked = checked.config, checked.walked
+        if checked.rebuilt is not None:
+            batch = checked.rebuilt
+    else:
+        assert readable is not None
+        batch, walked = _checked(batch, *readable, config, now_ms, topic_partition)
+    # What was read of the records counts from the base timestamp that the batch was sent with.
+    batch = _stamped(batch, now_ms if config.log_append_time else max_timestamp_ms(sent, walked), config)
+    batch.assign(base_offset, leader_epoch)
+    return batch
+
+
+def _stamped(batch: RecordBatch, latest_ms: int, config: LogConfig) -> RecordBatch:
+    """Stamp a checked batch with its maximum timestamp, in a buffer that can be written to."""
+    if memoryview(batch.buffer).readonly:
+        batch = RecordBatch(bytearray(batch.view))
+    if batch.size > config.segment_size:  # core D.2 V15
+        raise RecordsRejectedError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{batch.size} bytes for one segment")
+    batch.set_max_timestamp(latest_ms, log_append_time=config.log_append_time)
+    return batch
+
+
+def _checked(
+    batch: RecordBatch, data: bytes | bytearray, size: int, config: LogConfig, now_ms: int, topic_partition: str
+) -> tuple[RecordBatch, Walked]:
+    """Check the records, which are the first `size` bytes of `data`, and rebuild the batch if its codec changes."""
+    source, target = batch.attributes & CODEC_MASK, target_codec(batch, config)
     walked = _walk(data, size, batch, config.max_decompressed_message_bytes)
     if may_have_bad_records(batch, walked, config, now_ms):
         check_records(_own(data, size), batch, config, now_ms, topic_partition, partly_read=0 < source == target)
     if source or target != source:
-        _check_rewritable(batch, walked, source, target)
-    max_timestamp_ms = now_ms if config.log_append_time else _max_timestamp_ms(batch, walked)
+        check_rewritable(batch, walked, target)
     if target != source:
-        codec = Codec(target)
-        batch = _rebuilt(batch, _own(data, size), codec, config, max_timestamp_ms, is_sequential=walked.is_sequential)
+        batch = rebuilt(
+            batch,
+            _own(data, size),
+            config,
+            codec=target,
+            first_delta=read_span(data, 0).timestamp_delta,
+            latest_ms=now_ms if config.log_append_time else max_timestamp_ms(batch, walked),
+            is_sequential=walked.is_sequential,
+        )
         if batch.size > config.max_message_bytes:  # core D.2 V14
-            raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {codec.name}")
-    elif memoryview(batch.buffer).readonly:
-        batch = RecordBatch(bytearray(batch.view))
-    if batch.size > config.segment_size:  # core D.2 V15
-        raise RecordsRejectedError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{batch.size} bytes for one segment")
-    batch.set_max_timestamp(max_timestamp_ms, log_append_time=config.log_append_time)
-    batch.assign(base_offset, leader_epoch)
-    return batch
+            raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {Codec(target).name}")
+    return batch, walked
 
 
 def _check_sizes(data: bytes | bytearray, batch: RecordBatch, limit: int) -> None:
@@ -234,31 +261,6 @@ def _needs_no_rewrite(batch: RecordBatch, config: LogConfig) -> bool:
     )
 
 
-def _check_rewritable(batch: RecordBatch, walked: Walked, source: int, target: int) -> None:
-    """Reject batches on which Kafka's rewriting fails with UNKNOWN_SERVER_ERROR (core D.2.4)."""
-    if source and target == source and not walked.is_sequential:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "offset deltas in a compressed batch: not 0, 1, 2")
-    if target != source and _min_timestamp_ms(batch, walked) < NO_TIMESTAMP:
-        # MemoryRecordsBuilder accepts no negative timestamps; a batch that is not rebuilt may have them.
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
-    if target != source and batch.producer_id != NO_PRODUCER_ID and batch.producer_epoch == NO_PRODUCER_EPOCH:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a producer without an epoch")  # likewise
-    if target != source and batch.producer_id == NO_PRODUCER_ID and batch.is_transactional:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a transaction without a producer")
-
-
-def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
-    if batch.is_log_append_time:
-        return batch.max_timestamp_ms
-    return batch.base_timestamp_ms + walked.min_timestamp_delta
-
-
-def _max_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
-    if batch.is_log_append_time:
-        return batch.max_timestamp_ms
-    return max(batch.base_timestamp_ms + walked.max_timestamp_delta, NO_TIMESTAMP)
-
-
 def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -> None:
     """Check the header: offset, size, counts, control bit, sequence (core D.2 V1 to V9)."""
     is_client = origin is AppendOrigin.CLIENT
@@ -279,8 +281,6 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
         raise RecordsRejectedError(
             ErrorCode.INVALID_RECORD, f"{count} records with a last offset delta of {batch.last_offset_delta}"
         )
-    if count > _MOST_COMPRESSED_RECORDS and codec:
-        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"{count} records in a compressed batch")
     if batch.attributes & CONTROL_BIT:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a client sent a control batch")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
@@ -297,7 +297,8 @@ def _check_crc(batch: RecordBatch) -> None:
 
 _scratch = bytearray()
 """Buffer for the records that are walked. New memory for each batch would have pages that are new to the process: to
-touch them for the first time took as long as all the rest of an append. It grows to `_MOST_SCRATCH`."""
+touch them for the first time took as long as all the rest of an append. It grows to `_MOST_SCRATCH`; compressed records
+that do not fit are never held as a whole."""
 
 
 def _scratch_of(size: int) -> bytearray:
@@ -308,8 +309,8 @@ def _scratch_of(size: int) -> bytearray:
     return _scratch
 
 
-def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int]:
-    """Return the decompressed records and their size in bytes; other bytes may follow them."""
+def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int] | None:
+    """Return the decompressed records and their size in bytes; other bytes may follow. None: they are too large."""
     codec, view = batch.attributes & CODEC_MASK, batch.records_view
     if not codec:
         size = len(view)
@@ -319,13 +320,13 @@ def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int]:
         with memoryview(scratch) as target:  # assigning to the bytearray itself would copy twice
             target[:size] = view
         return scratch, size
-    scratch = _scratch_of(_MOST_SCRATCH)  # what does not fit is decompressed twice
+    scratch = _scratch_of(_MOST_SCRATCH)
     try:
-        data = decompress(codec, view, limit, scratch=scratch)
+        data = decompress(codec, view, min(limit, _MOST_SCRATCH), scratch=scratch)
     except UnreadableCompressionError as error:
         raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
-    except DecompressedTooLargeError as error:
-        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
+    except DecompressedTooLargeError:
+        return None
     if isinstance(data, memoryview):
         return scratch, len(data)
     return data, len(data)
@@ -350,42 +351,3 @@ def _walk(data: bytes | bytearray, size: int, batch: RecordBatch, most: int) -> 
     if batch.attributes & CODEC_MASK and size > most:
         _check_sizes(_own(data, size), batch, most)
     return walked
-
-
-def _rebuilt(
-    batch: RecordBatch,
-    data: bytes | bytearray,
-    codec: Codec,
-    config: LogConfig,
-    max_timestamp_ms: int,
-    *,
-    is_sequential: bool,
-) -> RecordBatch:
-    """Rebuild a batch with the topic's codec, offset deltas 0, 1, 2, ... and the first timestamp as its base."""
-    shift_ms: int | None = read_span(data, 0).timestamp_delta
-    base_timestamp_ms = wrap_int64(batch.base_timestamp_ms + (shift_ms or 0))
-    if batch.is_log_append_time:
-        base_timestamp_ms, shift_ms = batch.max_timestamp_ms, None
-    if shift_ms != 0 or not is_sequential:
-        data = rebase_records(data, batch.record_count, shift_ms)
-    levels = {
-        Codec.GZIP: config.compression_gzip_level,
-        Codec.LZ4: config.compression_lz4_level,
-        Codec.ZSTD: config.compression_zstd_level,
-    }
-    return RecordBatch(
-        frame_batch(
-            data,
-            batch.record_count,
-            base_offset=0,
-            last_offset_delta=batch.record_count - 1,
-            base_timestamp_ms=base_timestamp_ms,
-            max_timestamp_ms=max_timestamp_ms,
-            attributes=batch.attributes & TRANSACTIONAL_BIT | (TIMESTAMP_TYPE_BIT if config.log_append_time else 0),
-            codec=codec,
-            level=levels.get(codec),
-            producer_id=batch.producer_id,
-            producer_epoch=batch.producer_epoch,
-            base_sequence=batch.base_sequence,
-        )
-    )

@@ -75,7 +75,7 @@ class Peer:
         return await self.reader.readexactly(size)
 
     async def check_closed(self) -> None:
-        """The server has hung up, and had nothing more to say."""
+        """The server has closed the connection, and sent nothing more."""
         try:
             assert await self.reader.read() == b""
         except ConnectionResetError:
@@ -125,6 +125,6 @@ async def echo(payload: bytes, _connection: Connection) -> bytes | None:
 
 
 async def seen(condition: Callable[[], bool]) -> None:
-    """Let the others run until it is so; the timeout of the bench ends what never is."""
-    while not condition():  # noqa: ASYNC110 - what it waits for is the server's own business, and tells nobody
+    """Let other tasks run until the condition holds; the timeout of the bench ends one that never does."""
+    while not condition():  # noqa: ASYNC110 - what it waits for is inside the server, and sets no event
         await asyncio.sleep(0)

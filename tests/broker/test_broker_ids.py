@@ -32,7 +32,7 @@ DEFAULT: dict[str, str] = {}
 def test_ids_as_they_are_given(
     brokers: str, first: str | None, settings: dict[str, str], ids: tuple[tuple[int, ...], bool]
 ) -> None:
-    """A count, a list, the first one, or what a server.properties says."""
+    """A count, a list, the first id, or a server.properties."""
     assert given_ids(brokers, first, settings) == ids
 
 
@@ -104,8 +104,8 @@ def test_a_cluster_of_brokers_from_0_on(tmp_path: Path) -> None:
         assert [broker.id for broker in again.info().brokers] == [0, 1, 2]
 
 
-def test_a_server_properties_says_who_the_broker_is(tmp_path: Path) -> None:
-    """And so does the directory that such a broker left."""
+def test_a_server_properties_sets_the_brokers_id(tmp_path: Path) -> None:
+    """And so does the data directory that such a broker left."""
     (tmp_path / "server.properties").write_text("process.roles=broker,controller\nnode.id=0\nnum.partitions=2\n")
     with understudy.start(config=tmp_path / "server.properties", data_dir=tmp_path / "data") as kafka:
         assert [broker.id for broker in kafka.info().brokers] == [0]

@@ -1,4 +1,4 @@
-"""Time that stands still, time that runs and can be pushed, and the one way to wait."""
+"""A clock that stops, a clock that runs and can be advanced, and the one way to wait."""
 
 import asyncio
 
@@ -68,7 +68,7 @@ async def test_a_frozen_clock_moves_by_pushing_only() -> None:
 
 
 async def test_a_frozen_clock_fires_what_is_due_already() -> None:
-    """A delay of nothing is over at once, though time stands still."""
+    """A delay of zero is over at once, though the clock is frozen."""
     clock = PushedClock(asyncio.get_running_loop())
     clock.freeze()
     fired = asyncio.Event()
@@ -96,7 +96,7 @@ async def test_real_time_fires_timers_too() -> None:
     clock.close()
 
 
-async def test_a_waiter_that_is_woken_says_so() -> None:
+async def test_a_waiter_reports_that_it_was_woken() -> None:
     """Woken before the deadline: true; it can be used again."""
     clock = PushedClock(asyncio.get_running_loop())
     waiter = Waiter()

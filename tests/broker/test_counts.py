@@ -67,7 +67,7 @@ def test_a_fetch_answer_is_made_of_slices_of_the_log() -> None:
 
 
 def test_a_response_is_encoded_once_and_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever stands around the handler: journal, faults, timelines."""
+    """Though the journal, faults and timelines see it too."""
     encoded: list[int] = []
     encode = codec.encode_response
 
@@ -163,11 +163,11 @@ async def calls_of_one(peer: Peer, frame: bytes) -> int:
     return calls
 
 
-@pytest.mark.parametrize(("name", "most"), [("produce", 160), ("fetch", 150)])
+@pytest.mark.parametrize(("name", "most"), [("produce", 165), ("fetch", 150)])
 def test_a_small_request_takes_few_calls(name: str, most: int) -> None:
     """Of Python functions, from the bytes to the bytes: at half a microsecond each they are what a request costs.
 
-    155 and 144 are seen. Four of them are the closures
+    161 and 144 are seen: six more for a produce since large batches are checked in steps. Four of them are the closures
     of the chain, which cost less than the calls of ``partial`` objects that no profiler counts.
     """
 

@@ -26,7 +26,7 @@ REQUEST = HeartbeatRequest("g", 3, "m")
 
 
 def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> HeartbeatResponse:  # noqa: ARG001
-    """As Heartbeat says no; the version is told as a throttle time, to be seen."""
+    """Heartbeat's refusal, with the version as its throttle time, so that a test sees it."""
     return HeartbeatResponse(throttle_time_ms=version, error_code=error.code)
 
 
@@ -65,12 +65,12 @@ class Bench:
 
     @property
     def outcomes(self) -> list[str]:
-        """What the journal says became of the requests."""
+        """The outcomes of the requests in the journal."""
         return [str(entry[-2]) for chunk in self.journal.chunks for entry in chunk.entries]
 
 
 async def served(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
-    """Answers what it was asked, so that it can be seen."""
+    """Check the request, and answer it."""
     assert (request.group_id, request.member_id, ctx.client_id) == ("g", "m", "me")
     return HeartbeatResponse(throttle_time_ms=request.generation_id)
 
@@ -85,7 +85,7 @@ def raising(error: BaseException) -> Handle:
 
 
 async def check_disconnect(frame: bytes, reason: str) -> None:
-    """The connection is to be closed, and the reason says why."""
+    """Expect the connection to be closed, with this reason."""
     bench = Bench(served)
     with pytest.raises(Disconnect, match=reason):
         await bench.answer(frame)
@@ -129,7 +129,7 @@ async def test_bytes_after_the_body_are_ignored() -> None:
 
 
 async def test_ApiVersions_of_the_future_is_answered_as_v0() -> None:
-    """KIP-511: whatever its body."""
+    """KIP-511: with any body."""
     answer = await Bench(served).answer(header(ApiKey.API_VERSIONS, 99, tags=b"\0") + b"\xff")
     assert answer == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 5)
 
@@ -148,7 +148,7 @@ async def test_versions_may_be_steered_for_a_connection() -> None:
 
 async def test_an_error_of_the_protocol_is_the_apis_own_answer() -> None:
     """With the code, in the request's version."""
-    bench = Bench(raising(KafkaError(ErrorCode.FENCED_INSTANCE_ID, "somebody else")))
+    bench = Bench(raising(KafkaError(ErrorCode.FENCED_INSTANCE_ID, "another instance")))
     assert await bench.heartbeat(2) == (77, HeartbeatResponse(ErrorCode.FENCED_INSTANCE_ID, throttle_time_ms=2))
 
 

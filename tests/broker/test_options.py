@@ -21,12 +21,12 @@ def ports(made: ServeOptions) -> list[list[int]]:
 
 
 def test_the_defaults_are_one_broker_on_9092_and_control_on_9099() -> None:
-    """`understudy serve` without a word."""
+    """`understudy serve` without options."""
     assert options() == ServeOptions()
 
 
 def test_ports_follow_the_first_unless_they_are_free_or_listed() -> None:
-    """One number counts up, 0 stays 0, a list is one each and says how many brokers there are."""
+    """One number counts up, 0 stays 0, a list has one each and sets the number of brokers."""
     assert ports(options("--brokers", "3")) == [[9092], [9093], [9094]]
     assert ports(options("--brokers", "2", "--port", "0")) == [[0], [0]]
     assert ports(options("--port", "19092,19095")) == [[19092], [19095]]
@@ -174,8 +174,8 @@ def test_a_token_lets_the_control_plane_leave_loopback() -> None:
     assert (made.control_host, made.control_token) == ("0.0.0.0", "t")
 
 
-def test_a_server_properties_is_taken_for_what_it_says_about_answers(tmp_path: Path) -> None:
-    """Limits and listeners count; who and where the real broker is, is ignored and said once."""
+def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> None:
+    """Limits and listeners are taken; the real broker's id and addresses are ignored, with one warning."""
     file = tmp_path / "server.properties"
     file.write_text(
         "process.roles=broker,controller\nnode.id=7\nlog.dirs=/var/lib/kafka\ncontroller.listener.names=CONTROLLER\n"

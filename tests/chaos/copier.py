@@ -1,7 +1,7 @@
 """One copier of the chaos run: consume, produce, commit the offsets with the transaction; now and then abort.
 
-Started as a process of its own, and killed like one. What it cannot recover from ends it with exit code 1; whoever
-started it starts it again. The KIP-98 template: a fatal error ends the instance, an abortable one the transaction.
+Started as a process of its own, and killed like one. What it cannot recover from ends it with exit code 1, and the
+run starts it again. The KIP-98 template: a fatal error ends the instance, an abortable one the transaction.
 """
 
 import random

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 
 def feed(bootstrap: str, topic: str, partitions: int) -> None:
-    """Write the records of each range that stdin asks for, whatever is down meanwhile."""
+    """Write the records of each range that stdin asks for, also while brokers are down."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True})
     for line in sys.stdin:
         first, last = map(int, line.split())

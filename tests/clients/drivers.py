@@ -1,8 +1,9 @@
 """The drivers: what each is, and how it is run once against the session's cluster.
 
-Which clients there are stands in `clients.py`.
+`clients.py` lists the clients.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 
 from tests.clients.known import KNOWN
-from tests.clients.targets import ROOT, Target
+from tests.clients.targets import CACHE, ROOT, Target
 
 HERE = Path(__file__).resolve().parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
@@ -36,7 +37,7 @@ def each_step(drivers: "Sequence[Driver]") -> pytest.MarkDecorator:
 
 
 class UnavailableError(Exception):
-    """The client cannot be had on this machine; the message says why."""
+    """The client cannot run on this machine; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +55,33 @@ class Driver:
 class Played:
     """What one run printed: each step's line by its name, how long building and running took, and all in its order.
 
-    ``told`` holds the steps and, where ``OBSERVE`` is set, the calls before each.
+    ``reported`` holds the steps and, where ``OBSERVE`` is set, the calls before each.
     """
 
     lines: dict[str, dict[str, Any]]
     stderr: str
     build_s: float
     run_s: float
-    told: Sequence[Mapping[str, Any]] = ()
+    reported: Sequence[Mapping[str, Any]] = ()
 
 
 def command(arguments: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
-    """Run a build step; raises RuntimeError with what it said."""
-    done = subprocess.run(
-        [str(each) for each in arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=BUILD_TIMEOUT_S,
-        check=False,
-    )
+    """Run a build step, one at a time on this machine; raises RuntimeError with its output.
+
+    Two processes may ask for the same binary: the second one finds it made, and writes over none that is running.
+    """
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "build.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [str(each) for each in arguments],
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+        )
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}")
     return done.stdout
@@ -107,14 +114,14 @@ def java_classes(folder: Path, libs: Path, sources: Iterable[Path]) -> Path:
 
 
 def missing(driver: Driver) -> list[str]:
-    """The tools that this machine lacks."""
+    """The driver's tools that are not installed on this machine."""
     return [tool for tool in driver.tools if shutil.which(tool) is None]
 
 
 def play(driver: Driver, target: Target, topic: str | None = None, base_ms: int = 0, **environment: str) -> Played:
     """Build the driver and run it against the cluster, on a topic of its own, or of that name."""
-    if lacking := missing(driver):
-        raise UnavailableError(f"{driver.name} needs {', '.join(lacking)}: tests/clients/setup.sh toolchains")
+    if absent := missing(driver):
+        raise UnavailableError(f"{driver.name} needs {', '.join(absent)}: tests/clients/setup.sh toolchains")
     began = time.monotonic()
     if driver.part:
         command([HERE / "setup.sh", driver.part])
@@ -162,7 +169,7 @@ class Runs:
                 self.started[driver.name] = self.pool.submit(play, driver, self.target)
 
     def check(self, driver: Driver, step: str) -> None:
-        """Fail unless the step went well, or cannot go well with this client and did not."""
+        """Fail unless the step passed, or is a known failure of this client and failed."""
         self.start([driver])
         try:
             played = self.started[driver.name].result()
@@ -177,7 +184,7 @@ class Runs:
         if reason_known is None:
             assert line["ok"], f"{line['detail']}\n{played.stderr[-1500:]}"
         else:
-            assert not line["ok"], f"known.py says of {driver.name} {step}: {reason_known}; but it passed"
+            assert not line["ok"], f"known.py lists {driver.name} {step}: {reason_known}; but it passed"
 
     def close(self) -> None:
         """Begin nothing more; what still runs ends with its cluster."""

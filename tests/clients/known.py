@@ -1,4 +1,4 @@
-"""What a client cannot do, whatever the cluster: (client, step) -> the reason, seen alike on Apache Kafka 4.3.1.
+"""What a client cannot do with any cluster: (client, step) -> the reason, seen alike on Apache Kafka 4.3.1.
 
 A step listed here must fail; one that begins to pass is a mistake in this table.
 """

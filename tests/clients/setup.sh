@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
-#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark
-#   setup.sh PART...                 python java old_java old_streams kafka spark go js rust registry: that part's dependencies
+#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark, Kerberos
+#   setup.sh PART...                 python java old_java old_streams kafka spark go js rust registry kerberos: what that part needs
 #   setup.sh all                     both
 #
 # A part is fetched again only when its list of dependencies changes. Registries are whatever the tools are set up with.
@@ -44,8 +44,12 @@ candidate() { apt-cache policy "$1" | sed -n 's/.*Candidate: \([^(].*\)/\1/p'; }
 
 toolchains() {
     local tool lacks=()
-    for tool in javac mvn go node npm cargo g++ make chromium chromedriver tshark; do present $tool || lacks+=($tool); done
-    for tool in zlib.h zstd.h openssl/ssl.h; do [ -e "/usr/include/$tool" ] || lacks+=($tool); done
+    for tool in javac mvn go node npm cargo g++ make chromium chromedriver tshark kinit; do present $tool || lacks+=($tool); done
+    [ -x /usr/sbin/krb5kdc ] || lacks+=(krb5-kdc)
+    [ -x /usr/sbin/kadmin.local ] || lacks+=(krb5-admin-server)
+    for tool in zlib.h zstd.h openssl/ssl.h gssapi/gssapi.h; do [ -e "/usr/include/$tool" ] || lacks+=($tool); done
+    local headers="import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
+    python3 -c "$headers" || lacks+=(python3-dev)
     [ ${#lacks[@]} = 0 ] && return
     present apt-get || { say "lacks ${lacks[*]}, and has no apt-get"; return 1; }
     as_root apt-get update -q >&2
@@ -62,6 +66,8 @@ toolchains() {
             zlib.h) packages+=(zlib1g-dev) ;;
             zstd.h) packages+=(libzstd-dev) ;;
             openssl/ssl.h) packages+=(libssl-dev) ;;
+            kinit) packages+=(krb5-user) ;;
+            gssapi/gssapi.h) packages+=(libkrb5-dev) ;;
             *) packages+=("$tool") ;;
         esac
     done
@@ -185,13 +191,22 @@ registry() {
     once registry/java "$registry_clients/java/pom.xml" -- registry_java
 }
 
+# ---------------------------------------------------------------- kerberos
+
+# Built against the machine's libkrb5, so it is no part of the development environment.
+kerberos() {
+    local root=$here/../..
+    once kerberos "$root/constraints.txt" -- \
+        "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$root/constraints.txt" gssapi
+}
+
 # ----------------------------------------------------------------
 
 [ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n 2,9p; exit 2; }
 for part in "$@"; do
     case $part in
         toolchains) toolchains ;;
-        python | java | old_java | old_streams | kafka | spark | js | rust | registry) $part ;;
+        python | java | old_java | old_streams | kafka | spark | js | rust | registry | kerberos) $part ;;
         go) go_part ;;
         all) toolchains; python; java; old_java; kafka; go_part; js; rust ;;
         *) say "no such part: $part"; exit 2 ;;

@@ -33,7 +33,7 @@ class Cases:
         return sorted(bytes(row.value).decode() for row in self.frame(topic, **options).select("value").collect())
 
     def all(self) -> Any:
-        """Everything, from all partitions, in two columns that tell most."""
+        """All records of all partitions, in the columns that matter most."""
         rows = self.frame("plain", includeHeaders="true").orderBy("partition", "offset").collect()
         headers = [
             None if row.headers is None else [[h.key, bytes(h.value).decode()] for h in row.headers] for row in rows
@@ -154,7 +154,7 @@ def main(bootstrap: str, jars: str, folder: str) -> None:
     for name in [*names, "streamed_by_a_group"]:
         try:
             found[name] = getattr(cases, name)()
-        except Exception as error:  # noqa: BLE001 - whichever of Spark's, Java's or Py4J's it is
+        except Exception as error:  # noqa: BLE001 - one of Spark's, Java's or Py4J's
             found[name] = {"error": str(error)[:3000]}
     sys.stdout.write("\n" + json.dumps(found) + "\n")
 

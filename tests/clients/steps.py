@@ -6,7 +6,7 @@ A driver is a program in the client's own language, called with
 
 It plays the steps in the order below and prints one JSON line for each: `{"step": ..., "ok": true, "detail": ...}`. A
 step that fails is reported and the script goes on. What a client has no call for is reported as `"ok": false` with a
-detail that begins with "unsupported:", and must stand in `known.py`.
+detail that begins with "unsupported:", and must be listed in `known.py`.
 
 All drivers write the same records to TOPIC (three partitions, replicated to three brokers where there are three).
 Record number n goes to partition n mod 3 with timestamp BASE_MS + 1000 n:
@@ -60,7 +60,7 @@ GROUP_LOAD_STEPS = {
 # Kafka's own command-line tools play a script of their own: what each of them is for.
 TOOL_STEPS = {
     "cluster_id": "kafka-cluster cluster-id",
-    "broker_api_versions": "kafka-broker-api-versions: every broker tells its versions",
+    "broker_api_versions": "kafka-broker-api-versions: every broker returns its versions",
     "features_describe": "kafka-features describe: the finalized features",
     "quorum_describe": "kafka-metadata-quorum describe --status",
     "topics_list": "kafka-topics --list",

@@ -110,7 +110,7 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, process: subproc
 
 
 def accepts(port: int) -> bool:
-    """Whether somebody listens on a port of this machine."""
+    """Whether a process listens on a port of this machine."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
@@ -141,7 +141,7 @@ def _understudy(brokers: int, settings: dict[str, str]) -> Target:
     process = _spawn(command, log)
 
     def close() -> None:
-        if process.poll() is not None:  # nobody asked it to end
+        if process.poll() is not None:  # it was not asked to end
             sys.stderr.write(f"understudy ended by itself ({process.returncode}):\n{log.read_text()[-3000:]}\n")
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -104,14 +104,14 @@ class Members:
 
 @pytest.fixture
 def members(cluster: Target) -> Iterator[Members]:
-    """A topic with records, and nobody in the group yet."""
+    """A topic with records, and a group without members yet."""
     made = Members(cluster)
     yield made
     made.close()
 
 
 def test_librdkafka_shares_and_commits(members: Members) -> None:
-    """A second one joins and leaves; nothing is read twice, since it is given up before somebody else has it."""
+    """A second one joins and leaves; no record is read twice: partitions are revoked before another member has them."""
     first = members.join()
     members.until(lambda: len(members.read) == RECORDS, "all records")
     first.commit(asynchronous=False)
@@ -168,8 +168,8 @@ def test_librdkafka_commits_in_a_transaction(members: Members) -> None:
 @pytest.fixture
 def java(cluster: Target) -> Callable[..., list[dict[str, Any]]]:
     """Runs the Java program: the lines that it prints."""
-    if lacking := missing(JAVA[0]):
-        pytest.skip(f"needs {', '.join(lacking)}")
+    if absent := missing(JAVA[0]):
+        pytest.skip(f"needs {', '.join(absent)}")
 
     def run(*arguments: str) -> list[dict[str, Any]]:
         command([HERE / "setup.sh", "java"])
@@ -193,14 +193,14 @@ def test_java_plays_every_step(java: Callable[..., list[dict[str, Any]]]) -> Non
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "printed"),
     [
         (["--state"], ["uniform", "Stable", "2"]),
         (["--members", "--verbose"], ["2", "CURRENT-EPOCH"]),
         (["--offsets"], ["10", "0"]),
     ],
 )
-def test_the_tool_describes_such_a_group(members: Members, words: Sequence[str], told: Sequence[str]) -> None:
+def test_the_tool_describes_such_a_group(members: Members, arguments: Sequence[str], printed: Sequence[str]) -> None:
     """State, members with their epochs, and lag."""
     targets.prepare_kafka()
     one = members.join()
@@ -210,8 +210,8 @@ def test_the_tool_describes_such_a_group(members: Members, words: Sequence[str],
     members.until(lambda: members.shared(2, 2), "two each")
     done = command(
         ["java", *JVM, "-cp", f"{targets.kafka_libs()}/*", GROUPS_TOOL, "--bootstrap-server", members.bootstrap,
-         "--describe", "--group", members.topic, *words]
+         "--describe", "--group", members.topic, *arguments]
     )  # fmt: skip
     assert members.topic in done
-    for word in told:
-        assert word in done
+    for part in printed:
+        assert part in done

@@ -55,7 +55,7 @@ def cluster_id(address: str, folder: Path, mechanism: str, password: str) -> str
     return java("org.apache.kafka.tools.ClusterTool", *arguments)
 
 
-def test_the_java_client_says_who_it_is(secured: tuple[Server, str, Path]) -> None:
+def test_the_java_client_authenticates(secured: tuple[Server, str, Path]) -> None:
     """By PLAIN, by a SCRAM password that kafka-configs.sh has stored, by a token; not with a wrong password."""
     server, address, folder = secured
     stored = ("--alter", "--add-config", "SCRAM-SHA-512=[iterations=8192,password=pw]")

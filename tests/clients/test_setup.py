@@ -6,7 +6,7 @@ from pathlib import Path
 
 SETUP = Path(__file__).with_name("setup.sh")
 
-# A python3 whose `venv --clear` empties the folder as the real one does, and then tells what locks are left.
+# A python3 whose `venv --clear` empties the folder as the real one does, and then writes down how many locks are left.
 PYTHON = """#!/usr/bin/env bash
 case "$*" in
     "-m venv --clear "*)
@@ -20,7 +20,7 @@ esac
 
 
 def test_an_environment_is_made_once_and_stays_locked_while_it_is(tmp_path: Path) -> None:
-    """Its lock outlives the emptying of its folder: else a second driver begins anew under the first one's feet."""
+    """Its lock outlives the emptying of its folder: else a second driver would begin again while the first is at it."""
     tools, cache, story = tmp_path / "bin", tmp_path / "cache", tmp_path / "story"
     tools.mkdir()
     (tools / "python3").write_text(PYTHON)

@@ -91,13 +91,13 @@ def test_a_batch_reads_everything(found: dict[str, Any]) -> None:
     )
 
 
-def test_offsets_are_told_to_the_driver(found: dict[str, Any]) -> None:
+def test_offsets_are_listed_for_the_driver(found: dict[str, Any]) -> None:
     """ListOffsets splits the ranges further; listTopics marks internal ones (3.2, 3.3.14)."""
     assert found["more_partitions"] == [8, 100]
     assert found["pattern"] == ["plain"]
 
 
-def test_transactions_are_read_as_their_isolation_says(found: dict[str, Any]) -> None:
+def test_transactions_are_read_by_isolation_level(found: dict[str, Any]) -> None:
     """Ranges that end in markers are read to their end; LATEST is the last stable offset (3.3.2, 3.3.3, 3.4)."""
     assert found["committed"] == ["committed 1", "committed 3"]
     assert found["uncommitted"] == ["aborted 0", "aborted 2", "committed 1", "committed 3", "open"]

@@ -10,5 +10,5 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 
 @each_step(KAFKA_TOOLS)
 def test_client_plays_the_step(runs: Runs, driver: Driver, step: str) -> None:
-    """The step goes well, or cannot with this client and `known.py` says why."""
+    """The step passes, or fails for a reason of this client that `known.py` lists."""
     runs.check(driver, step)

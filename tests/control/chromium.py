@@ -19,7 +19,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from tests.serving import until
 
 TOOLS = ("chromium", "chromedriver")
-# A fresh browser that talks to nobody by itself; as root it has no sandbox of its own.
+# A fresh browser that makes no connections of its own; as root it has no sandbox of its own.
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--lang=en"),
     *("--no-first-run", "--disable-sync", "--disable-background-networking", "--disable-component-update"),
@@ -40,7 +40,7 @@ class Page:
     # --- where -------------------------------------------------------------------------------------------------------
 
     def open(self, url: str, *way: str) -> None:
-        """A view of a server's console, loaded anew: ``open(url, "topics", "orders")``."""
+        """Load a view of a server's console: ``open(url, "topics", "orders")``."""
         self.url = url
         self.driver.get("about:blank")
         self.driver.get(f"{url}/#/{'/'.join(quote(part, safe='') for part in way)}")
@@ -49,8 +49,8 @@ class Page:
         """The window's size in CSS pixels, and light or dark."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        wish = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+        feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
 
     def script(self, code: str, *arguments: Any) -> Any:
         """What a piece of JavaScript returns."""
@@ -63,35 +63,35 @@ class Page:
         """All that can be read."""
         return str(self.script("return document.body.innerText"))
 
-    def sees(self, *words: str) -> str:
-        """Wait until each of these can be read; the page's text."""
+    def sees(self, *texts: str) -> str:
+        """Wait until each of these texts is on the page; returns the page's text."""
 
         def found() -> str:
             text = self.text
-            return text if all(word in text for word in words) else ""
+            return text if all(each in text for each in texts) else ""
 
         try:
-            return until(found, f"{words}")
+            return until(found, f"{texts}")
         except AssertionError:
-            raise AssertionError(f"{words} cannot be read in:\n{self.text}") from None
+            raise AssertionError(f"{texts} are not in:\n{self.text}") from None
 
-    def sees_no(self, word: str) -> None:
-        """Wait until it cannot be read any more."""
-        until(lambda: word not in self.text, f"{word} gone from:\n{self.text}")
+    def sees_no(self, gone: str) -> None:
+        """Wait until this text is not on the page any more."""
+        until(lambda: gone not in self.text, f"{gone} to go from:\n{self.text}")
 
-    def row(self, *words: str) -> WebElement:
-        """The table's row, or the line of the journal, that says all of this."""
+    def row(self, *texts: str) -> WebElement:
+        """The table's row, or the line of the journal, that has all of these texts."""
 
         def found() -> WebElement | None:
             for row in self.driver.find_elements(By.CSS_SELECTOR, "tbody tr, .journal li, .timeline li"):
                 try:
-                    if all(word in row.text for word in words):
+                    if all(each in row.text for each in texts):
                         return row
                 except StaleElementReferenceException:
                     continue
             return None
 
-        return until(found, f"a row with {words} in:\n{self.text}")
+        return until(found, f"a row with {texts} in:\n{self.text}")
 
     def rows(self) -> list[str]:
         """The rows' texts."""
@@ -121,7 +121,7 @@ class Page:
         def pressed() -> bool:
             try:
                 self.named("button, summary", name).click()
-            except StaleElementReferenceException:  # the page has drawn it anew in between
+            except StaleElementReferenceException:  # the page was drawn again meanwhile
                 return False
             return True
 
@@ -164,7 +164,7 @@ class Page:
         return [f"{rule['id']}: {node['html']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
 
     def keep(self, name: str) -> None:
-        """A picture for whoever wants to look, where CONSOLE_PICTURES names a folder."""
+        """Save a screenshot for people, if CONSOLE_PICTURES names a folder."""
         if folder := os.environ.get("CONSOLE_PICTURES"):
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.driver.save_screenshot(str(Path(folder) / f"{name}.png"))

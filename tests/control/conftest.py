@@ -44,18 +44,18 @@ def plane(plane_of: ControlPlaneOf) -> ControlPlane:
 
 
 @pytest.fixture(autouse=True)
-def said(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A test that is marked as one about verbs has to say them, at whichever door."""
-    wanted = {words for mark in request.node.iter_markers("verb") for words in mark.args}
-    heard: set[str] = set()
+def verbs_are_used(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A test that is marked with verbs has to use them: over HTTP, in Python or in the shell."""
+    wanted = {verb for mark in request.node.iter_markers("verb") for verb in mark.args}
+    used: set[str] = set()
     ask, control = Transport.ask, Server.control
 
     def by_client(self: Transport, verb: str, arguments: Any) -> Any:
-        heard.add(verb)
+        used.add(verb)
         return ask(self, verb, arguments)
 
     def over_http(self: Server, method: str, path: str, body: Any = None) -> Any:
-        heard.update(
+        used.update(
             verb.name
             for verb in VERBS
             if verb.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path.partition("?")[0])
@@ -66,7 +66,7 @@ def said(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         monkeypatch.setattr(Transport, "ask", by_client)
         monkeypatch.setattr(Server, "control", over_http)
     yield
-    assert wanted - heard == set()
+    assert wanted - used == set()
 
 
 @pytest.fixture(scope="session")
@@ -82,10 +82,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Page]":
 
 @pytest.fixture
 def page(browser: "Page") -> "Iterator[Page]":
-    """The browser at a desk's width; whatever its console complains of fails the test."""
+    """The browser with a desktop window; any complaint of its console fails the test."""
     browser.look(1280, 900)
     yield browser
-    answer = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page tells them itself
-    said = [line for line in browser.complaints() if not any(each in line for each in answer)]
+    answer = ("the server responded with a status of", "net::ERR_CONNECTION_REFUSED")  # the page shows them itself
+    complaints = [line for line in browser.complaints() if not any(each in line for each in answer)]
     browser.driver.get("about:blank")
-    assert said == []
+    assert complaints == []

@@ -19,7 +19,7 @@ from understudy.client import Cluster, connect
 
 
 class ControlPlane:
-    """One server, and every way to tell it something."""
+    """One server, and every way to control it."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -59,14 +59,14 @@ class ControlPlane:
         finally:
             connection.close()
 
-    def ctl(self, *words: str) -> Any:
+    def ctl(self, *arguments: str) -> Any:
         """What ``understudy ctl ... --json`` prints."""
-        return json.loads(self.ctl_text(*words, "--json"))
+        return json.loads(self.ctl_text(*arguments, "--json"))
 
-    def ctl_text(self, *words: str) -> str:
+    def ctl_text(self, *arguments: str) -> str:
         """What ``understudy ctl ...`` prints."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            code = main(["ctl", *words, "--control", self.url])
+            code = main(["ctl", *arguments, "--control", self.url])
         assert code == 0, out.getvalue()
         return out.getvalue()

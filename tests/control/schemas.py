@@ -34,7 +34,7 @@ def verb_of(method: str, path: str) -> Verb | None:
 
 
 def check(method: str, path: str, answer: Any) -> None:
-    """Fail where an answer is not what the document says."""
+    """Fail if an answer does not match the document."""
     verb = verb_of(method, path)
     if verb is not None and verb.answer:
         content = DOCUMENT["paths"][verb.path][method.lower()]["responses"]["200"]["content"][verb.media]

@@ -21,7 +21,7 @@ from tests.wire import Wire
 
 
 def metadata(plane: ControlPlane) -> dict[int, str]:
-    """The brokers that clients are told of."""
+    """The brokers in Metadata, by id."""
     answer = plane.server.wire().call(ApiKey.METADATA, 12, MetadataRequest(None))
     return {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}
 
@@ -49,8 +49,8 @@ def answers(address: str) -> bool:
         wire.close()
 
 
-def test_brokers_are_added_at_each_door(plane: ControlPlane) -> None:
-    """With the next id, or the one that is asked for; clients hear of them at once."""
+def test_brokers_are_added_over_http_in_python_and_in_the_shell(plane: ControlPlane) -> None:
+    """With the next id, or the one that is requested; clients learn of them at once."""
     first = plane.http("POST", "/v1/brokers", {"rack": "r2"})
     assert (first["id"], first["rack"], first["up"], first["fenced"], first["state"]) == (
         2,
@@ -69,8 +69,8 @@ def test_brokers_are_added_at_each_door(plane: ControlPlane) -> None:
         assert answers(address)
 
 
-def test_brokers_are_removed_at_each_door(plane_of: ControlPlaneOf) -> None:
-    """Nobody is told of them any more, and nobody listens there."""
+def test_brokers_are_removed_over_http_in_python_and_in_the_shell(plane_of: ControlPlaneOf) -> None:
+    """Metadata has them no more, and their ports are closed."""
     plane = plane_of(brokers=4)
     gone = metadata(plane)
     assert plane.http("DELETE", "/v1/brokers/2") == {"id": 2, "state": "removed"}
@@ -148,7 +148,7 @@ def test_a_broker_that_is_down_can_be_removed(plane_of: ControlPlaneOf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "words"),
+    ("method", "path", "body", "status", "text"),
     [
         ("POST", "", {"id": 1}, 409, "there is a broker 1 already"),
         ("POST", "", {"id": 0}, 422, "at least 1"),
@@ -160,15 +160,17 @@ def test_a_broker_that_is_down_can_be_removed(plane_of: ControlPlaneOf) -> None:
         ("DELETE", "/9", None, 404, "there is no broker 9"),
     ],
 )
-def test_a_mistake_is_told(plane: ControlPlane, method: str, path: str, body: Any, status: int, words: str) -> None:
+def test_a_mistake_is_refused_with_its_reason(
+    plane: ControlPlane, method: str, path: str, body: Any, status: int, text: str
+) -> None:
     """And changes nothing."""
     got, problem = plane.refused(method, f"/v1/brokers{path}", body)
     assert got == status
-    assert words in problem["detail"]
+    assert text in problem["detail"]
     assert known(plane) == [1]
 
 
-def test_a_port_that_is_taken_is_told(plane: ControlPlane) -> None:
+def test_a_port_that_is_taken_is_named(plane: ControlPlane) -> None:
     """Nothing is left of the broker, which can be added elsewhere."""
     port = int(plane.server.addresses[0].rpartition(":")[2])
     status, problem = plane.refused("POST", "/v1/brokers", {"port": port})
@@ -179,7 +181,7 @@ def test_a_port_that_is_taken_is_told(plane: ControlPlane) -> None:
 
 
 def test_a_reset_brings_back_the_brokers_of_the_command_line(plane_of: ControlPlaneOf) -> None:
-    """On their ports, and no others; what was added begins anew."""
+    """On their ports, and no others; brokers that were added lose their data."""
     plane = plane_of(brokers=2)
     before = metadata(plane)
     added = plane.kafka.brokers.add()
@@ -197,7 +199,7 @@ def test_a_reset_brings_back_the_brokers_of_the_command_line(plane_of: ControlPl
 
 
 def test_a_snapshot_knows_its_brokers(plane_of: ControlPlaneOf) -> None:
-    """Those that came later are gone, those that left are back, with what they held."""
+    """Brokers added after it are gone, removed ones are back, with their data."""
     plane = plane_of(brokers=2)
     create(plane, [2])
     plane.kafka.topics["m"].write({"value": "v", "partition": 0})

@@ -17,8 +17,8 @@ from tests.serving import until
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_clock_is_told_and_moved_at_every_door(plane: ControlPlane) -> None:
-    """Shown, pushed, stopped, let go on."""
+def test_the_clock_is_shown_and_moved_over_http_in_python_and_in_the_shell(plane: ControlPlane) -> None:
+    """Shown, advanced, frozen, thawed."""
     before = plane.http("GET", "/v1/clock")
     assert (before["ahead_ms"], before["frozen"]) == (0, False)
     assert plane.http("POST", "/v1/clock/advance", {"ms": 1000})["ahead_ms"] >= 999
@@ -93,7 +93,7 @@ def timers(path: Path) -> Iterator[str]:
 
 def test_no_timer_ignores_the_clusters_clock() -> None:
     """Walks every call of the server: only the clock itself hangs on the loop's time, and who waits for a process."""
-    served = [path for room in ("broker", "storage", "protocol") for path in (ROOT / room).rglob("*.py")]
+    served = [path for folder in ("broker", "storage", "protocol") for path in (ROOT / folder).rglob("*.py")]
     found = [timer for path in served if path.name != "clock.py" for timer in timers(path)]
     # At the very end, for the journal's writer, which is a process of its own: no clock of ours drives it.
     assert [re.sub(r":\d+", "", timer) for timer in found] == ["broker/journal/feed.py wait_for"]

@@ -88,8 +88,8 @@ def test_pages_of_other_sites_steer_nothing(plane: ControlPlane) -> None:
     assert plane.http("GET", "/v1/clock")["frozen"] is True
 
 
-def test_a_name_that_somebody_points_at_this_machine_is_none_of_its_own(plane: ControlPlane) -> None:
-    """Else a site could ask under its own name, and read the answers."""
+def test_a_foreign_host_name_that_resolves_to_this_machine_is_refused(plane: ControlPlane) -> None:
+    """Otherwise a site could send requests under its own name, and read the answers (DNS rebinding)."""
     port = urlsplit(plane.url).port
     for host, status in (("other.example", 403), ("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("::1", 200)):
         assert ask(plane.url, "GET", "/v1/cluster", {"Host": f"{host}:{port}"})[0] == status
@@ -103,8 +103,8 @@ def test_an_offer_to_speak_http_2_is_not_taken_and_not_logged(plane: ControlPlan
     assert plane.server.process.log_file.stat().st_size == before
 
 
-def test_the_cluster_tells_what_each_broker_is_doing(plane: ControlPlane) -> None:
-    """Running, paused or down, as its own verbs call it."""
+def test_the_cluster_shows_the_state_of_each_broker(plane: ControlPlane) -> None:
+    """Running, paused or down, as its own verbs name it."""
     answer = [plane.http("GET", "/v1/cluster")["brokers"][0]["state"]]
     for way in ("pause", "resume", "kill", "start"):
         given = plane.http("POST", f"/v1/brokers/1/{way}")["state"]

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 VIEWS = (
     *("", "cluster", "clients", "clients/reader", "topics", "topics/t", "groups", "groups/g", "transactions"),
     *("transactions/x", "producers", "producers/0", "diagrams", "diagrams/transactions/x", "diagrams/groups/g"),
-    *("journal", "faults", "scenario"),
+    *("journal", "faults", "security", "scenario"),
 )
 
 
@@ -116,7 +116,7 @@ def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: ControlPlan
 
 
 def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, plane: ControlPlane) -> None:
-    """Its timeline tells, and why its producer is refused."""
+    """Its timeline shows that, and why its producer is refused."""
     producer = transactor(plane)
     page.open(plane.url, "transactions")
     page.row("x", "Ongoing", "in 5").find_element("tag name", "a").click()
@@ -171,7 +171,7 @@ def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
 
 
 def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: ControlPlane) -> None:
-    """By what requests say; a mistake in a filter is told with what to write."""
+    """By fields of requests; a mistake in a filter is explained with what to write."""
     page.open(busy.url, "journal")
     page.sees("InitProducerId", "JoinGroup", "reader")
     page.write("API", "InitProducerId")
@@ -193,15 +193,15 @@ def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: ControlPl
     page.named("button", "Go on")
     busy.kafka.journal.clear()
     asking = Producer({"bootstrap.servers": busy.bootstrap})
-    for _ in range(200):  # more than there was, so that only the entries themselves tell
+    for _ in range(200):  # more than there was, so that only the entries themselves show it
         asking.list_topics(timeout=10)
     page.sees("JoinGroup")
     page.press("Go on")
     page.sees_no("JoinGroup")
 
 
-def test_everything_begins_anew(page: Page, busy: ControlPlane) -> None:
-    """After a question."""
+def test_the_cluster_is_reset(page: Page, busy: ControlPlane) -> None:
+    """After a confirmation."""
     page.open(busy.url, "cluster")
     page.press("Reset the cluster")
     page.sees("Reset the cluster?")
@@ -245,7 +245,7 @@ def test_a_barrier_would_be_found(page: Page, plane: ControlPlane) -> None:
 
 
 def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> None:
-    """Whatever clients call themselves, transactions, groups, topics, records: it is shown, and not run."""
+    """Names of clients, transactions, groups and topics, and records, are shown and not run."""
     evil = "<img src=x onerror=window.hit=1><b class=hit>'\"&amp;"
     producer = transactor(plane, evil, **{"client.id": evil})
     producer.produce("t", evil.encode(), key=evil.encode(), partition=0)
@@ -324,7 +324,7 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page) -> None:
 
 
 def test_a_server_that_is_gone_is_missed(page: Page) -> None:
-    """Within the second, in words."""
+    """Within a second, by a message."""
     process = start()
     try:
         page.open(str(process.ready.control_url), "cluster")

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 
 def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plane_of: ControlPlaneOf) -> None:
-    """A producer that wants two replicas hears of it, and goes on when they are back."""
+    """A producer that needs two replicas is refused, and goes on when they are back."""
     settings = {"default.replication.factor": 3, "min.insync.replicas": 2}
     plane = plane_of(brokers=3, topics=["t:1"], settings=settings)
     part = plane.kafka.topics["t"].partitions[0]
@@ -44,7 +44,7 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
 
 
 def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane: ControlPlane) -> None:
-    """New connections are told the release's versions; what was written after the snapshot is gone."""
+    """New connections are given the release's versions; what was written after the snapshot is gone."""
     page.open(plane.url, "cluster")
     page.sees(f"Apache Kafka {NEWEST}")
     page.choose("Release", "2.8")
@@ -60,8 +60,8 @@ def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane
     assert [record.value for record in plane.kafka.topics["t"].partitions[0].records()] == [b"before"]
 
 
-def test_a_producer_tells_what_came_twice(page: Page, plane: ControlPlane) -> None:
-    """Its answer was lost; a partition can be made to forget it."""
+def test_a_producer_shows_which_batches_came_twice(page: Page, plane: ControlPlane) -> None:
+    """Its response was lost; a partition can be made to forget it."""
     fault = plane.kafka.faults.add(api="Produce", apply_then={"disconnect": "reset"})
     producer = Producer({"bootstrap.servers": plane.bootstrap, "enable.idempotence": True, "client.id": "app"})
     producer.produce("t", b"one", partition=0)

@@ -1,4 +1,4 @@
-"""Sequence diagrams of what real clients did: who asked whom, what was decided, written, refused, and why."""
+"""Sequence diagrams of what real clients did: requests, decisions, records, refusals, and why."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Mistakes at 17:30: each is told with what to write instead."""
+"""Common mistakes: each error message names what to write instead."""
 
 from typing import Any
 
@@ -49,13 +49,13 @@ MISTAKES: list[tuple[str, str, Any, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "body", "status", "words"), MISTAKES, ids=lambda value: str(value)[:40])
-def test_a_mistake_is_told_with_what_to_write(
-    plane: ControlPlane, method: str, path: str, body: Any, status: int, words: str
+@pytest.mark.parametrize(("method", "path", "body", "status", "text"), MISTAKES, ids=lambda value: str(value)[:40])
+def test_a_mistake_is_answered_with_what_to_write(
+    plane: ControlPlane, method: str, path: str, body: Any, status: int, text: str
 ) -> None:
     """In the detail of the problem."""
     if "transactions" in path:
         RawProducer(plane, "payments-1")
     given, problem = plane.refused(method, f"/v1/{path}", body)
     assert given == status
-    assert words in problem["detail"]
+    assert text in problem["detail"]

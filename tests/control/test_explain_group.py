@@ -1,4 +1,4 @@
-"""Timelines of groups, and refusals of their members told in words: one for every fencing or state error there is."""
+"""Timelines of groups, and explanations of refusals: one for every fencing or state error there is."""
 
 import re
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def sync(member: Member, generation: int | None = None) -> ErrorCode:
 
 
 def heartbeat(member: Member, generation: int | None = None) -> ErrorCode:
-    """Say that one is there."""
+    """One heartbeat of the member; its error code."""
     epoch = member.generation if generation is None else generation
     request = HeartbeatRequest("g", epoch, member.member_id, member.instance_id)
     code: ErrorCode = member.wire.call(ApiKey.HEARTBEAT, 4, request).error_code
@@ -62,8 +62,8 @@ def leave(member: Member) -> ErrorCode:
 # --- timelines -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timeline_tells_each_step_with_its_rule(plane: ControlPlane) -> None:
-    """Who asked, and what became of the group: state and generation before and after."""
+def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane) -> None:
+    """The request, and the group's state and generation before and after it."""
     member = joined(plane)
     assert leave(member) is E.NONE
     events = plane.kafka.groups["g"].show().timeline
@@ -126,8 +126,8 @@ def test_a_real_consumer_has_a_timeline_too(plane: ControlPlane) -> None:
     assert {event.client_id for event in plane.kafka.groups["g"].show().timeline if event.api} == {"test"}
 
 
-def test_a_coordinator_that_loads_anew_adds_nothing(plane: ControlPlane) -> None:
-    """What is replayed from the log is no event."""
+def test_a_coordinator_that_loads_again_adds_no_events(plane: ControlPlane) -> None:
+    """Records replayed from the log are no events."""
     joined(plane)
     before = plane.kafka.groups["g"].show().timeline
     plane.kafka.coordinators.move(type="group", key="g", broker=1)
@@ -143,8 +143,8 @@ def old_generation(plane: ControlPlane) -> ErrorCode:
 
 
 def stranger(plane: ControlPlane) -> ErrorCode:
-    """A heartbeat of a member that was never there."""
-    return heartbeat(Member(joined(plane).wire, member_id="nobody", generation=1))
+    """A heartbeat of a member that has never joined."""
+    return heartbeat(Member(joined(plane).wire, member_id="unknown", generation=1))
 
 
 def gone(plane: ControlPlane) -> ErrorCode:
@@ -162,7 +162,7 @@ def timed_out(plane: ControlPlane) -> ErrorCode:
 
 
 def rebalancing(plane: ControlPlane) -> ErrorCode:
-    """A heartbeat while a newcomer makes everybody join anew."""
+    """A heartbeat while a newcomer makes all members join again."""
     member = joined(plane)
     Member(coordinated(plane.server)).start()
     until(lambda: plane.kafka.groups["g"].show().state == "PreparingRebalance", "the rebalance")
@@ -170,7 +170,7 @@ def rebalancing(plane: ControlPlane) -> ErrorCode:
 
 
 def replaced(plane: ControlPlane) -> ErrorCode:
-    """A heartbeat of a static member whose instance id somebody else has taken."""
+    """A heartbeat of a static member whose instance id another member has taken."""
     member = joined(plane, instance_id="i")
     other = Member(coordinated(plane.server), instance_id="i")
     other.start()
@@ -179,7 +179,7 @@ def replaced(plane: ControlPlane) -> ErrorCode:
 
 
 def other_protocol(plane: ControlPlane) -> ErrorCode:
-    """A newcomer whose assignor nobody knows."""
+    """A newcomer with an unknown assignor."""
     joined(plane)
     protocols = [JoinGroupRequestProtocol("strange", b"")]
     request = JoinGroupRequest("g", 10_000, "", "consumer", protocols, 60_000)
@@ -216,7 +216,7 @@ def stale_commit(plane: ControlPlane) -> ErrorCode:
 
 
 def taken_instance(plane: ControlPlane) -> ErrorCode:
-    """An instance id that somebody else has."""
+    """An instance id that another member has."""
     consuming(plane, instance_id="i")
     return E(consumers.Consumer(coordinated(plane.server), "m2", instance_id="i", topics=["t"]).join().error_code)
 
@@ -244,7 +244,7 @@ REFUSALS: list[tuple[Callable[[ControlPlane], ErrorCode], ErrorCode, str]] = [
         E.ILLEGAL_GENERATION,
         r"another generation: the request has generation 7, .* generation 1, since ",
     ),
-    (stranger, E.UNKNOWN_MEMBER_ID, r"not a member: 'nobody' has never joined"),
+    (stranger, E.UNKNOWN_MEMBER_ID, r"not a member: 'unknown' has never joined"),
     (gone, E.UNKNOWN_MEMBER_ID, r"not a member: 'test-.*' left at .*, by LeaveGroup v4 of client `test`"),
     (timed_out, E.UNKNOWN_MEMBER_ID, r"not a member any more: .* \(asked for its assignment\).*session timed out"),
     (rebalancing, E.REBALANCE_IN_PROGRESS, r"a rebalance: it began at .*; before it, JoinGroup v9 of client `test`"),
@@ -260,15 +260,15 @@ REFUSALS: list[tuple[Callable[[ControlPlane], ErrorCode], ErrorCode, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("act", "code", "words"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
+@pytest.mark.parametrize(("act", "code", "pattern"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
 def test_every_refusal_has_a_why(
-    plane: ControlPlane, act: Callable[[ControlPlane], ErrorCode], code: ErrorCode, words: str
+    plane: ControlPlane, act: Callable[[ControlPlane], ErrorCode], code: ErrorCode, pattern: str
 ) -> None:
-    """Cause, time, requests and rule; the code is the one that the member heard."""
+    """Cause, time, requests and rule; the error code is the one in the member's response."""
     assert act(plane) is code
     reported = plane.kafka.groups["g"].why()
     assert reported.error == code.name
-    assert re.match(words, reported.why), reported.why
+    assert re.match(pattern, reported.why), reported.why
     refused = rf" \w+ v\d of client `test` .* was refused at \S+, with {code.name}: "
     cited = r"(?:\w+\.\w+|KIP-848) \(docs/specification/groups/[a-c]-[a-z-]+\.md#[abc]-\d+(?:-\w+)*\)\.$"
     assert re.search(refused + cited, reported.why), reported.why
@@ -294,7 +294,7 @@ def test_the_walk_has_every_fencing_and_state_error() -> None:
 
 
 def test_nothing_was_refused_yet(plane: ControlPlane) -> None:
-    """Said so; a group that nobody has used is not there."""
+    """That is the answer; for an unknown group it is 404."""
     joined(plane)
     reported = plane.kafka.groups["g"].why()
     assert (reported.error, "has been refused" in reported.why) == (None, True)
@@ -302,7 +302,7 @@ def test_nothing_was_refused_yet(plane: ControlPlane) -> None:
 
 
 def test_a_fault_is_not_blamed_on_the_group(plane: ControlPlane) -> None:
-    """The words name the fault."""
+    """The explanation names the fault."""
     member = joined(plane)
     fault = plane.kafka.faults.add(api="Heartbeat", error="ILLEGAL_GENERATION")
     assert heartbeat(member) is E.ILLEGAL_GENERATION

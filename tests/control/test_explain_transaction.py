@@ -1,4 +1,4 @@
-"""Timelines of transactional ids, and refusals told in words: one for every fencing or state error there is."""
+"""Timelines of transactional ids, and explanations of refusals: one for every fencing or state error there is."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def raw(plane: ControlPlane) -> RawProducer:
 
 
 def why(plane: ControlPlane, name: str = "x") -> str:
-    """The words."""
+    """The explanation of the last refusal."""
     return plane.kafka.transactions[name].why().why
 
 
@@ -45,8 +45,8 @@ def produce(raw: RawProducer, *, epoch: int | None = None, sequence: int = 0, ve
 # --- timelines -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timeline_tells_each_step_with_its_rule(plane: ControlPlane, raw: RawProducer) -> None:
-    """State and epoch before and after, who asked, and the rule that decided."""
+def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane, raw: RawProducer) -> None:
+    """State and epoch before and after, the request, and the rule that decided."""
     raw.add(0)
     raw.add(0)
     raw.end()
@@ -86,7 +86,7 @@ def test_a_real_client_has_a_timeline_too(plane: ControlPlane) -> None:
 
 
 def test_what_is_replayed_from_the_log_is_no_event(plane: ControlPlane, raw: RawProducer) -> None:
-    """A coordinator that loads anew adds nothing."""
+    """A coordinator that loads again adds nothing."""
     raw.add(0)
     before = plane.kafka.transactions["x"].show().timeline
     plane.kafka.coordinators.move(type="transaction", key="x", broker=1)
@@ -147,7 +147,7 @@ def test_nothing_was_refused_yet(plane: ControlPlane, raw: RawProducer) -> None:
 
 
 def test_a_fault_is_not_blamed_on_the_transaction(plane: ControlPlane, raw: RawProducer) -> None:
-    """The words name the fault."""
+    """The explanation names the fault."""
     raw.add(0)
     fault = plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
     assert raw.end() is E.PRODUCER_FENCED
@@ -193,7 +193,7 @@ def newer_epoch_by_end(plane: ControlPlane, raw: RawProducer) -> ErrorCode:
 
 
 def unknown_id(_plane: ControlPlane, raw: RawProducer) -> ErrorCode:
-    """Of an id that nobody has initialised; its coordinator is the same, there is one partition."""
+    """Of an id that was never initialised; its coordinator is the same, there is one partition."""
     raw.name = "y"
     return raw.add(0)
 
@@ -234,7 +234,7 @@ def concurrent_init(plane: ControlPlane, raw: RawProducer) -> ErrorCode:
 
 
 def init_producer_id(plane: ControlPlane, timeout_ms: int = 60_000) -> ErrorCode:
-    """InitProducerId of somebody new."""
+    """InitProducerId of another client."""
     request = InitProducerIdRequest("x", timeout_ms, -1, -1)
     code: ErrorCode = plane.server.wire(client_id="late").call(ApiKey.INIT_PRODUCER_ID, 4, request).error_code
     return code
@@ -303,21 +303,21 @@ REFUSALS: list[tuple[Callable[[ControlPlane, RawProducer], ErrorCode], ErrorCode
 ]
 
 
-@pytest.mark.parametrize(("act", "code", "name", "words"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
+@pytest.mark.parametrize(("act", "code", "name", "pattern"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
 def test_every_refusal_has_a_why(
     plane_of: ControlPlaneOf,
     act: Callable[[ControlPlane, RawProducer], ErrorCode],
     code: ErrorCode,
     name: str,
-    words: str,
+    pattern: str,
 ) -> None:
-    """Cause, time, requests and rule; the code is the one that the client heard."""
+    """Cause, time, requests and rule; the error code is the one in the client's response."""
     plane = plane_of(topics=["t:2", "u:1"], settings={"transaction.state.log.num.partitions": 1})
     raw = RawProducer(plane)
     assert act(plane, raw) is code
     reported = plane.kafka.transactions[name].why()
     assert reported.error == code.name
-    assert re.match(words, reported.why), reported.why
+    assert re.match(pattern, reported.why), reported.why
     assert f"with {code.name}" in reported.why
     assert not re.search(r"\b(transactions|groups|core) [A-I0]", reported.why), "no id without its link"
 
@@ -337,7 +337,7 @@ def test_the_walk_has_every_fencing_and_state_error() -> None:
     }
 
 
-def test_the_wrong_broker_is_told_who_is_the_right_one(plane_of: ControlPlaneOf) -> None:
+def test_the_wrong_broker_names_the_right_one(plane_of: ControlPlaneOf) -> None:
     """NOT_COORDINATOR, with both."""
     plane = plane_of(brokers=3, topics=["t:1"])
     raw = RawProducer(plane)

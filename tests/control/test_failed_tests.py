@@ -1,4 +1,4 @@
-"""What the report of a failed test tells of a cluster to which clients are still connected."""
+"""What the report of a failed test has of a cluster to which clients are still connected."""
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer

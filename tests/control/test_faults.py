@@ -26,7 +26,7 @@ from tests.scenarios.core.batches import batch
 from tests.wire import Wire
 
 E = ErrorCode
-NATURAL = E.NOT_COORDINATOR  # nobody coordinates groups yet
+NATURAL = E.NOT_COORDINATOR  # groups have no coordinator yet
 
 
 def produce(wire: Wire, *partitions: int, topic: str = "t") -> list[tuple[int, ErrorCode, int]]:
@@ -37,8 +37,8 @@ def produce(wire: Wire, *partitions: int, topic: str = "t") -> list[tuple[int, E
 
 
 def heartbeat(wire: Wire, group: str = "g") -> ErrorCode:
-    """The answer to a member that is none; NATURAL without a fault."""
-    code: ErrorCode = wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group, 1, "nobody")).error_code
+    """The error code of a heartbeat by an unknown member; NATURAL without a fault."""
+    code: ErrorCode = wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group, 1, "unknown")).error_code
     return code
 
 
@@ -59,7 +59,7 @@ def test_one_partition_is_refused_and_the_others_are_written(plane: ControlPlane
     assert produce(wire, 0, 1) == [(0, E.NONE, 1), (1, E.NONE, 0)]
 
 
-def test_a_partition_is_written_and_its_answer_says_otherwise(plane: ControlPlane) -> None:
+def test_a_partition_is_written_and_its_response_is_an_error(plane: ControlPlane) -> None:
     """Apply, then fail: what a producer has to survive without writing twice."""
     wire = plane.server.wire()
     add(plane, {"apply_then": {"error": "REQUEST_TIMED_OUT"}}, api="Produce", topic="t", partition=1)
@@ -73,24 +73,24 @@ def fetch(wire: Wire, version: int, *partitions: int, session: tuple[int, int] =
     return wire.call(ApiKey.FETCH, version, FetchRequest(-1, 60_000, 1, 1 << 20, 0, topics, *session))
 
 
-def told(response: Any) -> dict[int, ErrorCode]:
+def errors(response: Any) -> dict[int, ErrorCode]:
     """The error of each partition of a fetch."""
     return {p.partition_index: p.error_code for t in response.responses for p in t.partitions}
 
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_a_partition_of_a_fetch_session_fails(plane: ControlPlane, version: int) -> None:
-    """An incremental fetch names no partitions; with the error nobody waits, and the next one is whole (KIP-227)."""
+    """An incremental fetch names no partitions; the error is answered at once, the next fetch is whole (KIP-227)."""
     wire = plane.server.wire()
     topic_id = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")])).topics[0].topic_id
     produce(wire, 0)
     first = fetch(wire, version, 0, 1, topic_id=topic_id)
-    assert told(first) == {0: E.NONE, 1: E.NONE}
+    assert errors(first) == {0: E.NONE, 1: E.NONE}
     add(plane, {"error": "OFFSET_NOT_AVAILABLE"}, api="Fetch", topic="t", partition=1)
     failed = fetch(wire, version, session=(first.session_id, 1))
-    assert told(failed) == {0: E.NONE, 1: E.OFFSET_NOT_AVAILABLE}
+    assert errors(failed) == {0: E.NONE, 1: E.OFFSET_NOT_AVAILABLE}
     assert failed.error_code is E.NONE
-    assert told(fetch(wire, version, session=(first.session_id, 2))) == {0: E.NONE, 1: E.NONE}
+    assert errors(fetch(wire, version, session=(first.session_id, 2))) == {0: E.NONE, 1: E.NONE}
 
 
 def test_one_topic_of_all_is_without_a_leader(plane: ControlPlane) -> None:
@@ -102,7 +102,7 @@ def test_one_topic_of_all_is_without_a_leader(plane: ControlPlane) -> None:
     assert found == {("t", 0): E.NONE, ("t", 1): E.LEADER_NOT_AVAILABLE, ("u", 0): E.NONE}
 
 
-def test_a_topic_fails_and_the_brokers_are_still_told(plane: ControlPlane) -> None:
+def test_a_topic_fails_and_the_brokers_are_still_returned(plane: ControlPlane) -> None:
     """Clients cannot do without them."""
     add(plane, {"error": "UNKNOWN_TOPIC_OR_PARTITION"}, api="Metadata", topic="t")
     answer = plane.server.wire().call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
@@ -142,8 +142,8 @@ def test_a_partition_does_not_join_its_transaction(plane: ControlPlane, version:
 # --- which requests, how often ---------------------------------------------------------------------------------------
 
 
-def test_it_meets_once_unless_told_otherwise(plane: ControlPlane) -> None:
-    """skip, then times; null is every time."""
+def test_a_fault_meets_one_request_by_default(plane: ControlPlane) -> None:
+    """First skip, then times; null is every time."""
     wire = plane.server.wire()
     add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat", skip=1, times=2)
     assert [heartbeat(wire) for _ in range(4)] == [
@@ -179,12 +179,12 @@ def test_chance_is_the_clusters_own(plane_of: ControlPlaneOf) -> None:
         ({"group": "g"}, True),
         ({"group": "h"}, False),
         ({"topic": "t"}, False),
-        ({"request": {"generation_id": 1, "member_id": "nobody"}}, True),
+        ({"request": {"generation_id": 1, "member_id": "unknown"}}, True),
         ({"api": "Heartbeat", "request": {"generation_id": 2}}, False),
     ],
 )
 def test_all_conditions_have_to_hold(plane_of: ControlPlaneOf, match: dict[str, Any], met: bool) -> None:
-    """AND, over what the request says and where it came in."""
+    """AND, over the fields of the request and the broker that received it."""
     plane = plane_of(brokers=2)
     add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, **match)
     assert (heartbeat(plane.server.wire()) is E.GROUP_AUTHORIZATION_FAILED) is met
@@ -196,19 +196,19 @@ def test_faults_add_up(plane: ControlPlane) -> None:
     add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="Heartbeat")
     last = add(plane, {"disconnect": "close"}, api="Heartbeat")
     wire = plane.server.wire()
-    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "unknown"))
     plane.http("GET", "/v1/faults/1?wait_hits=1") if last == "3" else None
     plane.server.advance(1000)
     assert wire.answer().error_code is E.GROUP_AUTHORIZATION_FAILED
     assert [f["id"] for f in plane.http("GET", "/v1/faults?unmet=true")["faults"]] == [last]
 
 
-def test_the_clock_may_stand_still_under_a_drip(plane: ControlPlane) -> None:
-    """Drops come by the cluster's clock."""
+def test_a_drip_waits_while_the_clock_is_frozen(plane: ControlPlane) -> None:
+    """Drops are sent by the cluster's clock."""
     add(plane, {"bytes": {"drip": {"size": 6, "every_ms": 500}}}, api="Heartbeat")
     plane.server.freeze()
     wire = plane.server.wire()
-    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "unknown"))
     assert len(wire.socket.recv(100)) == 6
     assert not wire.has_answer()
     plane.server.advance(500)
@@ -316,14 +316,14 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("body", "field", "words"), WRONG, ids=[f"{at}-{each[1]}" for at, each in enumerate(WRONG)])
-def test_a_mistake_is_told_with_its_field_and_what_to_write(
-    plane: ControlPlane, body: dict[str, Any], field: str, words: str
+@pytest.mark.parametrize(("body", "field", "text"), WRONG, ids=[f"{at}-{each[1]}" for at, each in enumerate(WRONG)])
+def test_a_mistake_is_answered_with_its_field_and_what_to_write(
+    plane: ControlPlane, body: dict[str, Any], field: str, text: str
 ) -> None:
-    """422, and nothing was added."""
+    """422, and no fault is added."""
     status, problem = plane.refused("POST", "/v1/faults", body)
     assert (status, problem["field"]) == (422, field)
-    assert words in problem["detail"]
+    assert text in problem["detail"]
     assert plane.http("GET", "/v1/faults") == {"faults": []}
 
 
@@ -365,7 +365,7 @@ def test_the_shell_adds_lists_and_removes(plane: ControlPlane) -> None:
 
 
 def test_a_request_that_ends_otherwise_is_not_met(plane: ControlPlane) -> None:
-    """Request fields are compared as JSON shows them: commit and abort are told apart."""
+    """Request fields are compared as JSON shows them: a commit and an abort differ."""
     wire = plane.server.wire()
     add(plane, {"error": "GROUP_AUTHORIZATION_FAILED"}, api="EndTxn", request={"committed": True})
     assert (
@@ -378,11 +378,11 @@ def test_a_request_that_ends_otherwise_is_not_met(plane: ControlPlane) -> None:
     )
 
 
-def test_whoever_waits_goes_on_when_the_fault_is_taken_back(plane: ControlPlane) -> None:
-    """At once, whatever the clock shows."""
+def test_a_delayed_request_goes_on_when_its_fault_is_removed(plane: ControlPlane) -> None:
+    """At once, at any time of the clock."""
     wire = plane.server.wire()
     fault = add(plane, {"delay_ms": 3_600_000}, api="Heartbeat")
-    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "unknown"))
     plane.http("GET", f"/v1/faults/{fault}?wait_hits=1")
     plane.http("DELETE", f"/v1/faults/{fault}")
     assert wire.answer().error_code is NATURAL

@@ -143,7 +143,7 @@ def test_a_dropped_answer_never_comes(walk: Walk, do: Any) -> None:
     assert not wire.has_answer()
 
 
-def test_a_throttle_time_is_told(walk: Walk) -> None:
+def test_a_throttle_time_is_returned(walk: Walk) -> None:
     """Or refused, where the response has no such field."""
     if "throttle_time_ms" in message_class(walk.api.key, "Response").__slots__:
         assert walk.answer({"throttle_ms": 1}).throttle_time_ms == 1

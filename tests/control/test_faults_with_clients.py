@@ -35,7 +35,7 @@ def committed(plane: ControlPlane, topic: str = "t") -> list[bytes | None]:
 
 
 def test_a_commit_whose_reply_is_lost_is_committed_once(plane: ControlPlane) -> None:
-    """Apply, then hang up: the client asks again, and hears that it is done."""
+    """Apply, then close: the client retries, and is answered that it is done."""
     then = understudy.Disconnect("reset")
     with transactional(plane) as producer, plane.kafka.faults.add(api="EndTxn", apply_then=then) as fault:
         producer.commit_transaction(20)
@@ -52,7 +52,7 @@ def test_errors_that_pass_are_retried(plane: ControlPlane, code: str) -> None:
     assert committed(plane) == [b"v"]
 
 
-def test_a_fenced_producer_is_told(plane: ControlPlane) -> None:
+def test_a_fenced_producer_raises_a_fatal_error(plane: ControlPlane) -> None:
     """PRODUCER_FENCED is fatal."""
     with transactional(plane) as producer:
         plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
@@ -86,7 +86,7 @@ def test_a_client_survives_spoiled_bytes(plane: ControlPlane, spoiled: dict[str,
 
 
 def test_a_throttled_client_waits(plane: ControlPlane) -> None:
-    """librdkafka tells the throttle time of a broker."""
+    """librdkafka reports the throttle time of a broker."""
     reported: list[float] = []
     producer = Producer(
         {"bootstrap.servers": plane.bootstrap, "throttle_cb": lambda e: reported.append(e.throttle_time)}

@@ -37,12 +37,12 @@ def member(
 
 
 def shown(plane: ControlPlane, group: str = "g") -> results.Group:
-    """As Python tells it."""
+    """The group in Python."""
     return plane.kafka.groups[group].show()
 
 
-def test_a_group_is_told_with_members_offsets_and_lag(plane: ControlPlane) -> None:
-    """Alike at all of them."""
+def test_a_group_is_shown_with_members_offsets_and_lag(plane: ControlPlane) -> None:
+    """The same over HTTP, in Python and in the shell."""
     plane.kafka.topics["t"].write({"value": "a", "partition": 0}, {"value": "b", "partition": 0})
     with member(plane, client_id="app") as consumer:
         until(lambda: consumer.position(consumer.assignment())[0].offset > 0 or consumer.poll(0.05), "a record", 20)
@@ -137,7 +137,7 @@ def test_a_rebalance_can_be_asked_for(plane: ControlPlane) -> None:
 
 @pytest.mark.verb("groups evict")
 def test_a_member_that_is_evicted_comes_back(plane: ControlPlane) -> None:
-    """As after a session timeout: it hears UNKNOWN_MEMBER_ID, loses its partitions and joins anew."""
+    """As after a session timeout: it is answered UNKNOWN_MEMBER_ID, loses its partitions and joins again."""
     seen: list[str] = []
     with member(plane, seen=seen) as consumer:
         (one,) = shown(plane).members
@@ -152,7 +152,7 @@ def test_a_member_that_is_evicted_comes_back(plane: ControlPlane) -> None:
 
 
 def test_a_session_ends_when_the_clock_is_pushed_past_it(plane: ControlPlane) -> None:
-    """Two members, both silent for longer than their sessions as far as the cluster can tell."""
+    """Two members, both silent for longer than their sessions by the cluster's clock."""
     seen: list[str] = []
     with member(plane, seen=seen) as consumer:
         plane.kafka.clock.advance(ms=SESSION_MS + 1)
@@ -178,14 +178,14 @@ def test_a_rebalance_is_held_between_join_and_sync(plane: ControlPlane) -> None:
 
 
 def heartbeat(plane: ControlPlane, broker: int) -> ErrorCode:
-    """What a broker says to a member of g that is none."""
-    answer = plane.server.wire(broker).call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "nobody"))
+    """The error code of a broker's response to an unknown member of g."""
+    answer = plane.server.wire(broker).call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "unknown"))
     code: ErrorCode = answer.error_code
     return code
 
 
 def offsets(plane: ControlPlane, broker: int) -> ErrorCode:
-    """What a broker says to who asks for the offsets of g."""
+    """The error code of a broker's response to OffsetFetch of g."""
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None)])
     code: ErrorCode = plane.server.wire(broker).call(ApiKey.OFFSET_FETCH, 8, request).groups[0].error_code
     return code
@@ -237,17 +237,17 @@ def test_a_coordinator_takes_its_time_to_load(three: ControlPlane, same: bool) -
 
 
 def test_a_transaction_coordinator_is_created_where_it_is_wanted(three: ControlPlane) -> None:
-    """Before anybody has used the id."""
+    """Before the id is used for the first time."""
     three.http("POST", "/v1/coordinators/move", {"type": "transaction", "key": "g", "broker": 3})
     assert found(three, 1) == 3
 
 
 def test_coordinators_are_moved_sensibly(plane: ControlPlane) -> None:
     """422 with the field, 404 for a broker that is not there."""
-    wish = {"type": "group", "key": "g", "broker": 1}
+    move = {"type": "group", "key": "g", "broker": 1}
     for name, value in (("type", "share"), ("key", ""), ("broker", "one"), ("loading_ms", -1)):
-        assert plane.refused("POST", "/v1/coordinators/move", {**wish, name: value})[1]["field"] == name
-    assert plane.refused("POST", "/v1/coordinators/move", {**wish, "broker": 4})[0] == 404
+        assert plane.refused("POST", "/v1/coordinators/move", {**move, name: value})[1]["field"] == name
+    assert plane.refused("POST", "/v1/coordinators/move", {**move, "broker": 4})[0] == 404
 
 
 @pytest.mark.parametrize("group", ["a/b", "50%", "a%2Fb", "ünïcode group"])

@@ -83,7 +83,7 @@ SMALL = {
 
 
 def integers(kind: Kind, name: str = "", seen: frozenset[Any] = frozenset()) -> Iterator[str]:
-    """The names of an answer's integers that leave as numbers, whatever they are."""
+    """The names of an answer's integers that are written as numbers of any size."""
     if kind.is_object:
         for field in fields_of(kind.type).values() if kind.type not in seen else ():
             yield from integers(field.kind, field.name, seen | {kind.type})
@@ -100,7 +100,7 @@ def test_every_integer_is_small_or_leaves_as_a_text_where_it_is_not() -> None:
     assert found == {name for names in SMALL.values() for name in names}
 
 
-def test_a_seed_is_exact_at_all_doors(plane_of: ControlPlaneOf) -> None:
+def test_a_seed_is_exact_over_http_in_python_and_in_the_shell(plane_of: ControlPlaneOf) -> None:
     """A text over HTTP, an int in Python, the digits in the shell."""
     plane = plane_of(seed=SEED)
     assert plane.http("GET", "/v1/cluster")["seed"] == str(SEED)
@@ -108,8 +108,8 @@ def test_a_seed_is_exact_at_all_doors(plane_of: ControlPlaneOf) -> None:
     assert str(SEED) in plane.ctl_text("cluster")
 
 
-def test_a_seed_that_nobody_gave_is_a_number(plane: ControlPlane) -> None:
-    """And so is one that is small."""
+def test_a_generated_seed_is_a_number(plane: ControlPlane) -> None:
+    """And so is a small one."""
     seed = plane.http("GET", "/v1/cluster")["seed"]
     assert type(seed) is int
     assert abs(seed) <= SAFE

@@ -1,4 +1,4 @@
-"""The journal at all three ways: what it tells, how it is searched, and the capture made from it."""
+"""The journal over HTTP, in Python and in the shell: its entries, how they are searched, and captures of them."""
 
 import struct
 import subprocess
@@ -63,8 +63,8 @@ def some_requests(plane: ControlPlane) -> Wire:
     return wire
 
 
-def test_an_entry_tells_everything_of_a_request(plane: ControlPlane) -> None:
-    """Who asked what, when, where, and what came of it."""
+def test_an_entry_has_everything_of_a_request(plane: ControlPlane) -> None:
+    """Client, request, time, connection, and the response."""
     some_requests(plane)
     _, entry, *_ = entries(plane)
     assert entry["api"] == "Produce"
@@ -80,7 +80,7 @@ def test_an_entry_tells_everything_of_a_request(plane: ControlPlane) -> None:
     assert (answer["error_code"], answer["base_offset"]) == ("NONE", 0)
 
 
-def test_large_records_are_told_by_size_and_first_batch(plane: ControlPlane) -> None:
+def test_large_records_are_shown_by_size_and_first_batch(plane: ControlPlane) -> None:
     """Of a request all are counted, as it carries one batch."""
     wire = plane.server.wire()
     records = batch(*[b"v" * 1000] * 10)
@@ -112,8 +112,8 @@ def test_large_records_are_told_by_size_and_first_batch(plane: ControlPlane) -> 
         ("api=Produce&limit=1", ["Produce"]),
     ],
 )
-def test_requests_are_found_by_what_they_say(plane: ControlPlane, query: str, found: list[str]) -> None:
-    """All conditions have to hold; the newest are found first and told last."""
+def test_requests_are_found_by_their_fields(plane: ControlPlane, query: str, found: list[str]) -> None:
+    """All conditions have to hold; the newest are found first and listed last."""
     some_requests(plane)
     assert names(plane, query) == found
 
@@ -152,16 +152,16 @@ def test_topics_that_the_wire_names_by_id_have_their_names(plane: ControlPlane) 
         data = [TopicProduceData("", [PartitionProduceData(0, batch(b"v"))], each)]
         wire.call(ApiKey.PRODUCE, 13, ProduceRequest(None, -1, 1000, data))
 
-    def told() -> list[str]:
+    def listed_names() -> list[str]:
         found = entries(plane, "api=Produce")
         return [
             body[0]["name"] for each in found for body in (each["request"]["topic_data"], each["response"]["responses"])
         ]
 
-    assert told() == [T, T, "", ""]
+    assert listed_names() == [T, T, "", ""]
     plane.kafka.topics[T].delete()
     plane.kafka.topics.create(T)
-    assert told() == [T, T, "", ""]
+    assert listed_names() == [T, T, "", ""]
 
 
 def test_requests_are_found_by_the_error_anywhere_in_the_answer(plane: ControlPlane) -> None:
@@ -188,7 +188,7 @@ def test_a_refusal_in_version_0_is_shown_for_each_version_of_the_request(plane: 
     assert found == [(version, "UNSUPPORTED_VERSION", listed) for version in (1, 2, 3)]
 
 
-def test_every_way_to_end_is_told(plane: ControlPlane) -> None:
+def test_every_way_to_end_is_shown(plane: ControlPlane) -> None:
     """Answered or not, closed, silent, or still being served."""
     wire = plane.server.wire()
     produce(wire, T, batch(b"v"), acks=0)
@@ -236,7 +236,7 @@ def test_it_can_be_cleared_and_survives_a_reset_if_asked_to(plane: ControlPlane)
 
 
 @pytest.mark.parametrize(
-    ("query", "field", "words"),
+    ("query", "field", "text"),
     [
         ("api=EndTxm", "api", "did you mean EndTxn"),
         ("error=NOT_COORDINATR", "error", "did you mean NOT_COORDINATOR"),
@@ -245,11 +245,13 @@ def test_it_can_be_cleared_and_survives_a_reset_if_asked_to(plane: ControlPlane)
         ("topc=t", "topc", "known parameters"),
     ],
 )
-def test_a_mistaken_query_is_told(plane: ControlPlane, query: str, field: str, words: str) -> None:
-    """With the parameter, and what there is."""
+def test_a_mistaken_query_is_answered_with_its_parameter(
+    plane: ControlPlane, query: str, field: str, text: str
+) -> None:
+    """The error names the parameter, and what it may be."""
     status, problem = plane.refused("GET", f"/v1/journal?{query}")
     assert (status, problem["field"]) == (422, field)
-    assert words in problem["detail"]
+    assert text in problem["detail"]
 
 
 def test_python_finds_entries(plane: ControlPlane) -> None:
@@ -318,10 +320,10 @@ def test_conversations_are_whole(plane: ControlPlane, tmp_path: Path) -> None:
 def total(data: bytes) -> int:
     """The one's complement sum of 16-bit words."""
     padded = data + b"\0" * (len(data) % 2)
-    words: int = sum(struct.unpack(f">{len(padded) // 2}H", padded))
-    while words > 0xFFFF:
-        words = (words & 0xFFFF) + (words >> 16)
-    return words
+    folded: int = sum(struct.unpack(f">{len(padded) // 2}H", padded))
+    while folded > 0xFFFF:
+        folded = (folded & 0xFFFF) + (folded >> 16)
+    return folded
 
 
 @pytest.mark.interop
@@ -330,8 +332,10 @@ def test_wireshark_reads_the_capture(plane: ControlPlane, tmp_path: Path) -> Non
     needs("tshark")
     path = captured(plane, tmp_path)
 
-    def tshark(*words: str) -> str:
-        done = subprocess.run(["tshark", "-r", path, *words], capture_output=True, text=True, check=True, timeout=50)
+    def tshark(*arguments: str) -> str:
+        done = subprocess.run(
+            ["tshark", "-r", path, *arguments], capture_output=True, text=True, check=True, timeout=50
+        )
         return done.stdout
 
     listing = tshark("-Y", "kafka")

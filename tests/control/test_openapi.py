@@ -1,4 +1,4 @@
-"""The OpenAPI document is complete, and the server does what the table of verbs says."""
+"""The OpenAPI document is complete, and the server does what the table of verbs describes."""
 
 import ast
 import re
@@ -23,6 +23,7 @@ from broker.options import parse
 from tests.control.conftest import QUICK
 from tests.control.harness import ControlPlane
 from tests.control.schemas import check
+from tests.control.test_security import AUTHORIZER
 from tests.serving import Server, start, until
 from understudy import ControlError, StartError, connect, results
 from understudy.control_api.fields import kind_of
@@ -43,7 +44,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
 
 
 def test_every_verb_is_described(document: dict[str, Any]) -> None:
-    """Summary, parameters, answers; names of operations are told apart."""
+    """Summary, parameters, answers; names of operations are unique."""
     found = operations(document)
     assert {(method, path) for method, path, _ in found} == {(verb.method, verb.path) for verb in VERBS}
     assert len({what["operationId"] for _, _, what in found}) == len(found)
@@ -66,7 +67,7 @@ def test_bodies_are_closed(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
-def test_a_function_takes_and_answers_what_its_row_says(verb: Verb) -> None:
+def test_a_function_takes_and_answers_the_types_of_its_row(verb: Verb) -> None:
     """Body, then query; what is no JSON, and what is streamed, is a Response."""
     hints = get_type_hints(function_of(verb))
     answer = hints.pop("return")
@@ -78,7 +79,7 @@ def test_a_function_takes_and_answers_what_its_row_says(verb: Verb) -> None:
 def test_answers_are_made_with_all_of_their_fields() -> None:
     """Their defaults are for clients of older servers: a field that the server forgets is a mistake."""
     wanted = {name: {field.name for field in fields(getattr(results, name))} for name in results.__all__}
-    lacking, made = [], set()
+    missing, made = [], set()
     for path in Path(broker.control.__path__[0]).rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -90,8 +91,8 @@ def test_answers_are_made_with_all_of_their_fields() -> None:
             if isinstance(node, ast.Call) and name in wanted.keys() - {"Health"}:
                 made.add(name)
                 given = {keyword.arg for keyword in node.keywords}
-                lacking += [f"{path.name}:{node.lineno} {name}.{each}" for each in wanted[name] - given]
-    assert lacking == []
+                missing += [f"{path.name}:{node.lineno} {name}.{each}" for each in wanted[name] - given]
+    assert missing == []
     assert {"Transaction", "Partition", "Refusal"} <= made
 
 
@@ -100,7 +101,7 @@ def test_answers_are_made_with_all_of_their_fields() -> None:
 
 @contextmanager
 def something_of_everything(plane: ControlPlane) -> Iterator[dict[str, str]]:
-    """Records, an open and an aborted transaction, a group with a member; ids of member, fault and producer."""
+    """Records, an open and an aborted transaction, a group with a member; ids of member, fault, ACL and producer."""
     conf = {"bootstrap.servers": plane.bootstrap, "transactional.id": "x"}
     producer = Producer(conf)
     producer.init_transactions(20)
@@ -117,7 +118,13 @@ def something_of_everything(plane: ControlPlane) -> Iterator[dict[str, str]]:
     consumer.commit(asynchronous=False)
     (member,) = plane.kafka.groups["g"].show().members
     fault = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True).id
-    yield {"member": member.member_id, "fault": fault, "producer": str(plane.kafka.producers.list()[0].producer_id)}
+    acl = plane.kafka.acls.add("User:alice", "READ", "TOPIC", "t").id
+    yield {
+        "member": member.member_id,
+        "fault": fault,
+        "acl": acl,
+        "producer": str(plane.kafka.producers.list()[0].producer_id),
+    }
     consumer.close()
 
 
@@ -146,6 +153,7 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
     ("POST", f"{TRANSACTION}/abort", None),
     ("POST", "/v1/faults", {"do": {"delay_ms": 1}, "match": {"topic": "t"}}),
     ("DELETE", "/v1/faults/FAULT", None),
+    ("DELETE", "/v1/acls/ACL", None),
     ("DELETE", "/v1/faults", None),
     ("POST", "/v1/groups/g/rebalance", None),
     ("POST", "/v1/groups/g/members/MEMBER/evict", None),
@@ -153,7 +161,7 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
     ("PUT", "/v1/versions", {"EndTxn": {"min": 0, "max": 3}, "InitProducerId": None}),
     ("POST", "/v1/retention/run", None),
     ("POST", "/v1/compaction/run", None),
-    *(("POST", f"/v1/brokers/2/{word}", None) for word in ("pause", "resume", "stop", "start", "kill")),
+    *(("POST", f"/v1/brokers/2/{verb}", None) for verb in ("pause", "resume", "stop", "start", "kill")),
     ("GET", "/v1/cluster", None),
     ("DELETE", "/v1/brokers/2", None),
     ("POST", "/v1/brokers", {"rack": "r"}),
@@ -169,13 +177,13 @@ EVERYTHING: list[tuple[str, str, dict[str, Any] | None]] = [
 ]
 
 
-def test_every_verb_answers_what_its_schema_says(tmp_path: Path) -> None:
-    """All verbs with an answer in JSON, on a cluster that has something of all."""
-    process = start(brokers=2, topics=["t:2", "u:1"], settings=QUICK, journal=tmp_path)
+def test_every_verb_answers_by_its_schema(tmp_path: Path) -> None:
+    """All verbs with an answer in JSON, on a cluster that has some of everything."""
+    process = start(brokers=2, topics=["t:2", "u:1"], settings={**QUICK, **AUTHORIZER}, journal=tmp_path)
     plane, walked = ControlPlane(Server(process)), set()
     with something_of_everything(plane) as ids:
         for method, path, body in EVERYTHING:
-            filled = path.replace("FAULT", ids["fault"]).replace("MEMBER", ids["member"])
+            filled = path.replace("FAULT", ids["fault"]).replace("MEMBER", ids["member"]).replace("ACL", ids["acl"])
             filled = filled.replace("PRODUCER", ids["producer"])
             plane.http(method, filled, body)
             plain = path.partition("?")[0]
@@ -195,7 +203,7 @@ def verb_matches(template: str, path: str) -> bool:
 
 
 def test_every_answer_is_described_to_its_last_field() -> None:
-    """No schema leaves open what an object has, but for what the user said himself, and fields of Kafka's messages."""
+    """No schema leaves an object's fields open, except for the user's own objects, and fields of Kafka's messages."""
     schemas = described()["components"]["schemas"]
     assert {where for name, schema in schemas.items() for where in open_objects(schema, name)} == OPEN
 

@@ -1,4 +1,4 @@
-"""Producer ids at all three ways: what partitions know of them, their timelines, and refusals told in words."""
+"""Producer ids over HTTP, in Python and in the shell: what partitions know of them, timelines, and why of refusals."""
 
 import re
 from collections.abc import Callable
@@ -52,8 +52,8 @@ def steps(plane: ControlPlane, producer_id: int) -> list[tuple[str, str, int, in
 # --- timelines -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timeline_tells_what_became_of_each_sequence(plane: ControlPlane, raw: Idempotent) -> None:
-    """Batches that follow each other are one event; a repetition and a refusal stand between those before and after."""
+def test_a_timeline_shows_what_became_of_each_sequence(plane: ControlPlane, raw: Idempotent) -> None:
+    """Batches that follow each other are one event; repetitions and refusals are events between them."""
     assert [raw.send(0, 2), raw.send(2, 3), raw.send(5)] == [E.NONE] * 3
     assert raw.send(5) is E.NONE
     assert raw.send(9) is E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -127,8 +127,8 @@ def test_a_transactional_producer_has_one_with_what_moved_its_id(plane: ControlP
     assert "initialised" in [event.event for event in plane.kafka.producers[producer_id].show().timeline][4:]
 
 
-def test_what_is_forgotten_is_told(plane: ControlPlane, raw: Idempotent) -> None:
-    """By steering, and by the clock; the next batch begins anew (KIP-360)."""
+def test_what_is_forgotten_is_shown(plane: ControlPlane, raw: Idempotent) -> None:
+    """By a command, and by the clock; the next batch may have any sequence (KIP-360)."""
     raw.send(0, 4)
     plane.kafka.topics["t"].partitions[0].forget_producer(raw.id)
     assert raw.send(77) is E.NONE
@@ -143,8 +143,8 @@ def test_what_is_forgotten_is_told(plane: ControlPlane, raw: Idempotent) -> None
     assert plane.refused("GET", f"/v1/producers/{raw.id}")[0] == 404
 
 
-def test_one_that_nobody_knows_is_not_there(plane: ControlPlane, raw: Idempotent) -> None:
-    """Said with those that are, or with what an id is."""
+def test_an_unknown_producer_id_is_not_found(plane: ControlPlane, raw: Idempotent) -> None:
+    """The error lists those in use, or what an id is."""
     for way in ("", "/why"):
         status, problem = plane.refused("GET", f"/v1/producers/{raw.id + 1}{way}")
         others = f"the producer id {raw.id + 1} was given to no producer; the latest in use are {raw.id}"
@@ -279,11 +279,11 @@ REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode,
 REPLICATED = {too_few_replicas, replicated_late, another_leader}
 
 
-@pytest.mark.parametrize(("act", "code", "words"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
+@pytest.mark.parametrize(("act", "code", "pattern"), REFUSALS, ids=[each[0].__name__ for each in REFUSALS])
 def test_every_refusal_has_a_why(
-    plane_of: ControlPlaneOf, act: Callable[[ControlPlane, Idempotent], ErrorCode], code: ErrorCode, words: str
+    plane_of: ControlPlaneOf, act: Callable[[ControlPlane, Idempotent], ErrorCode], code: ErrorCode, pattern: str
 ) -> None:
-    """Cause, time, requests and rule; the code is the one that the producer heard."""
+    """Cause, time, requests and rule; the error code is the one in the producer's response."""
     settings = {"default.replication.factor": 3, "min.insync.replicas": 2}
     plane = plane_of(brokers=3, topics=["t:1"], settings=settings) if act in REPLICATED else plane_of(topics=["t:2"])
     if act in REPLICATED:
@@ -291,7 +291,7 @@ def test_every_refusal_has_a_why(
     raw = Idempotent(plane)
     assert act(plane, raw) is code
     reported = plane.kafka.producers[raw.id].why()
-    assert re.match(words, reported.why), reported.why
+    assert re.match(pattern, reported.why), reported.why
     assert reported.error == code.name
     assert not re.search(r"\b(transactions|groups|core) [A-I0]", reported.why), "no id without its link"
     assert plane.ctl("producers", "why", str(raw.id))["why"] == reported.why
@@ -320,8 +320,8 @@ def test_nothing_was_refused_yet(plane: ControlPlane, raw: Idempotent) -> None:
     assert (result.error, result.why) == (None, f"no request of the producer id {raw.id} has been refused")
 
 
-def test_who_fenced_a_transactional_producer_is_told_by_its_id(plane: ControlPlane) -> None:
-    """The story of the transactional id is the better one."""
+def test_the_refusal_of_a_fenced_transactional_producer_is_found_by_its_id(plane: ControlPlane) -> None:
+    """The explanation is the transactional id's, which knows more."""
     raw = RawProducer(plane)
     RawProducer(plane)
     assert raw.add(0) is E.PRODUCER_FENCED
@@ -331,7 +331,7 @@ def test_who_fenced_a_transactional_producer_is_told_by_its_id(plane: ControlPla
 
 
 def test_the_walk_has_every_code_that_a_partition_decides_for_a_producer() -> None:
-    """Those of transactions D.4, and what stands around them."""
+    """Those of transactions D.4, and those around them."""
     assert {code for _, code, _ in REFUSALS} | {E.UNKNOWN_PRODUCER_ID} == {
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
         E.INVALID_PRODUCER_EPOCH,

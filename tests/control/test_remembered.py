@@ -1,4 +1,4 @@
-"""What timelines and `why` remember: a refusal for as long as its id lives, whatever comes after it."""
+"""What timelines and `why` remember: a refusal for as long as its id lives, after any number of later events."""
 
 import re
 
@@ -47,7 +47,7 @@ def test_a_refusal_is_explained_after_a_hundred_healthy_commits(plane: ControlPl
 
 
 def test_healthy_commits_are_folded_when_they_are_old(plane: ControlPlane, raw: RawProducer) -> None:
-    """With the first and the last time, and how many they were; the newest are told one by one."""
+    """With the first and the last time, and their number; the newest are listed one by one."""
     commits(raw, 100)
     until(lambda: plane.kafka.transactions["x"].show().state == "CompleteCommit", "the markers")
     answer = plane.http("GET", "/v1/transactions/x")
@@ -64,10 +64,10 @@ def test_healthy_commits_are_folded_when_they_are_old(plane: ControlPlane, raw: 
     assert "commits" in plane.ctl_text("transactions", "show", "x")
 
 
-def test_who_fenced_a_zombie_is_told_after_many_transactions_of_its_successor(
+def test_the_fencing_of_a_zombie_is_explained_after_many_transactions_of_its_successor(
     plane: ControlPlane, raw: RawProducer
 ) -> None:
-    """The event that fenced it is old, and is a cause: it is there, one by one."""
+    """The event that fenced it is old, but it is a cause: it is not folded."""
     successor = RawProducer(plane)
     commits(successor, 100)
     assert raw.add(0) is E.PRODUCER_FENCED

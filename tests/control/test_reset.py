@@ -129,7 +129,7 @@ def test_everything_is_as_just_started(plane: ControlPlane) -> None:
 def test_what_is_to_be_kept_is_kept_and_nothing_else(
     plane: ControlPlane, keep: str, kept: Callable[[ControlPlane], bool]
 ) -> None:
-    """Each by its name, at every door."""
+    """Each by its name, over HTTP, in Python and in the shell."""
     busy(plane)
     plane.kafka.clock.advance(minutes=1)
     plane.kafka.reset(keep=[keep])
@@ -145,7 +145,7 @@ def test_what_is_to_be_kept_is_kept_and_nothing_else(
 
 @pytest.mark.verb("reset")
 def test_ten_clients_recover_by_themselves(plane: ControlPlane) -> None:
-    """Producers deliver, consumers read on, without being told."""
+    """Producers deliver and consumers read on, without any notice."""
     conf = {"bootstrap.servers": plane.bootstrap}
     producers = [Producer({**conf, "enable.idempotence": number % 2 == 0, "linger.ms": 0}) for number in range(5)]
     consumers = [Consumer({**conf, "group.id": f"g{n}", "auto.offset.reset": "earliest",
@@ -190,8 +190,8 @@ def test_brokers_that_were_killed_or_paused_are_back(plane_of: ControlPlaneOf) -
     assert len(plane.server.wire(2).call(ApiKey.METADATA, 12, MetadataRequest(None)).brokers) == 3
 
 
-def test_whoever_was_kept_silent_is_hung_up(plane: ControlPlane) -> None:
-    """So that it can come back."""
+def test_a_connection_that_a_fault_silenced_is_closed(plane: ControlPlane) -> None:
+    """So that its client can reconnect."""
     plane.kafka.faults.add(api="Metadata", drop=True)
     wire = plane.server.wire()
     wire.send(ApiKey.METADATA, 12, MetadataRequest(None))
@@ -328,8 +328,8 @@ def test_the_directories_of_several_brokers_are_gone_back_to(tmp_path: Path) -> 
     again.stop()
 
 
-def test_a_snapshot_that_finds_no_room_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    """Neither when it is taken, nor when it is put back."""
+def test_a_snapshot_without_space_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    """Neither when it is taken, nor when it is restored."""
     folder = tmp_path / "data"
     process = start(data_dir=folder, topics=["t:2"])
     plane = ControlPlane(Server(process))

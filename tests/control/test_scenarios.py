@@ -15,6 +15,7 @@ from tests.control.harness import ControlPlane
 from tests.serving import start
 from understudy import StartError
 from understudy.cli import main
+from understudy.control_api.scenario_file import parse
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "scenarios" / "lost-commit.json"
 STEERED: list[tuple[str, str, dict[str, Any] | None]] = [
@@ -205,3 +206,10 @@ def test_a_recording_has_bounds() -> None:
     assert ([step.verb for step in recorder.steps], recorder.dropped) == (["records write"], 1005)
     recorder.clear()
     assert (len(recorder.steps), recorder.dropped) == (0, 0)
+
+
+def test_a_file_of_very_many_steps_is_passed_over_once() -> None:
+    """Each line was counted from the start of the file: a minute for as many steps as these."""
+    step = {"verb": "clock advance", "arguments": {"ms": 1}}
+    found = parse("file", json.dumps({"scenario": 1, "steps": [step] * 60_000}, indent=0))
+    assert (len(found.steps), found.lines[:2], found.lines[-1]) == (60_000, [4, 10], 359_998)

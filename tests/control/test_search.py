@@ -76,7 +76,7 @@ async def test_a_search_ends_with_its_limit() -> None:
 
 
 async def test_what_is_older_than_the_limit_is_not_even_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand pieces of a journal, one glance each, would be ten milliseconds in which nobody is served."""
+    """A thousand pieces of a journal, one look at each, would keep all clients waiting for ten milliseconds."""
     opened = 0
 
     def counted_windows(entries: Sequence[Raw]) -> Iterator[list[Raw]]:

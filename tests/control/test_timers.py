@@ -95,9 +95,7 @@ TIMERS = {
     f"{_TRANSACTIONS}/machine.py TransactionMachine.scan_timeouts": (
         "scenarios/transactions/test_end.py::test_TMO_01_02_an_older_producer_does_not"
     ),
-    f"{_TRANSACTIONS}/scans.py Scan.watch": (
-        "scenarios/transactions/test_end.py::test_EXP_01_02_an_id_that_nobody_uses"
-    ),
+    f"{_TRANSACTIONS}/scans.py Scan.watch": ("scenarios/transactions/test_end.py::test_EXP_01_02_an_unused_id_expires"),
     "fetch/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
     "cluster/metadata_publisher.py MetadataPublisher.load_coordinator": (
         "control/test_groups.py::test_a_coordinator_takes_its_time_to_load"
@@ -126,7 +124,7 @@ TIMERS = {
         "scenarios/transactions/test_verification.py::test_a_coordinator_that_hangs_for_too_long"
     ),
     "network/client_connection.py ClientConnection._send": (
-        "control/test_faults.py::test_the_clock_may_stand_still_under_a_drip"
+        "control/test_faults.py::test_a_drip_waits_while_the_clock_is_frozen"
     ),
     "cluster/maintenance.py Maintenance._clean_on": (
         "broker/cluster/test_maintenance.py::test_the_cleaner_lets_others_run_in_between"
@@ -165,7 +163,7 @@ def arms(call: ast.Call) -> bool:
 
 
 def test_every_timer_has_a_test_that_pushes_the_clock_to_it() -> None:
-    """Walks all calls that arm one: each is in the table, and nothing is there that is gone."""
+    """Walks all calls that arm one: each is in the table, and the table has no others."""
     armed = {where for path in (ROOT / "broker").rglob("*.py") if path.name != "clock.py" for where in calls(path)}
     assert armed == set(TIMERS)
 
@@ -228,7 +226,7 @@ def pushes(node: ast.AST, functions: dict[str, Any], seen: set[str]) -> bool:
 
 
 async def test_a_directory_that_fails_is_handed_over_by_the_clock() -> None:
-    """Not at once, since whoever met the failure is in the middle of something; but at this very time of the clock."""
+    """Not at once, since the failure was met inside another operation; but at this very time of the clock."""
     async with running({"default.replication.factor": 2}, brokers=2, topics={"t": 4}) as stage:
         partitions = [partition for partition in stage.cluster.partitions.values() if partition.topic == "t"]
         broken = next(partition for partition in partitions if partition.state.leader == 2)

@@ -1,4 +1,4 @@
-"""Times are the same at every door: local ISO times with milliseconds for people, milliseconds in JSON."""
+"""Times are the same everywhere: local ISO times with milliseconds for people, milliseconds in JSON."""
 
 import time
 from collections.abc import Iterator

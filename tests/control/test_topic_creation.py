@@ -13,7 +13,7 @@ from tests.serving import until
 
 @pytest.mark.verb("topics create", "topics delete")
 def test_a_topic_is_there_for_a_client_until_it_is_deleted(plane_of: ControlPlaneOf) -> None:
-    """With its partitions and settings; afterwards clients hear that it is gone."""
+    """With its partitions and settings; clients are answered that a deleted topic does not exist."""
     plane = plane_of(settings={"auto.create.topics.enable": False})
     made = plane.kafka.topics.create("returns", partitions=3, configs={"cleanup.policy": "compact"})
     assert (made.name, [each.leader for each in made.partitions], made.configs) == (
@@ -36,7 +36,7 @@ def test_a_topic_is_there_for_a_client_until_it_is_deleted(plane_of: ControlPlan
 
 
 def test_ctl_takes_partitions_and_settings_behind_the_name(plane: ControlPlane) -> None:
-    """As `understudy serve --topic` does; options say the same, and win."""
+    """As `understudy serve --topic` does; options override them."""
     made = plane.ctl("topics", "create", "a:2:cleanup.policy=compact,delete,retention.ms=5")
     assert (len(made["partitions"]), made["configs"]) == (2, {"cleanup.policy": "compact,delete", "retention.ms": "5"})
     assert len(plane.ctl("topics", "create", "b:2", "--partitions", "4")["partitions"]) == 4
@@ -54,7 +54,7 @@ def test_defaults_are_the_clusters(plane_of: ControlPlaneOf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "words"),
+    ("body", "status", "text"),
     [
         ({"name": "t"}, 409, "TOPIC_ALREADY_EXISTS: Topic 't' already exists."),
         ({"name": "a b"}, 409, "INVALID_TOPIC_EXCEPTION: "),
@@ -68,10 +68,10 @@ def test_defaults_are_the_clusters(plane_of: ControlPlaneOf) -> None:
         ({"name": "a", "partition": 3}, 422, "unknown field 'partition'; known fields: name, partitions, "),
     ],
 )
-def test_what_cannot_be_created_is_refused_as_by_kafka(plane: ControlPlane, body: Any, status: int, words: str) -> None:
+def test_what_cannot_be_created_is_refused_as_by_kafka(plane: ControlPlane, body: Any, status: int, text: str) -> None:
     """With the controller's own sentence, and nothing is created."""
     found, problem = plane.refused("POST", "/v1/topics", body)
-    assert (found, words in problem["detail"]) == (status, True), problem["detail"]
+    assert (found, text in problem["detail"]) == (status, True), problem["detail"]
     assert [topic.name for topic in plane.kafka.topics.list()] == ["t", "u"]
 
 

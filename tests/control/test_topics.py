@@ -39,8 +39,8 @@ def outcome(answer: Any) -> tuple[ErrorCode, int]:
 # --- looking ---------------------------------------------------------------------------------------------------------
 
 
-def test_topics_are_told_with_their_partitions(plane: ControlPlane) -> None:
-    """By name, with offsets; alike at all of them."""
+def test_topics_are_shown_with_their_partitions(plane: ControlPlane) -> None:
+    """By name, with offsets; the same over HTTP, in Python and in the shell."""
     produce(plane.server.wire())
     reported = plane.http("GET", "/v1/topics")["topics"]
     assert [(topic["name"], topic["internal"], len(topic["partitions"])) for topic in reported] == [
@@ -54,7 +54,7 @@ def test_topics_are_told_with_their_partitions(plane: ControlPlane) -> None:
     assert "HIGH_WATERMARK" in plane.ctl_text("topics", "show", "t")
 
 
-def test_a_partition_tells_of_its_producers_and_transactions(plane: ControlPlane) -> None:
+def test_a_partition_shows_its_producers_and_transactions(plane: ControlPlane) -> None:
     """Open and aborted ones, as its leader knows them."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": "x"})
     producer.init_transactions(10)
@@ -81,7 +81,7 @@ def with_aborted(plane: ControlPlane) -> results.Partition | None:
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "text"),
     [
         ("/v1/topics/tt", "no topic 'tt'; did you mean t?"),
         ("/v1/topics/t/partitions/2", "it has 0 to 1"),
@@ -90,11 +90,11 @@ def with_aborted(plane: ControlPlane) -> results.Partition | None:
         ("/v1/topics/t/partitions/0/records?offset=x", "whole number"),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(plane: ControlPlane, path: str, words: str) -> None:
+def test_an_unknown_name_is_answered_with_the_known_ones(plane: ControlPlane, path: str, text: str) -> None:
     """404 for names, 422 for queries."""
     status, problem = plane.refused("GET", path)
     assert status == (422 if "?" in path else 404)
-    assert words in problem["detail"]
+    assert text in problem["detail"]
 
 
 # --- records ---------------------------------------------------------------------------------------------------------
@@ -125,6 +125,19 @@ def test_records_are_written_and_read_without_a_client(plane: ControlPlane) -> N
 def test_keys_go_where_java_sends_them(key: bytes, hashed: int) -> None:
     """Kafka's own vectors of murmur2 (UtilsTest)."""
     assert murmur2(key) == hashed & 0xFFFFFFFF
+
+
+def test_many_records_of_a_partition_are_appended_in_several_batches(plane: ControlPlane) -> None:
+    """Each has its own offset, in the order in which they were sent."""
+    plane.kafka.topics.create("many", partitions=2)
+    topic = plane.kafka.topics["many"]
+    records = [{"value": f"{number}", "partition": 0 if number % 4 else 1} for number in range(8000)]
+    written = topic.write(*records)
+    for partition, count in ((0, 6000), (1, 2000)):
+        offsets = [each.offset for each in written if each.partition == partition]
+        assert offsets == list(range(count))
+        found = topic.partitions[partition].records(limit=count)
+        assert [int(each.value or b"") for each in found] == [n for n in range(8000) if (n % 4 == 0) == bool(partition)]
 
 
 def test_records_without_a_partition_go_to_one_by_their_key(plane: ControlPlane) -> None:
@@ -177,7 +190,7 @@ def test_isolation_decides_which_records_are_read(plane: ControlPlane) -> None:
         ([{"value": "v", "headers": {"a": "b"}}], "records.0.headers"),
     ],
 )
-def test_a_wrong_record_is_told_and_nothing_is_written(plane: ControlPlane, records: Any, field: str) -> None:
+def test_a_wrong_record_is_named_and_nothing_is_written(plane: ControlPlane, records: Any, field: str) -> None:
     """422 with the record and the field."""
     status, problem = plane.refused("POST", "/v1/topics/t/records", {"records": records})
     assert (status, problem["field"]) == (422, field)
@@ -223,8 +236,8 @@ def test_a_leader_moves_and_clients_follow(replicated: ControlPlane) -> None:
     assert [r.value for r in partition.records()] == [b"before", b"after"]
 
 
-def test_nobody_leads_until_somebody_does(replicated: ControlPlane) -> None:
-    """Removed, then given back through the shell."""
+def test_a_partition_without_a_leader_is_given_one(replicated: ControlPlane) -> None:
+    """Removed, then set in the shell."""
     replicated.ctl("leader", "move", "t", "0", "null")
     assert leader_of(replicated) == -1
     assert produce(replicated.server.wire(1))[0] is E.NOT_LEADER_OR_FOLLOWER
@@ -234,7 +247,7 @@ def test_nobody_leads_until_somebody_does(replicated: ControlPlane) -> None:
 
 
 def test_a_broker_without_a_replica_gets_one(three: ControlPlane) -> None:
-    """Records and all: a topic of one replica can be led by anybody."""
+    """With its records: a topic of one replica can be led by any broker."""
     three.kafka.topics["u"].write("kept")
     before = three.kafka.topics["u"].partitions[0].show()
     target = before.leader % 3 + 1
@@ -298,7 +311,7 @@ def test_an_unclean_leader_cuts_off_what_it_never_had(replicated: ControlPlane) 
 
 
 def test_a_consumer_notices_what_an_unclean_leader_cut_off(replicated: ControlPlane) -> None:
-    """KIP-320: it has read a record that the new leader never had, compares epochs, and says so."""
+    """KIP-320: it has read a record that the new leader never had, compares epochs, and reports it."""
     partition = replicated.kafka.topics["t"].partitions[0]
     leader = partition.show().leader
     follower, left_out = (b for b in (1, 2, 3) if b != leader)

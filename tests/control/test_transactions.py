@@ -70,7 +70,7 @@ def state(plane: ControlPlane, name: str = "x") -> str:
 # --- looking ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_id_is_told_in_every_state(plane: ControlPlane, raw: RawProducer) -> None:
+def test_an_id_is_shown_in_every_state(plane: ControlPlane, raw: RawProducer) -> None:
     """Producer, partitions and deadline while its transaction is open."""
     reported = plane.kafka.transactions["x"].show()
     assert (reported.state, reported.producer_id, reported.producer_epoch, reported.deadline_ms) == (
@@ -97,7 +97,7 @@ def test_an_id_is_told_in_every_state(plane: ControlPlane, raw: RawProducer) -> 
     assert [each.transactional_id for each in plane.kafka.transactions.list()] == ["x"]
 
 
-def test_offsets_that_wait_for_the_end_are_told(plane: ControlPlane) -> None:
+def test_pending_offsets_are_shown(plane: ControlPlane) -> None:
     """By group and partition, until the transaction ends."""
     plane.kafka.topics["t"].write("v")
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
@@ -131,7 +131,7 @@ def test_the_client_of_a_transaction_is_shown(plane: ControlPlane) -> None:
     assert (answer.client_id, answer.connection, answer.client) == ("payments", asked["connection"], None)
 
 
-def test_an_id_that_nobody_used_is_not_there(plane: ControlPlane) -> None:
+def test_an_id_that_was_never_initialised_is_not_found(plane: ControlPlane) -> None:
     """404, before and after the coordinator's topic exists."""
     assert plane.refused("GET", "/v1/transactions/x")[0] == 404
     assert plane.http("GET", "/v1/transactions") == {"transactions": []}
@@ -151,7 +151,7 @@ def test_an_id_that_nobody_used_is_not_there(plane: ControlPlane) -> None:
 def test_a_commit_stops_at_a_step(
     plane: ControlPlane, raw: RawProducer, at: Any, after: int | None, written: int
 ) -> None:
-    """The decision is answered; then the broker says CONCURRENT_TRANSACTIONS until it is released."""
+    """The decision is answered; then the broker answers CONCURRENT_TRANSACTIONS until the hold is released."""
     transaction = plane.kafka.transactions["x"]
     transaction.hold(at, after_markers=after)
     raw.add(0, 1)
@@ -204,7 +204,7 @@ def test_holds_make_sense(plane: ControlPlane) -> None:
 
 
 def test_an_open_transaction_is_aborted_as_by_its_timeout(plane: ControlPlane, raw: RawProducer) -> None:
-    """The producer is fenced; a real one hears of it at its commit."""
+    """The producer is fenced; a real client is refused at its commit."""
     status, problem = plane.refused("POST", "/v1/transactions/x/abort")
     assert (status, "no open transaction" in problem["detail"]) == (409, True)
     raw.add(0)

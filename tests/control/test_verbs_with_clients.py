@@ -1,7 +1,7 @@
-"""Every verb beside a real client: what it does to the client, or what it tells of it; and the walk that counts them.
+"""Every verb with a real client: what it does to the client, or what it shows of it; and the walk that counts them.
 
-A test says by ``@pytest.mark.verb("brokers kill")`` which verbs it is about; the fixture in ``conftest.py`` sees to it
-that it really says them.
+A test names its verbs by ``@pytest.mark.verb("brokers kill")``; the fixture in ``conftest.py`` verifies
+that it uses them.
 """
 
 import ast
@@ -17,7 +17,7 @@ from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import until
 from tests.test_steering import TASKS
-from tests.understudy.test_client import SAID
+from tests.understudy.test_client import CALLS
 from understudy.control_api.verb import Verb
 from understudy.control_api.verbs import VERBS
 
@@ -63,13 +63,13 @@ def values(plane: ControlPlane) -> list[bytes]:
     return found
 
 
-# --- what verbs tell of a client -------------------------------------------------------------------------------------
+# --- what verbs show of a client -------------------------------------------------------------------------------------
 
 
 @pytest.mark.verb("health", "cluster", "metrics", "topics list", "topics show", "partitions show", "producers list")
 @pytest.mark.verb("transactions list", "groups list", "versions show", "journal list", "journal clear")
-def test_what_clients_did_is_told(plane: ControlPlane) -> None:
-    """A producer of transactions and a member of a group, found by the address that the cluster tells."""
+def test_what_clients_did_is_shown(plane: ControlPlane) -> None:
+    """A producer of transactions and a member of a group, connected by the address that the cluster reports."""
     kafka = plane.kafka
     assert kafka.health().status == "ok"
     (broker,) = kafka.info().brokers
@@ -99,8 +99,8 @@ def test_what_clients_did_is_told(plane: ControlPlane) -> None:
 
 
 @pytest.mark.verb("groups why", "groups evict")
-def test_a_member_that_was_thrown_out_is_told_why(plane: ControlPlane) -> None:
-    """Its next heartbeat is refused, and that is explained."""
+def test_the_refusal_of_an_evicted_member_is_explained(plane: ControlPlane) -> None:
+    """Its next heartbeat is refused, and `why` has the reason."""
     conf = {"group.id": "g", "client.id": "app", "heartbeat.interval.ms": 50, "session.timeout.ms": 6000}
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **conf})
     consumer.subscribe(["t"])
@@ -118,7 +118,7 @@ def test_a_member_that_was_thrown_out_is_told_why(plane: ControlPlane) -> None:
 
 @pytest.mark.verb("clock freeze", "clock thaw", "clock show")
 def test_a_frozen_clock_keeps_an_answer_back(plane: ControlPlane) -> None:
-    """An answer that is due in 50 ms does not come while time stands still, and comes when it goes on."""
+    """An answer that is due in 50 ms does not come while the clock is frozen, and comes when it goes on."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "linger.ms": 0})
     assert send(producer, b"before") is None
     plane.kafka.clock.freeze()
@@ -133,7 +133,7 @@ def test_a_frozen_clock_keeps_an_answer_back(plane: ControlPlane) -> None:
 
 @pytest.mark.verb("isr set", "producers why")
 def test_too_few_replicas_stop_a_producer(three: ControlPlane) -> None:
-    """Which is told why, and goes on when they are back."""
+    """`why` has the reason, and the producer goes on when they are back."""
     part = three.kafka.topics["t"].partitions[0]
     part.move_leader(1)
     part.set_isr([1])
@@ -226,8 +226,8 @@ def test_faults_are_met_until_they_are_taken_back(plane: ControlPlane) -> None:
 
 
 @pytest.mark.verb("journal pcap", "journal list")
-def test_a_capture_holds_what_a_client_said(plane: ControlPlane) -> None:
-    """Of one API alone, if that is asked for."""
+def test_a_capture_holds_what_a_client_sent(plane: ControlPlane) -> None:
+    """Of one API alone, if that is requested."""
     assert send(Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app"}), b"a value") is None
     every, produced = plane.kafka.journal.pcap(), plane.kafka.journal.pcap(api="Produce")
     other = plane.kafka.journal.pcap(api="EndTxn")
@@ -279,18 +279,18 @@ def test_every_verb_is_tried_in_four_ways() -> None:
     clients = {verb for path in FOLDER.glob("test_*.py") for verb, name in marked(path) if makes_a_client(path, name)}
     plain = [verb for verb in VERBS if verb.example is None]
     assert [verb.name for verb in plain if not any(re.fullmatch(line(verb), http) for http, _, _ in TASKS)] == []
-    assert [verb.name for verb in plain if verb.name not in SAID] == []  # in Python, with the answer typed
+    assert [verb.name for verb in plain if verb.name not in CALLS] == []  # in Python, with the answer typed
     assert [verb.name for verb in VERBS if verb.name not in clients] == []
     assert clients - {verb.name for verb in VERBS} == set()
 
 
 def line(verb: Verb) -> str:
-    """A pattern of how a verb is said over HTTP in docs/steering.md."""
+    """A pattern of how a verb is written over HTTP in docs/steering.md."""
     return rf"{verb.method} {re.sub(r'{[a-z_]+}', '[^/ ]+', verb.path)}([? ].*)?"
 
 
 def test_a_verb_without_a_client_would_be_seen() -> None:
-    """A test that makes none does not count, be it marked or not."""
+    """A test that creates none does not count, marked or not."""
     path = FOLDER / "test_versions.py"
-    assert makes_a_client(path, "test_a_real_client_uses_what_it_is_told")
+    assert makes_a_client(path, "test_a_real_client_uses_the_versions_that_it_is_given")
     assert not makes_a_client(path, "test_an_api_can_be_taken_away")

@@ -1,4 +1,4 @@
-"""The walks can fail: a refusal without a why, a timer without a proof, a fault that nobody meets would be seen."""
+"""The walks can fail: a refusal without a why, a timer without a test, a fault that meets no request would be found."""
 
 import ast
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ RAISED = {
     "broker/coordination/group": {"KafkaError", "Refusal"},
     "storage/producers/state.py": {"_refusal", "RecordsRejectedError"},
 }
-"""Where a coordinator or a partition says no, and by which calls."""
-# No refusals of producers and members, who alone are told why.
+"""The functions in which a coordinator or a partition refuses, and the calls that do it."""
+# No refusals of producers and members, the only ones that are explained.
 OTHERS = {
     # of administrators
     *(E.TRANSACTIONAL_ID_NOT_FOUND, E.INVALID_REGULAR_EXPRESSION, E.GROUP_ID_NOT_FOUND, E.NON_EMPTY_GROUP),
     E.UNKNOWN_SERVER_ERROR,  # of a log that cannot be written
-    E.UNSUPPORTED_VERSION,  # a version that cannot say what is wanted
+    E.UNSUPPORTED_VERSION,  # a version without the requested field
     E.TRANSACTION_COORDINATOR_FENCED,  # between brokers
     E.STREAMS_INVALID_TOPOLOGY,  # of streams groups, which have no timeline yet
 }
@@ -75,7 +75,7 @@ def test_a_timer_of_the_machine_would_be_seen(call: str, tmp_path: Path, monkeyp
 
 
 def test_a_timer_without_a_proof_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the clock, of a coordinator, of somebody who waits."""
+    """Of the clock, of a coordinator, of a waiter."""
     monkeypatch.setattr(test_timers, "ROOT", tmp_path)
     file = tmp_path / "broker" / "planted.py"
     file.parent.mkdir()

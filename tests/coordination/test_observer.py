@@ -68,7 +68,7 @@ async def test_an_observer_learns_of_refusals() -> None:
 
 
 def test_what_is_loaded_is_not_observed() -> None:
-    """The log's records are no news."""
+    """Replayed records are not reported to the observer."""
     bench = Bench(Batch([b"a", b"b"]), load=False)
     bench.runtime._observer = watcher = Watcher()
     bench.runtime.load()

@@ -61,7 +61,7 @@ class Codec:
 
     @staticmethod
     def encode(record: Any) -> Pair:
-        """As it stands in the log."""
+        """The record as the log has it."""
         return b"k", str(record).encode()
 
     @staticmethod
@@ -71,7 +71,7 @@ class Codec:
 
 
 class Machine:
-    """Notes what it is told."""
+    """Notes what is reported to it."""
 
     def __init__(self) -> None:
         self.replayed: list[tuple[Any, int, bool]] = []
@@ -95,7 +95,7 @@ class Machine:
         return self.on_load
 
     def unloaded(self) -> Outcome[str]:
-        """Everybody who waits hears that it is over."""
+        """Answer all parked requests with NOT_COORDINATOR."""
         gone = KafkaError(ErrorCode.NOT_COORDINATOR)
         return Outcome(effects=tuple(Reply(token, gone) for token in self.parked))
 
@@ -156,7 +156,7 @@ async def test_records_are_appended_then_replayed_then_the_reply_goes() -> None:
 
 
 async def test_an_operation_gets_the_machine_and_the_time() -> None:
-    """Both are arguments."""
+    """Both are arguments of the operation."""
     bench = Bench()
 
     def operation(machine: Machine, now_ms: int, token: Hashable) -> Outcome[str]:
@@ -166,14 +166,14 @@ async def test_an_operation_gets_the_machine_and_the_time() -> None:
 
 
 async def test_an_outcome_without_records_appends_nothing() -> None:
-    """A mere answer."""
+    """Only its reply is sent."""
     bench = Bench()
     assert await bench.ask(lambda token: Outcome(effects=(Reply(token, 1),))) == 1
     assert bench.log.appended == []
 
 
 async def test_an_operation_that_refuses_changes_nothing() -> None:
-    """The caller hears the error."""
+    """The caller gets the error."""
     bench = Bench()
 
     def refuse(_machine: Machine, _now_ms: int, _token: Hashable) -> Outcome[str]:
@@ -239,8 +239,8 @@ async def test_a_parked_request_is_answered_by_another_ones_outcome() -> None:
     assert (await first, second) == ("both", "both")
 
 
-async def test_an_answer_to_somebody_who_is_gone_is_dropped() -> None:
-    """And the others get theirs."""
+async def test_an_answer_to_a_caller_that_is_gone_is_dropped() -> None:
+    """The other callers get theirs."""
     bench = Bench()
     gone = asyncio.get_running_loop().create_future()
     gone.cancel()
@@ -248,14 +248,14 @@ async def test_an_answer_to_somebody_who_is_gone_is_dropped() -> None:
 
 
 async def test_other_effects_are_performed_in_order() -> None:
-    """After the records are true."""
+    """They are performed once the records are appended."""
     bench = Bench()
     bench.runtime.submit(lambda _now_ms: Outcome(("a",), ("x", "y")))
     assert bench.performed == ["x", "y"]
 
 
 async def test_an_operation_for_later_runs_in_a_turn_of_its_own() -> None:
-    """Not before the reply has gone out."""
+    """It runs after the reply has gone out."""
     bench = Bench()
     later = RunLater(lambda now_ms: Outcome((f"later at {now_ms}",)))
     await bench.ask(lambda token: Outcome(("a",), (later, Reply(token, 1))))
@@ -293,7 +293,7 @@ def test_a_timer_of_the_same_key_replaces_the_first() -> None:
 
 
 def test_a_timer_may_be_cancelled() -> None:
-    """Also one that is not there."""
+    """Cancelling a timer that does not exist does nothing."""
     bench = Bench()
     arm(bench, "t", START_MS + 10, "fired")
     bench.runtime.submit(lambda _now_ms: Outcome(effects=(CancelTimer("t"), CancelTimer("other"))))
@@ -301,8 +301,8 @@ def test_a_timer_may_be_cancelled() -> None:
     assert bench.machine.replayed == []
 
 
-def test_a_timer_that_is_refused_is_told_in_the_log() -> None:
-    """Nobody else waits for it."""
+def test_a_timer_that_is_refused_is_logged() -> None:
+    """No caller waits for it, so the log is the only place."""
     bench = Bench()
     bench.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
     arm(bench, "t", START_MS + 10, "fired")
@@ -314,7 +314,7 @@ def test_a_timer_that_is_refused_is_told_in_the_log() -> None:
 # --- life ------------------------------------------------------------------------------------------------------------
 
 
-async def test_who_asks_while_it_loads_comes_again() -> None:
+async def test_requests_are_refused_while_it_loads() -> None:
     """COORDINATOR_LOAD_IN_PROGRESS."""
     bench = Bench(load=False)
     await check_raises(bench.ask(lambda _token: Outcome()), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -333,7 +333,7 @@ def test_loading_replays_the_whole_log() -> None:
 
 
 def test_what_was_loaded_may_arm_timers() -> None:
-    """And append, like any other operation."""
+    """The operation after loading may append, like any other."""
     bench = Bench(load=False)
     bench.machine.on_load = Outcome(("again",))
     bench.runtime.load()
@@ -342,7 +342,7 @@ def test_what_was_loaded_may_arm_timers() -> None:
 
 
 def test_records_that_cannot_be_read_are_passed_over() -> None:
-    """Whoever put them there: the coordinator is there for all the others."""
+    """They are logged, and the coordinator serves all the others."""
     with capture_logs() as lines:
         bench = Bench(Batch([b"a", b"\xff", b"poison", b"b"]))
     assert [record for record, _, _ in bench.machine.replayed] == ["a", "b"]
@@ -351,15 +351,15 @@ def test_records_that_cannot_be_read_are_passed_over() -> None:
 
 
 def test_many_bad_records_are_few_lines() -> None:
-    """Ten, and a sum."""
+    """Ten lines are logged one by one, the others as a count."""
     with capture_logs() as lines:
         Bench(Batch([b"\xff"] * 500))
     assert len(lines) == 11
     assert lines[-1]["count"] == 490
 
 
-async def test_closing_answers_who_waits_and_stops_the_timers() -> None:
-    """NOT_COORDINATOR, to them and to everybody who comes later."""
+async def test_closing_answers_parked_requests_and_stops_the_timers() -> None:
+    """NOT_COORDINATOR, for them and for all later requests."""
     bench = Bench()
     arm(bench, "t", START_MS + 10, "fired")
     token = asyncio.get_running_loop().create_future()

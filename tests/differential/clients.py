@@ -1,7 +1,7 @@
 """What each client observes on a real Kafka and on ours: events, exceptions, records and their order.
 
 ``python -m tests.differential.clients [NAME...]`` plays the scripts of ``tests/clients`` on both, one client after the
-other, and prints what differs. Each client tells its calls (``OBSERVE=1``); of Kafka's test tools and of Streams, whose
+other, and prints what differs. Clients print their calls (``OBSERVE=1``); of Kafka's test tools and of Streams, whose
 steps judge every record by themselves, the steps' outcomes are compared. Rust's results are compared as it prints them.
 """
 
@@ -16,20 +16,20 @@ from tests.clients import targets
 from tests.clients.clients import GO, JAVA, JAVASCRIPT, KAFKA_TOOLS, PYTHON, RUST, TRANSACTIONS
 from tests.clients.drivers import Driver, Played, play
 from tests.clients.known import KNOWN
-from tests.differential.responses import BY_TIMING, again, outcome, text, told
+from tests.differential.responses import BY_TIMING, again, outcome, text, without_chance
 
 ALL = (*PYTHON, *JAVA, *GO, *JAVASCRIPT, *RUST, *KAFKA_TOOLS, *TRANSACTIONS)
 OUTCOMES_ONLY = {"kafka-test-tools-4.3.1", "kafka-streams-4.3.1"}
-"""Clients that tell no calls."""
+"""Clients that print no calls."""
 
 
 def seen(played: Played) -> dict[str, Any]:
-    """Step -> whether it went well, what it said, and its calls."""
+    """Step -> whether it passed, its detail, and its calls."""
     found: dict[str, Any] = {}
     calls: list[Mapping[str, Any]] = []
-    for line in played.told:
+    for line in played.reported:
         if "call" in line:
-            call = told(line)
+            call = without_chance(line)
             if calls and again(calls[-1], call):
                 calls.pop()
             calls.append(call)
@@ -66,7 +66,7 @@ def both(brokers: int = 1) -> Iterator[tuple[targets.Target, targets.Target]]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Compare and tell; 1 where something differs."""
+    """Compare and print; return 1 where something differs."""
     failed = 0
     with both() as (kafka, understudy):
         for driver in ALL:

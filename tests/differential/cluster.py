@@ -26,7 +26,7 @@ QUICK = {
     "log.cleaner.backoff.ms": "300",
     "replica.fetch.wait.max.ms": "50",
 }
-"""No client can see these; they spare it from waiting for batches that nobody else fills."""
+"""No client can see these; they spare it from waiting for batches that no other request fills."""
 
 
 class KafkaCluster:
@@ -56,7 +56,7 @@ class KafkaCluster:
                 lines[name] = ",".join((lines[name], *(listeners if node == 1 else ())))
             lines["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
             self._file(node).write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-        levels = [word for name, level in (features or {}).items() for word in ("--feature", f"{name}={level}")]
+        levels = [part for name, level in (features or {}).items() for part in ("--feature", f"{name}={level}")]
         if data_dir is None or not (data_dir / "meta.properties").exists():
             self._format(levels)
 
@@ -80,11 +80,11 @@ class KafkaCluster:
 
     @property
     def log(self) -> Path:
-        """What the brokers say."""
+        """The log file of the brokers."""
         return self._folder / "brokers.log"
 
     def start(self, broker: int | None = None) -> None:
-        """Start a broker, or all; returns when each tells of all that run and has producer ids. Twice is harmless."""
+        """Start a broker, or all; returns when each lists all that run and has producer ids. Twice is harmless."""
         for node in range(1, self._count + 1) if broker is None else [broker]:
             if node not in self._processes:
                 with self.log.open("ab") as output:
@@ -118,7 +118,7 @@ class KafkaCluster:
                 process.wait(PATIENCE_S)
 
     def pause(self, broker: int) -> None:
-        """Let a broker stand still as it is: its connections stay, and nobody is answered."""
+        """Stop a broker's process as it is: its connections stay, and no request is answered."""
         self._paused.add(broker)
         self._processes[broker].send_signal(signal.SIGSTOP)
 
@@ -129,7 +129,7 @@ class KafkaCluster:
             self._processes[broker].send_signal(signal.SIGCONT)
 
     def missed(self, broker: int) -> bool:
-        """Wait until nobody tells of a broker that is down; whether it came to that."""
+        """Wait until no broker lists one that is down; return whether it came to that."""
         deadline = time.monotonic() + PATIENCE_S
         pause = threading.Event()
         while time.monotonic() < deadline:

@@ -1,7 +1,7 @@
 """As many histories as there is time for: ``python -m tests.differential.many FIRST LAST STATE [RESTARTS [KIND]]``.
 
 Plays the seeds FIRST to LAST - 1 that STATE (a JSON file) does not have yet, and writes it after each hundred, so that
-a run may be broken off and go on later. What was found, how much was asked and what was covered stand in it.
+a run may be broken off and continued later. It has the differences, the number of requests and the coverage.
 """
 
 import json
@@ -19,8 +19,8 @@ from comparison.histories.run import Histories, Report
 from tests.differential.targets import OF_KINDS, Kafka, Understudy, side
 
 AT_ONCE = 100
-ANEW_AFTER = 2_000
-"""Brokers that made and deleted many thousand topics get slow: both begin anew."""
+RESTART_AFTER = 2_000
+"""Brokers that made and deleted many thousand topics get slow: both start again."""
 
 
 def blank() -> dict[str, Any]:
@@ -57,7 +57,7 @@ def noted(state: dict[str, Any], played: range, report: Report, seconds: float) 
     state["skipped"] += report.skipped
     state["seconds"] = round(state["seconds"] + seconds)
     state["known"] = dict(Counter(state["known"]) + report.pair.met)
-    state["found"] += [{"seed": found.seed, "steady": found.steady, "told": str(found)} for found in report.found]
+    state["found"] += [{"seed": found.seed, "steady": found.steady, "difference": str(found)} for found in report.found]
     seen = Counter({(api, version, code): times for api, version, code, times in state["seen"]})
     seen += report.pair.coverage.seen
     state["seen"] = [[*key, times] for key, times in sorted(seen.items())]
@@ -66,7 +66,7 @@ def noted(state: dict[str, Any], played: range, report: Report, seconds: float) 
 
 
 def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "records") -> None:
-    """Play, until all is played or somebody says stop."""
+    """Play until all seeds are played or a signal ends the run."""
     state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else blank()
     over: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: over.append(number))
@@ -75,14 +75,14 @@ def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "reco
         with tempfile.TemporaryDirectory() as folder:
             played = 0
             for histories in clusters(Path(folder), kind):
-                while batch is not None and not over and played < ANEW_AFTER:
+                while batch is not None and not over and played < RESTART_AFTER:
                     began = time.monotonic()
                     report = histories.run(batch, most_found=1_000, restarts=restarts, kind=kind)
                     noted(state, batch, report, time.monotonic() - began)
                     file.write_text(json.dumps(state, indent=0) + "\n", encoding="utf-8")
                     print(line(state), flush=True)  # noqa: T201
                     played += len(batch)
-                    batch = next(batches, None) if played < ANEW_AFTER else None
+                    batch = next(batches, None) if played < RESTART_AFTER else None
 
 
 def line(state: Mapping[str, Any]) -> str:

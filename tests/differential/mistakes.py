@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NEEDS_STEERING: Mapping[str, str] = {
     "a transaction is aborted at its deadline, not after it": (
         "shows in one millisecond only, where a scan comes at the very deadline: Kafka's scans come by its own timer, "
-        "no answer tells when, and the abort that follows is logged with a later time"
+        "no answer shows when, and the abort that follows is logged with a later time"
     ),
 }
 """Mistakes that no row and no history can show that a Kafka can be asked, and why."""

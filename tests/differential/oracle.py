@@ -11,7 +11,7 @@ from tests.storage.kafka_tools import need_kafka
 
 
 def main() -> None:
-    """Start it, say where, and stay until told to stop."""
+    """Start it, print its address, and run until a signal ends it."""
     parser = argparse.ArgumentParser(description="Run a real Apache Kafka of one broker.")
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting of its own")

@@ -9,11 +9,11 @@ from broker.handlers import APIS
 
 SERVED = {int(api.key) for api in APIS}
 CHANCE = {
-    "client.describe_cluster": "Kafka draws the controller that it tells of",
-    "client.list_topics": "whoever asked before has made topics of its own",
+    "client.describe_cluster": "Kafka draws the controller that it returns",
+    "client.list_topics": "a client that asked before has made topics of its own",
     "client.list_groups": "likewise groups",
 }
-"""Calls whose results are told without their content, and why."""
+"""Calls whose results are compared without their content, and why."""
 BROKER_CONFIGS = {"client.describe_broker_configs", "client.broker_configs"}
 OWN_SETTINGS = {
     "broker.id", "node.id", "process.roles", "advertised.listeners", "listeners", "log.dir", "log.dirs",
@@ -65,7 +65,7 @@ def again(before: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     return bool(before["call"] == call["call"] and "code" not in call and call["call"] not in EACH_COUNTS)
 
 
-def told(line: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_chance(line: Mapping[str, Any]) -> Mapping[str, Any]:
     """A call's line without what chance decides."""
     call = CAPITAL.sub(r"_\1", line["call"]).lower()
     if "code" in line:
@@ -107,10 +107,10 @@ def shape(described: Any) -> Any:
     elif isinstance(described, list):
         parts = [(index, part["replicas"], part["isr"]) for index, part in enumerate(described)]
     else:
-        return described  # told by its shape already
+        return described  # its shape already
     return {str(index): [len(replicas), sorted(isr) == sorted(replicas)] for index, replicas, isr in parts}
 
 
 def _by_partition(record: Any) -> Any:
-    """Each partition's records in their order; values that do not say where they were, by themselves."""
+    """Each partition's records in their order; values without a partition, by themselves."""
     return (record["partition"], "") if isinstance(record, dict) and "partition" in record else (0, str(record))

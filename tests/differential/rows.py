@@ -49,7 +49,6 @@ WAIT = {
 }
 REASONS: Mapping[str, str] = {
     f"{GROUPS} SHR-31": "Kafka 4.4 mended what 4.3 answers, -1 for the whole request; --as-version 4.3 does as 4.3",
-    **dict.fromkeys((f"{GROUPS} OFF-18", f"{GROUPS} SHR-32", f"{GROUPS} SHR-43"), "no test of its own yet"),
 }
 """Rows whose tests a real Kafka does not pass, or that no test holds, and why that is so."""
 
@@ -59,7 +58,7 @@ TEST = re.compile(r"def (test_\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row, what came of it, and what is to be said of that."""
+    """A row, its outcome, and the remark on that."""
 
     part: str
     id: str
@@ -86,7 +85,7 @@ def ids(part: str | None, test: str) -> list[str]:
 
 
 def part_of(path: str) -> str | None:
-    """The part of the specification that a test file speaks of; none where the row's name alone says it."""
+    """The part of the specification that a test file covers; None where only the row's name has it."""
     folders = {"transactions": TRANSACTIONS, "transaction": TRANSACTIONS, "groups": GROUPS, "group": GROUPS}
     named = (folders.get(piece) for piece in Path(path).parts)
     return CORE if "/core/" in path else next((part for part in named if part), None)
@@ -152,7 +151,7 @@ def row(name: str, ours: Outcomes, real: Mapping[str, Outcomes], within: Sequenc
     return Row(part, number, MISSING, passed, "-", REASONS.get(name, "no test names it"))
 
 
-TOLD = {
+MEANINGS = {
     BOTH: "pass on both",
     DIFFERS: "differ, with a reason",
     STEERED: "on Understudy alone, steered: no Kafka can be brought there from outside",
@@ -172,7 +171,7 @@ def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     total = Counter(each.status for each in found)
     columns = {**{f"Kafka {release}": counted for release, counted in by_release.items()}, **by_part, "all": total}
     lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    for status, meaning in TOLD.items():
+    for status, meaning in MEANINGS.items():
         lines.append(f"| {meaning} | {' | '.join(str(counted[status]) for counted in columns.values())} |")
     lines += [f"| rows | {' | '.join(str(sum(counted.values())) for counted in columns.values())} |", ""]
     releases = [f"Kafka {release}" for release in RELEASES.values()]
@@ -194,25 +193,25 @@ def recorded() -> dict[str, dict[str, list[str]]]:
     return read
 
 
-def asked(target: str, *words: str) -> dict[str, list[str]]:
+def asked(target: str, *arguments: str) -> dict[str, list[str]]:
     """Run the scenarios against a target: test -> outcome and reason."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
         env = {**os.environ, "TARGET": target.partition("-")[0], "ROWS_FILE": str(file)}
         if target == "kafka-4.4":
             env["KAFKA_LIBS"] = str(fetch("4.4"))
-        options = ["-q", "-p", "no:cacheprovider", "-m", "not nightly", *words]
+        options = ["-q", "-p", "no:cacheprovider", "-m", "not nightly", *arguments]
         command = [sys.executable, "-m", "pytest", *options, SCENARIOS]
         subprocess.run(command, check=False, cwd=ROOT, env=env)
         found: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
-def main(words: Sequence[str]) -> None:
-    """Ask and draw; a word that names no target is an option of pytest, such as ``-kFET_16``, and asks those anew."""
+def main(arguments: Sequence[str]) -> None:
+    """Ask and draw; an argument that is no target is an option of pytest (``-kFET_16``), and asks those again."""
     record = recorded()
-    further = [word for word in words if word not in TARGETS]
-    for target in [word for word in words if word in TARGETS] or TARGETS:
+    further = [each for each in arguments if each not in TARGETS]
+    for target in [each for each in arguments if each in TARGETS] or TARGETS:
         record[target] = {**(record.get(target, {}) if further else {}), **asked(target, *further)}
         record["inside"] = inside()
         for real in RELEASES:

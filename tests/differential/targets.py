@@ -22,20 +22,22 @@ SETTINGS = {
     "group.coordinator.append.linger.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
     "group.share.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
     "group.share.min.record.lock.duration.ms": "1000",
     "share.coordinator.state.topic.num.partitions": "2",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.append.linger.ms": "0",
 }
-"""As short and few as both need them; nothing that happens by the clock shall happen between two looks."""
+"""As short and few as both need them; nothing that happens by the clock may happen between two requests."""
 KAFKA_SETTINGS = {
     **SETTINGS,
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     "controller.quorum.append.linger.ms": "0",
 }
-"""Its controller waits 25 ms for more to write; nobody else writes."""
+"""Its controller waits 25 ms for more to write; there is no other writer."""
 OF_KINDS: Mapping[str, dict[str, str]] = {
     "acls": {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -69,7 +71,7 @@ def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:
 
     def kafkas(clean: bool, broker: int) -> None:
         kafka.stop(broker, clean=clean)
-        if broker != CONTROLLER:  # whom nobody misses: it would say who is missed
+        if broker != CONTROLLER:  # its absence is not noticed: it is the one that notices
             kafka.missed(broker)
         kafka.start(broker)
 

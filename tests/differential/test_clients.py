@@ -23,7 +23,7 @@ def both() -> Iterator[tuple[Target, Target]]:
 
 
 def check(driver: Driver, both: tuple[Target, Target]) -> None:
-    """Play it on both; what a client tells is enough to differ in."""
+    """Play it on both, and compare the calls that the client prints."""
     try:
         count, found = clients.compared(driver, *both)
     except UnavailableError as reason:

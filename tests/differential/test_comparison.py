@@ -13,8 +13,8 @@ from protocol.apis import ApiKey
 VERSIONS = dict.fromkeys(ApiKey, (0, 13))
 
 
-def test_every_field_that_differs_is_told() -> None:
-    """With the path to it; and nothing else is."""
+def test_every_field_that_differs_is_reported() -> None:
+    """With its path; and no other field is."""
     kafka = {"code": 0, "topics": [{"name": "a"}, {"name": "b"}], "same": [1, 2]}
     ours = {"code": 0, "topics": [{"name": "a"}, {"name": "c"}, {"name": "d"}], "same": [1, 2], "more": 1}
     found = {difference.path: (difference.kafka, difference.understudy) for difference in differences("X", kafka, ours)}
@@ -38,7 +38,7 @@ def test_what_each_cluster_draws_is_compared_by_its_order() -> None:
     assert comparable(ours, "X", {"producer_id": -1, "offset": 12}) == {"producer_id": -1, "offset": 12}
 
 
-def test_the_order_of_a_list_counts_unless_a_rule_says_otherwise() -> None:
+def test_the_order_of_a_list_counts_unless_a_rule_exempts_it() -> None:
     """Metadata's topics come out of a hash map; records do not."""
     names = Names()
     topics = [{"name": "b", "topic_id": "two"}, {"name": "a", "topic_id": "one"}]
@@ -47,7 +47,7 @@ def test_the_order_of_a_list_counts_unless_a_rule_says_otherwise() -> None:
 
 
 def test_an_entry_of_the_ledger_explains_what_it_names_and_nothing_else() -> None:
-    """By API, field and the values that each says."""
+    """By API, field and the values of each side."""
     entry = Known("x", "Produce", "responses[].code", "1", "2", "why", "0.1", kafka_values=frozenset({1}))
     assert entry.covers(Difference("Produce", "responses[4].code", 1, 2))
     assert not entry.covers(Difference("Produce", "responses[4].code", 3, 2))
@@ -56,7 +56,7 @@ def test_an_entry_of_the_ledger_explains_what_it_names_and_nothing_else() -> Non
 
 
 def test_a_seed_makes_the_same_history_again() -> None:
-    """And another one another."""
+    """Another seed makes another history."""
     first, again, other = (Generator(VERSIONS, seed).history(40) for seed in (1, 1, 2))
     assert len(first) == 40
     assert first == again != other

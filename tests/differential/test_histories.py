@@ -71,6 +71,13 @@ def test_histories_of_consumer_groups(histories: Histories, pytestconfig: pytest
 
 @pytest.mark.nightly
 @pytest.mark.timeout(36_000)
+def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.Config) -> None:
+    """Topologies, task reports, static members, epochs that are stale, offsets, and topics that come and go."""
+    check(histories, range(-5_000, -4_900), pytestconfig, kind="streams")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
     """SCRAM users, client quotas, features and ACLs, with boundary and hostile values."""
@@ -89,7 +96,7 @@ def test_histories_of_three_brokers(histories_of_three: Histories, pytestconfig:
 @pytest.mark.interop
 @pytest.mark.parametrize("file", OF_THIS_RELEASE, ids=lambda file: file.stem)
 def test_what_once_differed(histories: Histories, file: Path) -> None:
-    """Each history showed a defect, which its file tells; and Kafka still answers what was recorded of it."""
+    """Each history showed a defect, which its file describes; Kafka still answers what was recorded of it."""
     history = load_history(file)
     played = histories.player.play(history["steps"], file.stem)
     assert not played.differences, "\n".join(map(str, played.differences))

@@ -17,7 +17,7 @@ SAVED = sorted((Path(__file__).parent / "histories").glob("*.json"))
 
 @pytest.mark.parametrize("file", SAVED, ids=lambda file: file.stem)
 def test_we_answer_what_kafka_answered(broker_with: BrokerWith, file: Path) -> None:
-    """Field by field; `why` in the file says what was wrong."""
+    """Field by field; `why` in the file describes what was wrong."""
     history = load_history(file)
     broker = broker_with(settings=SETTINGS, as_version=history.get("release", "4.3"))
     exchange = Recorded(Target(broker.addresses[0]), history["kafka"])

@@ -10,7 +10,7 @@ from tests.mutants.test_transactions import MUTANTS
 from tests.storage.kafka_tools import need_kafka
 
 
-def test_a_tests_name_says_which_rows_it_holds() -> None:
+def test_rows_are_read_from_the_names_of_tests() -> None:
     """One by one, from one to another, or several kinds; of the part that its folder belongs to."""
     assert rows.ids(rows.TRANSACTIONS, "test_E2_01_to_03_an_epoch") == [f"transactions E2-0{n}" for n in (1, 2, 3)]
     assert rows.ids(rows.GROUPS, "test_CLS_14_CLS_15_who") == ["groups CLS-14", "groups CLS-15"]

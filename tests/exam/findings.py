@@ -29,6 +29,17 @@ _KAFKAJS_SAME_CONNECTION = (
     "used up."
 )
 
+_COMMITS_THE_REST = (
+    "The promise of `transaction.send` rejects, and `transaction.commit()` commits the others. The Java client's "
+    "`commitTransaction` throws if a send of the transaction failed; here an application has to await each send."
+)
+_KAFKAJS_READS_AGAIN = (
+    "Records are read twice: after an error of Fetch the library begins again, joins the group, and goes back to the "
+    "committed offsets, while the messages that it has already handed over cannot be committed any more "
+    "(ILLEGAL_GENERATION). It has no consumers without a group. A group promises no more than that; the Java client "
+    "repeats the Fetch of this partition alone."
+)
+
 _LIBRDKAFKAS = ("librdkafka", "confluent-kafka-go", "rust-rdkafka")
 _NO_BROKERS = (
     "In each of two runs the first play failed and a repeated one passed: in the first, no further Metadata request "
@@ -72,6 +83,47 @@ NOTES: dict[tuple[str, str], str] = {
         ("kafkajs", each): _KAFKAJS_SAME_CONNECTION
         for each in ("produce/silent-broker", "idempotence/answer-too-late", "connection/metadata-unanswered")
     },
+    ("kafkajs", "hostile/absurd-length"): (
+        "The size is not checked, and the connection not closed when the request times out: it waits for the rest "
+        "of the "
+        "two gigabytes while each request that is repeated on it times out too."
+    ),
+    **{
+        ("kafkajs", each): _KAFKAJS_READS_AGAIN
+        for each in ("sessions/one-of-three-refused", "hostile/cluster-restarts")
+    },
+    ("kafkajs", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
+    ("kafkajs", "idempotence/duplicate-sequence"): (
+        "The code means that the batch is written already; `send` rejects with it, and an application that sends the "
+        "records again has them twice. The Java client takes it for success."
+    ),
+    ("platformatic", "transactions/fenced"): (
+        "The same on Apache Kafka 4.3.1. `#initIdempotentProducer` (dist/clients/producer/producer.js) sends "
+        "InitProducerId "
+        "with producer id 0 and epoch 0 where it has none, and not with -1. From version 3 on (KIP-360) that claims "
+        "to be "
+        "the producer with these numbers: a coordinator that has given the transactional id another producer id "
+        "answers "
+        "PRODUCER_FENCED. So only the first process that uses a transactional id can begin transactions; one that "
+        "takes "
+        "over after a restart is refused. `?? -1n` and `?? -1` as defaults would mend it."
+    ),
+    ("platformatic", "transactions/empty"): (
+        "`Transaction.commit()` sends EndTxn although nothing was added to the transaction; the broker has none "
+        "that it "
+        "could end and answers INVALID_TXN_STATE. The Java client sends no request."
+    ),
+    ("platformatic", "transactions/record-refused"): _COMMITS_THE_REST,
+    ("platformatic", "connection/unsupported-api-versions"): (
+        "After UNSUPPORTED_VERSION it repeats ApiVersions with version 1 (`kListApis` in "
+        "dist/clients/base/base.js), not "
+        "with one that the answer lists: brokers before 0.11 know version 0 alone."
+    ),
+    ("platformatic", "hostile/negative-length"): (
+        "The size is not checked: an `OUT_OF_BOUNDS` is thrown in the socket's `data` event, where no application can "
+        "catch it, and ends the process."
+    ),
+    ("platformatic", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
     ("kafkajs", "connection/metadata-cut"): (
         "`Connection` keeps the bytes of a frame that was cut (`chunks`, `bytesBuffered`, `bytesNeeded` in "
         "src/network/connection.js) when the socket closes, and puts them before the first answer on the next one: "
@@ -82,11 +134,7 @@ NOTES: dict[tuple[str, str], str] = {
         "The size is not checked (src/network/connection.js, `processData`): `ERR_BUFFER_OUT_OF_BOUNDS` is thrown in"
         " the socket's `data` event, where no application can catch it, and ends the process."
     ),
-    ("kafkajs", "transactions/record-refused"): (
-        "The promise of `transaction.send` rejects, and `transaction.commit()` commits the others. The Java client's"
-        " `commitTransaction` throws if a send of the transaction failed; here an application has to await each "
-        "send."
-    ),
+    ("kafkajs", "transactions/record-refused"): _COMMITS_THE_REST,
     ("kafkajs", "idempotence/init-lost"): (
         "`connect()` retries InitProducerId after some error codes, not after a lost "
         "connection; the application can call "
@@ -158,6 +206,27 @@ NOTES: dict[tuple[str, str], str] = {
     ("confluent-kafka-go", "hostile/metadata-without-brokers"): _NO_BROKERS,
     ("rust-rdkafka", "hostile/unexpected-produce-error"): _RUST_ENUM,
     ("kafka-python", "groups/subscription-grows"): _JOIN_FORGOTTEN,
+    **{
+        ("kafka-python", each): (
+            "A refusal is repeated like a lost connection until `bootstrap_timeout_ms` (30 s by default) has passed; "
+            "then the constructor raises a KafkaTimeoutError that does not mention it. The cause is in the log only."
+        )
+        for each in (
+            "sasl/wrong-password",
+            "sasl/wrong-scram-password",
+            "sasl/mechanism-not-enabled",
+            "sasl/expired-token",
+            "sasl/consumer-wrong-password",
+            "tls/other-host",
+            "tls/expired-certificate",
+            "tls/unknown-authority",
+        )
+    },
+    ("platformatic", "groups/evicted-member-commits"): (
+        "`commit` joins the group again and waits for that. The broker answers JoinGroup when the session of the "
+        "removed member ends; the library closes the connection after `requestTimeout` (here 2 s) and sends another, "
+        "again and again."
+    ),
     ("kafka-python", "consumers/damaged-batch"): "`poll(timeout_ms=200)` had not returned after 20 s.",
     ("java-4.4.0", "connection/wrong-correlation-id"): (
         "The sender's thread logs the mismatch and goes on; the batch has no request any more and expires by "

@@ -42,7 +42,10 @@ def _java(version: str) -> Callable[[], Sequence[str]]:
     def build() -> Sequence[str]:
         libs = CACHE / "java" / f"clients-{version}"
         command([ROOT / "tools" / "fetch_kafka.sh", libs, "clients", version])
-        classes = java_classes(BUILT / "java" / version, libs, (HERE / "drivers" / "java" / "exam").glob("*.java"))
+        sources = [*(HERE / "drivers" / "java" / "exam").glob("*.java")]
+        if version >= "4":  # the first release with share groups
+            sources += (HERE / "drivers" / "java" / "share").glob("*.java")
+        classes = java_classes(BUILT / "java" / version, libs, sources)
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
         return ["java", *JVM[:-1], quiet, "-cp", f"{classes}:{libs}/*", "exam.Driver"]
 

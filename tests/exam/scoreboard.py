@@ -1,10 +1,11 @@
 """docs/scoreboard.md from the JSON of exams.
 
     understudy exam --format json --out run.json -- $(python -m tests.exam.libraries franz-go)
-    python -m tests.exam.scoreboard run.json ...
+    python -m tests.exam.scoreboard [--add] franz-go.json franz-go.2.json ...
 
-Each run replaces what is recorded of its library in `recorded.json`; of two runs of one library, the scenarios whose
-verdicts differ are marked. Without arguments, the page is written again from what is recorded.
+A run replaces what is recorded in `recorded.json` of its library and the scenarios that it has played; with `--add`,
+it counts beside that, where the library's version is the same. Scenarios whose verdicts differ from one run to another
+are marked. Without arguments, the page is written again from what is recorded.
 """
 
 import json
@@ -39,36 +40,44 @@ def recorded() -> dict[str, Run]:
     return found
 
 
-def kept(runs: Sequence[Run]) -> Run:
-    """What is kept of the runs of one library: the last one, and the scenarios in which an earlier one differs."""
+def kept(runs: Sequence[Run], earlier: Run | None = None, *, add: bool = False) -> Run:
+    """What is kept of the runs of one library: of each scenario the verdict, or that the runs differ.
+
+    `earlier` is what was kept before; of another version of the library, nothing of it is kept.
+    """
     last = runs[-1]
-    verdicts = [{each["id"]: each["verdict"] for each in run["results"]} for run in runs]
-    results = {}
-    for each in last["results"]:
-        found = {run[each["id"]] for run in verdicts if each["id"] in run}
-        entry = {"verdict": each["verdict"] if len(found) == 1 else VARIED}
-        if entry["verdict"] in SHOWN:
-            about = next(
-                (
-                    other
-                    for run in reversed(runs)
-                    for other in run["results"]
-                    if other["id"] == each["id"] and other["problem"]
-                ),
-                each,
-            )
-            entry |= {
-                "problem": about["problem"].replace(str(Path.home()), "~"),
-                "evidence": around_fault(about["evidence"]),
-            }
-        results[each["id"]] = entry
+    version = last["library"]["version"]
+    before: Mapping[str, Any] = earlier["results"] if earlier and earlier["version"] == version else {}
+    played: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        for each in run["results"]:
+            played.setdefault(each["id"], []).append(each)
+    results = {name: before[name] for name in before if name not in played}
+    for name, plays in played.items():
+        results[name] = entry(plays, before.get(name) if add else None)
     return {
         "library": last["library"]["name"],
-        "version": last["library"]["version"],
+        "version": version,
         "kafka": last["kafka"],
-        "runs": len(runs),
-        "results": results,
+        "results": {name: results[name] for name in SCENARIOS if name in results},
     }
+
+
+def entry(plays: Sequence[Mapping[str, Any]], before: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """What is kept of one scenario: the verdict, the number of runs, and what was found last."""
+    verdicts = {each["verdict"] for each in plays} | ({before["verdict"]} if before else set())
+    made: dict[str, Any] = {
+        "verdict": verdicts.pop() if len(verdicts) == 1 else VARIED,
+        "runs": len(plays) + (before["runs"] if before else 0),
+    }
+    if made["verdict"] in SHOWN:
+        about = next((each for each in reversed(plays) if each["problem"]), None)
+        if about is not None:
+            made["problem"] = about["problem"].replace(str(Path.home()), "~")
+            made["evidence"] = around_fault(about["evidence"])
+        elif before:
+            made |= {field: before[field] for field in ("problem", "evidence") if field in before}
+    return made
 
 
 def around_fault(evidence: Sequence[str]) -> list[str]:
@@ -111,11 +120,17 @@ def totals(found: Mapping[str, Run]) -> Iterator[str]:
     yield f"|---|---|{'--:|' * (len(VERDICTS) + 1)}"
     for run in found.values():
         cells = " | ".join(str(counted(run, verdict) or "") for verdict in VERDICTS)
-        yield f"| {run['library']} | {run['version']} | {run['runs']} | {cells} |"
+        yield f"| {run['library']} | {run['version']} | {runs_of(run)} | {cells} |"
     missing = {name: sum(each not in run["results"] for each in SCENARIOS) for name, run in found.items()}
     if any(missing.values()):
         yield ""
         yield f"There are {len(SCENARIOS)} scenarios; {max(missing.values())} of them are newer than these runs."
+
+
+def runs_of(run: Run) -> str:
+    """How often each scenario was played in an exam: the least number, and the greatest if it is another one."""
+    counts = {each["runs"] for each in run["results"].values()}
+    return "-".join(map(str, sorted({min(counts), max(counts)})))
 
 
 def by_area(found: Mapping[str, Run]) -> Iterator[str]:
@@ -164,11 +179,13 @@ def main() -> None:
     """Record the runs that are named, and write the page."""
     found = recorded()
     given: dict[str, list[Run]] = {}
-    for path in map(Path, sys.argv[1:]):
+    arguments = sys.argv[1:]
+    add = "--add" in arguments
+    for path in (Path(each) for each in arguments if each != "--add"):
         given.setdefault(path.name.split(".json")[0].rsplit(".", 1)[0], []).append(
             json.loads(path.read_text(encoding="utf-8"))
         )
-    found |= {name: kept(runs) for name, runs in given.items()}
+    found |= {name: kept(runs, found.get(name), add=add) for name, runs in given.items()}
     found = dict(sorted(found.items(), key=lambda pair: pair[1]["library"].lower()))
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text("\n".join(page(found)) + "\n", encoding="utf-8")

@@ -71,7 +71,7 @@ def test_the_mutant_fails(exam_cluster: Cluster, name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "mutation", "level"), FURTHER)
 def test_a_second_mutant_fails(exam_cluster: Cluster, name: str, mutation: str, level: str) -> None:
-    """So does it notice another kind of mistake."""
+    """The exam notices another kind of mistake too."""
     check_broken(exam_cluster, name, mutation, Level(level))
 
 

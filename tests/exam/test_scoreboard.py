@@ -2,7 +2,7 @@
 
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
-from tests.exam.scoreboard import PAGE, VARIED, kept, page, recorded
+from tests.exam.scoreboard import PAGE, VARIED, Run, kept, page, recorded, runs_of
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
@@ -27,13 +27,43 @@ def test_each_note_belongs_to_a_finding() -> None:
     assert [(name, key) for name, key in recorded_notes if "problem" not in found[name]["results"][key]] == []
 
 
+def run_of(version: str = "1", **verdicts: str) -> Run:
+    """A run of two scenarios at most, as the command writes it."""
+    results: list[dict[str, object]] = [
+        {"id": f"produce/{name}", "verdict": verdict, "problem": "" if verdict == "pass" else "lost", "evidence": []}
+        for name, verdict in verdicts.items()
+    ]
+    return {"kafka": "4.4", "library": {"name": "lib", "version": version}, "results": results}
+
+
+FAILED, PASSED = run_of(plain="fail"), run_of(plain="pass")
+
+
 def test_a_verdict_that_differs_between_runs_is_marked() -> None:
     """With the problem of the run that had one."""
-    library = {"name": "lib", "version": "1"}
-    results = [
-        {"id": "a/b", "verdict": verdict, "problem": problem, "evidence": []}
-        for verdict, problem in (("fail", "lost"), ("pass", ""))
-    ]
-    runs = [{"kafka": "4.4", "library": library, "results": [each]} for each in results]
-    assert kept(runs)["results"]["a/b"] == {"verdict": VARIED, "problem": "lost", "evidence": []}
-    assert kept(runs[1:])["results"]["a/b"] == {"verdict": "pass"}
+    varied = {"verdict": VARIED, "runs": 2, "problem": "lost", "evidence": []}
+    assert kept([FAILED, PASSED])["results"] == {"produce/plain": varied}
+    assert kept([PASSED])["results"] == {"produce/plain": {"verdict": "pass", "runs": 1}}
+
+
+def test_a_run_of_some_scenarios_leaves_the_others() -> None:
+    """Until there is another version of the library."""
+    earlier = kept([run_of(**{"plain": "pass", "not-leader": "pass"})])
+    found = kept([FAILED], earlier)["results"]
+    assert {name: each["verdict"] for name, each in found.items()} == {
+        "produce/plain": "fail",
+        "produce/not-leader": "pass",
+    }
+    assert kept([run_of("2", plain="fail")], earlier)["results"].keys() == {"produce/plain"}
+
+
+def test_a_run_can_be_added_to_those_before_it() -> None:
+    """Each scenario has its own number of runs."""
+    earlier = kept([run_of(**{"plain": "pass", "not-leader": "pass"})])
+    added = kept([FAILED], earlier, add=True)
+    assert {name: (each["verdict"], each["runs"]) for name, each in added["results"].items()} == {
+        "produce/plain": (VARIED, 2),
+        "produce/not-leader": ("pass", 1),
+    }
+    assert runs_of(added) == "1-2"
+    assert kept([PASSED], earlier, add=True)["results"]["produce/plain"] == {"verdict": "pass", "runs": 2}

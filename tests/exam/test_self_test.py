@@ -25,7 +25,7 @@ def drivers(*mutations: str) -> Iterator[InProcess]:
 
 
 def problems(*mutations: str) -> list[str]:
-    """What the self-test says of these drivers."""
+    """The problems that the self-test finds in these drivers."""
     started = drivers(*mutations)
     return self_test(Runner(lambda: next(started), timeout_ms=1_000))
 

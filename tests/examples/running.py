@@ -17,18 +17,18 @@ SETUP = ROOT / "tests" / "clients" / "setup.sh"
 
 
 def needs(*tools: str) -> None:
-    """Skip on a developer's machine that lacks a tool; fail in CI."""
-    if lacking := [tool for tool in tools if shutil.which(tool) is None]:
-        given = f"needs {', '.join(lacking)}: tests/clients/setup.sh toolchains"
+    """Skip on a developer's machine without one of the tools; fail in CI."""
+    if absent := [tool for tool in tools if shutil.which(tool) is None]:
+        given = f"needs {', '.join(absent)}: tests/clients/setup.sh toolchains"
         if IN_CI:
             pytest.fail(given)
         pytest.skip(given)
 
 
-def ran(words: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
+def ran(command: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
     """What the command prints; fails the test if it ends badly."""
     env = os.environ | {"PYTHONPATH": str(ROOT)} | environment
-    given = [str(word) for word in words]
+    given = [str(part) for part in command]
     done = subprocess.run(given, cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, f"{' '.join(given)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"
     return done.stdout

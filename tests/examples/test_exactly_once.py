@@ -19,9 +19,11 @@ def languages(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "run",
         [
-            pytest.param(lambda *words: python(f"exactly_once/{name}.py", *words), id="python"),
+            pytest.param(lambda *arguments: python(f"exactly_once/{name}.py", *arguments), id="python"),
             pytest.param(
-                lambda *words: java(f"exactly_once/{capital}.java", *words), id="java", marks=pytest.mark.interop
+                lambda *arguments: java(f"exactly_once/{capital}.java", *arguments),
+                id="java",
+                marks=pytest.mark.interop,
             ),
         ],
     )
@@ -40,7 +42,7 @@ def values(plane: ControlPlane, topic: str, isolation: str) -> list[str]:
 
 
 @languages("transform")
-def test_each_order_is_invoiced_once_whatever_happens(plane: ControlPlane, run: Run) -> None:
+def test_each_order_is_invoiced_once_with_faults(plane: ControlPlane, run: Run) -> None:
     """A commit whose answer is lost is done and not repeated; a refused one is aborted and repeated."""
     lost = {"match": {"api": "EndTxn"}, "do": {"apply_then": {"disconnect": "reset"}}}
     refused = {"match": {"api": "TxnOffsetCommit"}, "skip": 1, "do": {"error": "ILLEGAL_GENERATION"}}

@@ -85,8 +85,8 @@ def test_go() -> None:
     """With testing, and with vet."""
     needs("go")
     folder = copied("go")
-    for words in (["vet"], ["test", "-count=1", "-v"]):
-        output = ran([CACHE / "go" / "go", *words, "./..."], folder, **go_environment())
+    for verb in (["vet"], ["test", "-count=1", "-v"]):
+        output = ran([CACHE / "go" / "go", *verb, "./..."], folder, **go_environment())
     assert output.count("--- PASS: Test") == 2
 
 
@@ -103,7 +103,7 @@ WAITING = {
     "junit": (
         "src/main/java/Outlive.java",
         """public final class Outlive {
-    public static void main(String[] words) throws Exception {
+    public static void main(String[] arguments) throws Exception {
         System.out.println("pid=" + understudy.junit.Cluster.start().pid());
         Thread.currentThread().join();
     }
@@ -157,13 +157,13 @@ def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
         ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     if name == "go":
         ran([CACHE / "go" / "go", "test", "-c", "-o", "outlive", "."], folder, **go_environment())
-    words = {
+    commands = {
         "junit": ["java", "-cp", f"classes:{path}", "Outlive"],
         "go": ["./outlive", "-test.run", "TestOutlive"],
         "node": ["node", "outlive.js"],
     }[name]
     with subprocess.Popen(
-        words, cwd=folder, env=os.environ | {"PATH": PATH}, stdout=subprocess.PIPE, text=True
+        commands, cwd=folder, env=os.environ | {"PATH": PATH}, stdout=subprocess.PIPE, text=True
     ) as done:
         assert done.stdout is not None
         server = int(next(line for line in done.stdout if line.startswith("pid=")).removeprefix("pid="))

@@ -97,7 +97,7 @@ class FakeCluster:
 
 @dataclass(slots=True)
 class StagedContext(RequestContext):
-    """A request of somebody who may do all but what is denied."""
+    """A request of a principal that may do everything except what is denied."""
 
     denied: Denied = ()
 
@@ -108,7 +108,7 @@ class StagedContext(RequestContext):
 
 
 class AdminStage:
-    """Brokers 1.. in one cluster, registered with the listener PLAINTEXT, and whoever asks them."""
+    """Brokers 1.. in one cluster, registered with the listener PLAINTEXT, and requests to them."""
 
     def __init__(self, brokers: int = 1, settings: Mapping[str, str] | None = None) -> None:
         self._ids = 999
@@ -152,7 +152,7 @@ class AdminStage:
         return self.machine.image
 
     def arrive(self, broker_id: int, listeners: Mapping[str, BrokerListener] | None = None) -> None:
-        """A broker registers, as ``b<id>:909<id>`` unless told otherwise, and is ready."""
+        """Register a broker, by default as ``b<id>:909<id>``, and unfence it."""
         known = listeners or {"PLAINTEXT": BrokerListener(f"b{broker_id}", 9090 + broker_id)}
         who = Registration(broker_id, self.new_uuid(), known, [UUID(int=broker_id)])
         self.cluster.metadata.submit(lambda _now_ms: self.machine.register_broker(who))

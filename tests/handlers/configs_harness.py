@@ -45,7 +45,7 @@ class ForgetfulLog:
 
 @dataclass(slots=True)
 class DeniedContext(RequestContext):
-    """A request of somebody who may not do some things."""
+    """A request of a principal to which some operations are denied."""
 
     denied: tuple[ResourceType, ...] = ()
 

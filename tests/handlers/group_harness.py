@@ -64,7 +64,7 @@ class MemoryLog:
 
 
 class Context(RequestContext):
-    """A request whose sender may not do what stands in ``denied``."""
+    """A request whose sender may not do what is in ``denied``."""
 
     denied: frozenset[DENIED] = frozenset()
 

@@ -29,7 +29,7 @@ async def stage() -> Stage:
 
 
 def transaction(parts: dict[str, list[int]], **fields: object) -> AddPartitionsToTxnTransaction:
-    """One transaction of a request: ``tx`` at (1000, 0) unless said otherwise."""
+    """One transaction of a request: ``tx`` at (1000, 0), with the given fields replaced."""
     given = {"transactional_id": "tx", "producer_id": 1000, "producer_epoch": 0, **fields}
     topics = [AddPartitionsToTxnTopic(topic, partitions) for topic, partitions in parts.items()]
     return AddPartitionsToTxnTransaction(topics=topics, **given)  # type: ignore[arg-type]
@@ -66,13 +66,13 @@ async def test_ADD_01_partitions_join(stage: Stage) -> None:
 
 
 async def test_ADD_04_one_that_is_missing_keeps_all_out(stage: Stage) -> None:
-    """3 for it, OPERATION_NOT_ATTEMPTED for the others (transactions C.1.1 P3, P4)."""
+    """UNKNOWN_TOPIC_OR_PARTITION for it, OPERATION_NOT_ATTEMPTED for the others (transactions C.1.1 P3, P4)."""
     assert await added(stage, {"foo": [0], "bar": [9], "none": [0]}) == {("foo", 0): 55, ("bar", 9): 3, ("none", 0): 3}
     assert state(stage) == ("Empty", None)
 
 
-async def test_ADD_05_06_so_does_one_that_may_not_be_written(stage: Stage) -> None:
-    """Topics without the right, and Kafka's own; brokers may name those (transactions C.1.1 P2)."""
+async def test_ADD_05_06_a_denied_partition_fails_the_others_too(stage: Stage) -> None:
+    """Topics without WRITE, and internal topics, which brokers may name (transactions C.1.1 P2)."""
     denied = ((AclOperation.WRITE, "bar"),)
     assert await added(stage, {"foo": [0], "bar": [0]}, denied=denied) == {("foo", 0): 55, ("bar", 0): 29}
     assert await added(stage, {"__consumer_offsets": [0], "foo": [9]}) == {("__consumer_offsets", 0): 29, ("foo", 9): 3}
@@ -91,14 +91,14 @@ async def test_rights_on_the_id_come_first(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-async def test_ADD_08_zombies_hear_it_as_their_version_knows_it(stage: Stage, version: int) -> None:
-    """KIP-588: 47 before version 2."""
+async def test_ADD_08_zombies_get_the_error_of_their_version(stage: Stage, version: int) -> None:
+    """KIP-588: PRODUCER_FENCED from version 2 on, INVALID_PRODUCER_EPOCH before."""
     assert await added(stage, {"foo": [0]}, version, producer_epoch=1) == {("foo", 0): 90 if version >= 2 else 47}
     assert await added(stage, {"foo": [0]}, version, producer_id=5) == {("foo", 0): 49}
 
 
 async def test_ADD_11_12_13_brokers_ask_about_many(stage: Stage) -> None:
-    """Verification writes nothing; each transaction has its own result; without CLUSTER_ACTION nothing but 31."""
+    """Verification writes nothing; each transaction has its own result; without CLUSTER_ACTION all is refused."""
     await added(stage, {"foo": [0]}, 5)
     written = len(stage.log.records)
     request = AddPartitionsToTxnRequest(
@@ -144,8 +144,8 @@ async def test_OFF_01_the_groups_partition_joins(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-async def test_OFF_02_zombies_hear_it_as_their_version_knows_it(stage: Stage, version: int) -> None:
-    """KIP-588: 47 before version 2; rights on id and group come first."""
+async def test_OFF_02_zombies_get_the_error_of_their_version(stage: Stage, version: int) -> None:
+    """KIP-588: INVALID_PRODUCER_EPOCH before version 2; permissions on id and group come first."""
     assert await offsets(stage, version, epoch=3) == (90 if version >= 2 else 47)
     assert await offsets(stage, version, denied=[(AclOperation.WRITE, "tx")]) == 53
     assert await offsets(stage, version, denied=[(AclOperation.READ, "g1")]) == 30

@@ -51,7 +51,7 @@ async def test_validate_only_stores_nothing() -> None:
     assert context.stored(TOPIC, "foo") == {}
 
 
-def test_an_error_of_the_whole_request_stands_on_every_resource() -> None:
+def test_an_error_of_the_whole_request_is_answered_for_every_resource() -> None:
     """The API has no error of its own."""
     request = AlterConfigsRequest([AlterConfigsResource(2, "a"), AlterConfigsResource(2, "b")])
     answer = API.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), 2)

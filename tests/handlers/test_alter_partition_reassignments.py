@@ -25,7 +25,7 @@ def move(name: str, *targets: Sequence[int] | None, **more: Any) -> AlterPartiti
 
 
 async def test_REA_01_each_partition_is_answered() -> None:
-    """0, 39, 85, and 3 for what is not there; success has null messages."""
+    """Success with a null message, a wrong assignment, no reassignment to cancel, and a partition that is not there."""
     stage = AdminStage()
     stage.topic("foo", [1], [1], [1])
     answer = await stage.ask(API, move("foo", [1], [7], None, [1]))

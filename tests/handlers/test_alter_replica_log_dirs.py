@@ -56,11 +56,11 @@ async def test_a_move_is_none_or_impossible(path: str, topic: str, index: int, c
 
 
 async def test_a_failed_directory_takes_nothing() -> None:
-    """56, before anything is looked up."""
+    """KAFKA_STORAGE_ERROR, before anything is looked up."""
     assert await moved(OWN, "no", offline=OSError(5, "broken")) is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 async def test_it_needs_alter_on_the_cluster() -> None:
-    """31 on each partition."""
+    """CLUSTER_AUTHORIZATION_FAILED on each partition."""
     denied = {(AclOperation.ALTER, ResourceType.CLUSTER)}
     assert await moved(OWN, "foo", denied=denied) is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -22,7 +22,7 @@ async def answered(version: int = 4, request: ApiVersionsRequest = CLIENT) -> Ap
     return answer
 
 
-def test_CON_04_an_unknown_version_is_told_the_range() -> None:
+def test_CON_04_an_unknown_version_is_answered_with_the_range() -> None:
     """A v0 body behind a v0 header, with the one entry that a client needs to ask again."""
     frame = b"".join(unsupported_version(5, AdminStage().connection))
     size, correlation_id, code, count, key, low, high = struct.unpack(">iiHihhh", frame)
@@ -42,7 +42,7 @@ def test_CON_04_an_unknown_version_is_told_the_range() -> None:
     ],
 )
 async def test_CON_05_software_names_are_checked(name: str, version: str, right: bool) -> None:
-    """KIP-511; a wrong one is answered 42 with nothing listed, a right one is remembered with the connection."""
+    """KIP-511; a wrong one is an INVALID_REQUEST with no API listed, a right one is remembered with the connection."""
     stage = AdminStage()
     answer = await stage.ask(API, ApiVersionsRequest(name, version), 3)
     assert answer.error_code is (ErrorCode.NONE if right else ErrorCode.INVALID_REQUEST)
@@ -52,7 +52,7 @@ async def test_CON_05_software_names_are_checked(name: str, version: str, right:
 
 @pytest.mark.parametrize("version", range(5))
 async def test_versions_before_3_name_no_software(version: int) -> None:
-    """And the newer ones carry features."""
+    """The newer ones do, and are answered with features."""
     stage = AdminStage()
     answer = await stage.ask(API, CLIENT, version)
     assert answer.error_code is ErrorCode.NONE
@@ -60,7 +60,7 @@ async def test_versions_before_3_name_no_software(version: int) -> None:
     assert stage.connection.software_name == ("librdkafka" if version >= 3 else "unknown")
 
 
-async def test_CON_06_features_with_a_zero_minimum_are_told_from_v4_on() -> None:
+async def test_CON_06_features_with_a_zero_minimum_are_listed_from_v4_on() -> None:
     """Older readers refuse them."""
     reported = [f.name for f in (await answered(3)).supported_features]
     assert reported == ["metadata.version"]

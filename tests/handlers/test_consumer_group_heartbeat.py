@@ -39,7 +39,7 @@ async def test_KIP848_37_topics_that_one_may_not_know_of() -> None:
 
 
 async def test_a_group_that_one_may_not_use() -> None:
-    """READ for a member, DESCRIBE for who asks; operations are told on demand."""
+    """Heartbeats need READ, descriptions DESCRIBE; authorized operations are returned on request."""
     stage = Stage()
     refused = await stage.ask(API, joining("foo"), 1, {(AclOperation.READ, "g")})
     assert (refused.error_code, refused.member_id) == (E.GROUP_AUTHORIZATION_FAILED, None)

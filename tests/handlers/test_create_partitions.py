@@ -21,7 +21,7 @@ def to(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:
 
 @pytest.mark.parametrize("version", range(4))
 async def test_PAR_01_partitions_are_added_in_every_version(version: int) -> None:
-    """Automatically or where the request says."""
+    """Placed automatically, or on the brokers that the request names."""
     stage = AdminStage(2)
     stage.topic("t", [1])
     stage.topic("u", [1])
@@ -49,7 +49,7 @@ async def test_refusals_come_before_what_was_processed() -> None:
 
 @pytest.mark.parametrize(("timeout_ms", "code"), [(0, ErrorCode.REQUEST_TIMED_OUT), (1, ErrorCode.NONE)])
 async def test_without_time_nothing_happens(timeout_ms: int, code: ErrorCode) -> None:
-    """Nor when only validated."""
+    """REQUEST_TIMED_OUT, also for a request that only validates."""
     stage = AdminStage()
     stage.topic("t")
     answer = await stage.ask(API, CreatePartitionsRequest([to("t", 2)], timeout_ms, validate_only=True))

@@ -94,7 +94,7 @@ async def test_TOP_11_too_many_partitions_fail_all(topics: list[CreatableTopic],
 
 
 async def test_TOP_12_without_time_nothing_happens() -> None:
-    """7 for all."""
+    """REQUEST_TIMED_OUT for all."""
     stage = AdminStage()
     answer = await stage.ask(API, CreateTopicsRequest([plain("a"), plain("b")], timeout_ms=0))
     assert brief(answer.topics) == [("a", ErrorCode.REQUEST_TIMED_OUT, None), ("b", ErrorCode.REQUEST_TIMED_OUT, None)]
@@ -125,8 +125,8 @@ async def test_TOP_10_validate_only_leaves_nothing_behind() -> None:
     assert stage.image.topics == {}
 
 
-async def test_settings_are_told_to_those_who_may_see_them() -> None:
-    """TopicConfigErrorCode 29, counts -1, no settings; the topic is made."""
+async def test_settings_are_returned_to_those_who_may_see_them() -> None:
+    """Else the answer has TopicConfigErrorCode, counts of -1 and no settings; the topic is created."""
     stage = AdminStage()
     denied = {(AclOperation.DESCRIBE_CONFIGS, TOPIC)}
     (result,) = (await stage.ask(API, CreateTopicsRequest([plain("t")]), denied=denied)).topics

@@ -21,7 +21,7 @@ async def deleted(
 
 @pytest.mark.parametrize("version", range(3))
 async def test_CLS_44_empty_groups_are_deleted(version: int) -> None:
-    """68 with members, 69 for none; a name that stands twice counts once."""
+    """NON_EMPTY_GROUP with members, GROUP_ID_NOT_FOUND for an absent group; a repeated name counts once."""
     stage = Stage()
     member_id, _ = await stage.join()
     assert await deleted(stage, "g", "none", "g", version=version) == [("g", 68), ("none", 69)]
@@ -30,8 +30,8 @@ async def test_CLS_44_empty_groups_are_deleted(version: int) -> None:
     assert await deleted(stage, "g", version=version) == [("g", 69)]
 
 
-async def test_a_group_is_refused_alone() -> None:
-    """30, 16, and the errors of its log."""
+async def test_a_refused_group_does_not_fail_the_others() -> None:
+    """A missing permission, another coordinator, and the errors of its log."""
     stage = Stage()
     member_id, _ = await stage.join()
     await stage.ask(leave_group.API, LeaveGroupRequest("g", members=[MemberIdentity(member_id)]), 5)

@@ -10,7 +10,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from tests.handlers.admin_harness import AdminStage, Right
 
-NOBODY = UUID(int=5)
+UNUSED_ID = UUID(int=5)
 DELETE, DESCRIBE, TOPIC, CLUSTER = AclOperation.DELETE, AclOperation.DESCRIBE, ResourceType.TOPIC, ResourceType.CLUSTER
 DENIED, INVALID = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST
 FAILED = "Topic authorization failed."
@@ -29,7 +29,7 @@ def topics(*wanted: str | UUID | tuple[str, UUID] | None) -> DeleteTopicsRequest
 
 @pytest.mark.parametrize("version", range(1, 7))
 async def test_DEL_01_topics_go_by_name_in_every_version(version: int) -> None:
-    """The id is told since v6."""
+    """The id is returned since v6."""
     stage = AdminStage()
     topic = stage.topic("t")
     answer = await stage.ask(API, topics("t"), version)
@@ -37,30 +37,30 @@ async def test_DEL_01_topics_go_by_name_in_every_version(version: int) -> None:
     assert stage.image.topics == {}
 
 
-async def test_DEL_01_topics_go_by_id_and_the_rest_is_told_apart() -> None:
-    """Each with code, sentence and what named it (core B.9 D2 to D5, D10)."""
+async def test_DEL_01_topics_go_by_id_and_each_refusal_has_its_error() -> None:
+    """Each with code, message and the name or id of the request (core B.9 D2 to D5, D10)."""
     stage = AdminStage()
     named, by_id = stage.topic("named"), stage.topic("by.id")
-    answer = await stage.ask(API, topics(None, ("both", NOBODY), "no", NOBODY, "named", by_id.id))
+    answer = await stage.ask(API, topics(None, ("both", UNUSED_ID), "no", UNUSED_ID, "named", by_id.id))
     unknown = "This server does not host this topic"
     assert list(answer.responses) == [
         DeletableTopicResult(None, INVALID, "Neither topic name nor id were specified."),
-        DeletableTopicResult("both", INVALID, "You may not specify both topic name and topic id.", NOBODY),
-        DeletableTopicResult(None, ErrorCode.UNKNOWN_TOPIC_ID, f"{unknown} ID.", NOBODY),
+        DeletableTopicResult("both", INVALID, "You may not specify both topic name and topic id.", UNUSED_ID),
+        DeletableTopicResult(None, ErrorCode.UNKNOWN_TOPIC_ID, f"{unknown} ID.", UNUSED_ID),
         DeletableTopicResult("no", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{unknown}-partition."),
         DeletableTopicResult("by.id", topic_id=by_id.id),
         DeletableTopicResult("named", topic_id=named.id),
     ]
 
 
-async def test_DEL_03_what_stands_twice_stays() -> None:
+async def test_DEL_03_topics_that_are_named_twice_stay() -> None:
     """One refusal per repeated name or id, also where a name means an id that is there too (core B.9 D4, D8)."""
     stage = AdminStage()
     topic = stage.topic("t")
-    answer = await stage.ask(API, topics("t", "t", NOBODY, NOBODY))
+    answer = await stage.ask(API, topics("t", "t", UNUSED_ID, UNUSED_ID))
     assert list(answer.responses) == [
         DeletableTopicResult("t", INVALID, "Duplicate topic name."),
-        DeletableTopicResult(None, INVALID, "Duplicate topic id.", NOBODY),
+        DeletableTopicResult(None, INVALID, "Duplicate topic id.", UNUSED_ID),
     ]
     answer = await stage.ask(API, topics("t", topic.id))
     sentence = "The provided topic name maps to an ID that was already supplied."
@@ -69,7 +69,7 @@ async def test_DEL_03_what_stands_twice_stays() -> None:
 
 
 async def test_D6_D7_permissions_hide_what_is_there() -> None:
-    """Without DESCRIBE neither the name behind an id nor the existence of a name is told."""
+    """Without DESCRIBE neither the name behind an id nor the existence of a name is revealed."""
     stage = AdminStage()
     seen, secret = stage.topic("seen"), stage.topic("secret")
     denied: set[Right] = {
@@ -112,7 +112,7 @@ async def test_DEL_02_deletion_may_be_disabled(version: int, code: ErrorCode, me
 
 
 async def test_without_time_nothing_happens() -> None:
-    """7 for all, as 4.3.1 answers."""
+    """REQUEST_TIMED_OUT for all, as 4.3.1 answers."""
     stage = AdminStage()
     stage.topic("t")
     request = topics("t")

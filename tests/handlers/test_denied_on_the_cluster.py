@@ -1,4 +1,4 @@
-"""What a requester without rights on the cluster is told, API by API: as a real 4.3.1 with ACLs.
+"""The refusals of a requester without rights on the cluster, API by API: as a real 4.3.1 with ACLs answers.
 
 The real texts that begin with "Request Request(" print an object of the JVM up to the closing parenthesis.
 """
@@ -66,7 +66,7 @@ def errors(answer: Any) -> set[tuple[int, str | None]]:
 
 @pytest.mark.parametrize("key", CASES, ids=lambda key: key.title)
 async def test_the_text_is_kafkas(key: ApiKey) -> None:
-    """31, and a text that names the permission where Kafka's does; with the right there is another answer."""
+    """CLUSTER_AUTHORIZATION_FAILED, with Kafka's text; with the permission there is another answer."""
     request, text = CASES[key]
     denied = {(operation, ResourceType.CLUSTER) for operation in OPERATIONS}
     answer = await AdminStage().ask(found(key), request, denied=denied)

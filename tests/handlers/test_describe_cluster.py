@@ -12,8 +12,8 @@ NOT_ASKED = -(2**31)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-async def test_brokers_of_the_listener_are_told(version: int) -> None:
-    """With the cluster's id and somebody who takes requests for the controller."""
+async def test_brokers_are_listed_by_the_listeners_addresses(version: int) -> None:
+    """With the cluster's id and a broker that takes requests for the controller."""
     answer = await AdminStage(2).ask(API, DescribeClusterRequest(), version)
     assert (answer.error_code, answer.error_message, answer.cluster_id) == (ErrorCode.NONE, None, CLUSTER_ID)
     assert [(b.broker_id, b.host, b.port) for b in answer.brokers] == [(1, "b1", 9091), (2, "b2", 9092)]
@@ -37,7 +37,7 @@ async def test_DCL_01_a_broker_speaks_for_brokers(kind: int, code: ErrorCode, se
     assert (answer.error_code, answer.error_message, answer.brokers) == (code, sentence, ())
 
 
-async def test_fenced_brokers_are_told_when_asked_for() -> None:
+async def test_fenced_brokers_are_listed_on_request() -> None:
     """KIP-1073; they are no controllers."""
     stage = AdminStage(2)
     stage.stop(1)

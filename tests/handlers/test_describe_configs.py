@@ -50,7 +50,7 @@ async def describe(
         (GROUP, "", REQUEST, "Group name must not be empty"),
     ],
 )
-async def test_CFG_02_a_resource_that_is_not_there_is_refused_alone(
+async def test_CFG_02_a_missing_resource_does_not_fail_the_others(
     kind: int, name: str, code: ErrorCode, message: str
 ) -> None:
     """The others of the request are answered."""
@@ -60,7 +60,7 @@ async def test_CFG_02_a_resource_that_is_not_there_is_refused_alone(
 
 
 async def test_CFG_02_an_unknown_resource_type_fails_the_whole_request() -> None:
-    """Every resource hears 42 (core C.2.1)."""
+    """Every resource has INVALID_REQUEST (core C.2.1)."""
     context = Context()
     request = DescribeConfigsRequest([DescribeConfigsResource(3, "a", None), DescribeConfigsResource(2, "foo", None)])
     with pytest.raises(KafkaError) as refusal:
@@ -70,7 +70,7 @@ async def test_CFG_02_an_unknown_resource_type_fails_the_whole_request() -> None
 
 
 async def test_CFG_01_named_keys_with_synonyms() -> None:
-    """Unknown keys are left out, each key is told once."""
+    """Unknown keys are left out, each key is returned once."""
     context = Context()
     context.metadata.submit(lambda _now_ms: context.machine.alter_configs(TOPIC, "foo", {"max.message.bytes": "5000"}))
     (result,) = await describe(
@@ -90,19 +90,19 @@ async def test_an_empty_list_of_keys_means_all_and_synonyms_come_only_on_request
 
 
 async def test_CFG_03_a_broker_and_all_brokers() -> None:
-    """341 settings of one, and what is stored for all."""
-    one, everybody = await describe(Context(), (BROKER, "1", None), (BROKER, "", None))
+    """Every setting of one broker; of all brokers, only the stored defaults."""
+    one, all_brokers = await describe(Context(), (BROKER, "1", None), (BROKER, "", None))
     assert len(one.configs) == 351
     found = {config.name: config for config in one.configs}
     assert found["log.dirs"].read_only
     assert not found["log.cleaner.threads"].read_only
     assert (found["ssl.key.password"].is_sensitive, found["ssl.key.password"].value) == (True, None)
-    (shared,) = everybody.configs
+    (shared,) = all_brokers.configs
     assert (shared.name, shared.value, shared.config_source) == ("min.insync.replicas", "1", 3)
 
 
 async def test_groups_subscriptions_and_loggers_are_described() -> None:
-    """None of them need have been heard of before."""
+    """Groups and subscriptions need not exist."""
     group, metrics, logger = await describe(
         Context(), (GROUP, "g", None), (METRICS, "s", None), (LOGGER, "1", ["root"]), documentation=True
     )
@@ -118,7 +118,7 @@ async def test_documentation_comes_on_request() -> None:
 
 
 async def test_what_may_not_be_read_is_answered_last() -> None:
-    """Each kind with its own code, and nothing told (core C.2.2)."""
+    """Each kind of resource with its own error code, and no settings (core C.2.2)."""
     topic, broker, group = (TOPIC, "foo", None), (BROKER, "1", None), (GROUP, "g", None)
     results = await describe(Context(), topic, broker, group, denied=(ResourceType.TOPIC, ResourceType.CLUSTER))
     assert [(each.resource_type, each.error_code, bool(each.configs)) for each in results] == [
@@ -130,8 +130,8 @@ async def test_what_may_not_be_read_is_answered_last() -> None:
     assert refused.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
-async def test_a_broker_says_who_and_where_it_is(tmp_path: Path) -> None:
-    """As a server.properties would say it, and as static as that: the ports are those that it got."""
+async def test_a_broker_has_its_identity_and_addresses_as_settings(tmp_path: Path) -> None:
+    """As in a server.properties, and with that source: the ports are those that it got."""
     names = ["broker.id", "node.id", "listeners", "advertised.listeners", "listener.security.protocol.map", "log.dirs"]
     request = DescribeConfigsRequest([DescribeConfigsResource(int(BROKER), "2", names)], True)
     async with running(brokers=2, data_dir=tmp_path, further=Endpoint("NET", "PLAINTEXT", "::1", 0, "kafka")) as stage:

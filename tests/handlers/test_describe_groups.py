@@ -28,7 +28,7 @@ async def test_a_group_is_described(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(7))
 async def test_CLS_42_an_absent_group_is_dead(version: int) -> None:
-    """Without an error up to version 5, with one and its words from 6 on."""
+    """Without an error up to version 5, with code and message from 6 on."""
     answer = await Stage().ask(API, DescribeGroupsRequest(["none"]), version)
     expected = DescribedGroup(group_id="none", group_state="Dead", members=())
     if version >= 6:
@@ -36,8 +36,8 @@ async def test_CLS_42_an_absent_group_is_dead(version: int) -> None:
     assert answer.groups == (expected,)
 
 
-async def test_a_group_is_refused_alone() -> None:
-    """30 or 14 for one, with an empty state; the empty name is a name like others."""
+async def test_a_refused_group_does_not_fail_the_others() -> None:
+    """A denied or a loading group has its error and an empty state; the empty name is a name like others."""
     stage = Stage()
     await stage.join()
     stage.coordinate(partition_for("", SHARDS), load=False)
@@ -48,7 +48,7 @@ async def test_a_group_is_refused_alone() -> None:
     assert codes["g"] == (ErrorCode.NONE, "Stable")
 
 
-async def test_operations_are_told_on_demand() -> None:
+async def test_authorized_operations_are_returned_on_request() -> None:
     """The bits of what the requester may do; of groups that are there."""
     stage = Stage()
     await stage.join()
@@ -59,7 +59,7 @@ async def test_operations_are_told_on_demand() -> None:
     assert [group.authorized_operations for group in answer.groups] == [3400 - (1 << 6), 3400]
 
 
-async def test_a_refusal_stands_on_every_group() -> None:
+async def test_a_refusal_is_answered_for_every_group() -> None:
     """The API has no error of its own."""
     refused = API.refuse(DescribeGroupsRequest(["a", "b"]), KafkaError(ErrorCode.NOT_COORDINATOR), 5)
     assert [(group.group_id, group.error_code) for group in refused.groups] == [

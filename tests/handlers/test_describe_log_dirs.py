@@ -43,30 +43,30 @@ async def test_LOGD_01_one_directory_with_what_it_holds(version: int) -> None:
         assert (found.total_bytes, found.usable_bytes) == (-1, -1)
 
 
-async def test_only_what_is_asked_for_and_there_is_told() -> None:
-    """Once each."""
+async def test_only_existing_partitions_of_the_request_are_described() -> None:
+    """Each of them once."""
     wanted = [DescribableLogDirTopic("foo", [0, 0, 1, 9]), DescribableLogDirTopic("no", [0])]
     (found,) = (await stage().ask(API, DescribeLogDirsRequest(wanted))).results
     assert [(t.name, [p.partition_index for p in t.partitions]) for t in found.topics] == [("foo", [0])]
 
 
 async def test_the_path_is_the_data_directory(tmp_path: Path) -> None:
-    """In full."""
+    """The path is an absolute one."""
     made = stage()
     made.cluster.nodes[1].files = DiskFiles(tmp_path)
     (found,) = (await made.ask(API, DescribeLogDirsRequest(None))).results
     assert found.log_dir == str(tmp_path)
 
 
-async def test_a_failed_directory_tells_nothing_else() -> None:
-    """56 on it."""
+async def test_a_failed_directory_is_described_by_its_error_alone() -> None:
+    """KAFKA_STORAGE_ERROR, and no topics."""
     answer = await stage(OSError(5, "broken")).ask(API, DescribeLogDirsRequest(None))
     assert [(r.error_code, r.topics) for r in answer.results] == [(ErrorCode.KAFKA_STORAGE_ERROR, ())]
 
 
 @pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.NONE), (3, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)])
 async def test_it_needs_describe_on_the_cluster(version: int, code: ErrorCode) -> None:
-    """31 at the top since v3; before, nothing at all."""
+    """CLUSTER_AUTHORIZATION_FAILED at the top level since v3; before, an empty answer."""
     denied = {(AclOperation.DESCRIBE, ResourceType.CLUSTER)}
     answer = await stage().ask(API, DescribeLogDirsRequest(None), version, denied=denied)
     assert (answer.error_code, answer.results) == (code, ())

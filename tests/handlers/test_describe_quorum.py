@@ -18,7 +18,7 @@ def about(*places: tuple[str, int]) -> DescribeQuorumRequest:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_the_first_broker_votes_and_the_others_watch(version: int) -> None:
-    """All of them at the end of the metadata; v2 tells directories of observers and where the voter listens."""
+    """All of them at the end of the metadata; v2 has the directories of observers and the voter's listeners."""
     stage = AdminStage(2)
     answer = await stage.ask(API, about(("__cluster_metadata", 0)), version)
     assert answer.error_code is ErrorCode.NONE
@@ -37,8 +37,8 @@ async def test_the_first_broker_votes_and_the_others_watch(version: int) -> None
 @pytest.mark.parametrize(
     "places", [[("x", 0)], [("__cluster_metadata", 1)], [("__cluster_metadata", 0), ("x", 0)]], ids=str
 )
-async def test_there_is_nothing_else_to_tell(places: list[tuple[str, int]]) -> None:
-    """Exactly the one partition, else 3 on each."""
+async def test_other_partitions_have_no_quorum(places: list[tuple[str, int]]) -> None:
+    """Only a request for exactly the one partition succeeds; else each has UNKNOWN_TOPIC_OR_PARTITION."""
     answer = await AdminStage().ask(API, about(*places), 1)
     assert answer.error_code is ErrorCode.NONE
     codes = [p.error_code for topic in answer.topics for p in topic.partitions]
@@ -46,7 +46,7 @@ async def test_there_is_nothing_else_to_tell(places: list[tuple[str, int]]) -> N
 
 
 async def test_it_needs_describe_on_the_cluster() -> None:
-    """31 at the top."""
+    """CLUSTER_AUTHORIZATION_FAILED at the top level."""
     denied = {(AclOperation.DESCRIBE, ResourceType.CLUSTER)}
     answer = await AdminStage().ask(API, about(("__cluster_metadata", 0)), denied=denied)
     assert (answer.error_code, answer.topics) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())

@@ -67,7 +67,7 @@ async def test_the_brokers_limit_holds_too() -> None:
 
 @pytest.mark.parametrize("cursor", [("fooz", 0), ("foo", -1)])
 async def test_DTP_03_a_cursor_that_makes_no_sense(cursor: Place) -> None:
-    """42 on every topic that was asked for."""
+    """INVALID_REQUEST on every topic that was asked for."""
     answer = await stage().ask(API, asked("foo", "zoo", cursor=cursor))
     assert [(t.name, t.error_code) for t in answer.topics] == [
         ("foo", ErrorCode.INVALID_REQUEST),
@@ -83,7 +83,7 @@ async def test_a_cursor_beyond_all_topics_needs_no_topic() -> None:
 
 
 async def test_missing_illegal_and_hidden_topics() -> None:
-    """3, 17, and last 29 with zero id; of all topics the hidden ones are left out."""
+    """Each has its error, denied ones last and with zero id; of all topics the hidden ones are left out."""
     made = stage()
     denied = {(AclOperation.DESCRIBE, ResourceType.TOPIC, "foo")}
     answer = await made.ask(API, asked("foo", "a b", "nope", "zoo"), denied=denied)
@@ -97,7 +97,7 @@ async def test_missing_illegal_and_hidden_topics() -> None:
     assert [t.name for t in (await made.ask(API, asked(), denied=denied)).topics] == ["zoo"]
 
 
-async def test_a_partition_is_told_with_its_eligible_replicas() -> None:
+async def test_a_partition_is_described_with_its_eligible_replicas() -> None:
     """KIP-966: who may lead without loss, who led last."""
     made = AdminStage(2)
     topic = made.topic("t", [2])

@@ -38,7 +38,7 @@ async def test_ELE_01_named_partitions_are_answered_one_by_one() -> None:
     }
 
 
-async def test_ELE_01_of_all_partitions_only_those_that_matter_are_told() -> None:
+async def test_ELE_01_of_all_partitions_only_elected_ones_are_returned() -> None:
     """Each topic stays as an entry."""
     stage = AdminStage(2)
     stage.topic("foo", [1], [1])
@@ -53,7 +53,7 @@ async def test_ELE_01_of_all_partitions_only_those_that_matter_are_told() -> Non
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_v0_elects_preferred_leaders(version: int) -> None:
-    """It cannot say otherwise."""
+    """The version has no field for the type of election."""
     stage = AdminStage()
     stage.topic("foo")
     answer = await stage.ask(API, ElectLeadersRequest([TopicPartitions("foo", [0])], 1000, UNCLEAN), version)

@@ -59,8 +59,8 @@ async def test_the_answer_goes_out_before_any_marker() -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-async def test_E1_06_zombies_and_strangers_hear_it_as_their_version_knows_it(version: int) -> None:
-    """KIP-588: 47 before version 2; strangers and unknown ids 49."""
+async def test_E1_06_zombies_and_strangers_get_the_error_of_their_version(version: int) -> None:
+    """KIP-588: INVALID_PRODUCER_EPOCH before version 2; INVALID_PRODUCER_ID_MAPPING for strangers and unknown ids."""
     stage = Stage()
     stage.topic("foo")
     await opened(stage, "foo")
@@ -70,8 +70,8 @@ async def test_E1_06_zombies_and_strangers_hear_it_as_their_version_knows_it(ver
     assert (await ended(stage, version, name="other"))[0] == 49
 
 
-async def test_who_may_not_and_where_not() -> None:
-    """53 before 42 before 16."""
+async def test_refusals_before_the_transaction_is_looked_at() -> None:
+    """A missing permission comes first, then an empty id, then the wrong coordinator."""
     stage = Stage()
     assert await ended(stage, 4, denied=[(AclOperation.WRITE, "tx")]) == (53, -1, -1)
     assert await ended(stage, 4, name="") == (42, -1, -1)

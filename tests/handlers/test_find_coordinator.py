@@ -51,7 +51,7 @@ async def test_a_topic_that_cannot_be_created_is_no_coordinator() -> None:
 
 @pytest.mark.parametrize(("kind", "topic"), [(GROUP, "__consumer_offsets"), (TRANSACTION, "__transaction_state")])
 async def test_a_lazy_cluster_creates_the_topic_at_the_first_request(kind: int, topic: str) -> None:
-    """15 first, then the leader of the key's partition (transactions F.9): "my-txn" is 45 of 50, "test" 48."""
+    """COORDINATOR_NOT_AVAILABLE, then the leader of the key's partition (transactions F.9), of 50."""
     stage = lazy(3, SETTINGS)
     assert await found(stage, "my-txn", kind=kind) == [("my-txn", NOT_AVAILABLE, -1, "", -1, "")]
     leaders = {index: p.leader for index, p in stage.image.topics[topic].partitions.items()}
@@ -64,7 +64,7 @@ async def test_a_lazy_cluster_creates_the_topic_at_the_first_request(kind: int, 
 
 @pytest.mark.parametrize("version", range(7))
 async def test_old_versions_ask_for_one_key(version: int) -> None:
-    """On success v1 to v3 say "NONE" (core 0.3.2)."""
+    """On success v1 to v3 have the message "NONE" (core 0.3.2)."""
     stage = AdminStage()
     await found(stage, "g", version=version)
     key = "" if version < 4 else "g"
@@ -92,7 +92,7 @@ async def test_errors_of_old_versions_carry_the_codes_text() -> None:
     ],
 )
 async def test_each_key_needs_describe(kind: int, resource: ResourceType, code: ErrorCode) -> None:
-    """And nothing is made for somebody who may not ask."""
+    """Without it no internal topic is created."""
     stage = AdminStage()
     answers = await found(stage, "a", "b", kind=kind, denied={(AclOperation.DESCRIBE, resource)})
     assert [answer[1] for answer in answers] == [code, code]
@@ -124,7 +124,7 @@ async def test_share_partitions_are_asked_for_by_brokers() -> None:
 
 
 async def test_a_coordinator_must_be_there_and_be_reachable() -> None:
-    """15 while the partition has no leader, or its leader does not listen here."""
+    """COORDINATOR_NOT_AVAILABLE while the partition has no leader, or its leader does not have this listener."""
     stage = AdminStage(2)
     stage.topic("__consumer_offsets", *([[2]] * 50))
     assert (await found(stage, "g"))[0][1:3] == (ErrorCode.NONE, 2)

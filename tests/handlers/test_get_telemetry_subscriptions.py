@@ -20,7 +20,7 @@ METRICS = 16
 
 
 async def asked(stage: AdminStage, instance: UUID | None = ME, **more: Any) -> GetTelemetrySubscriptionsResponse:
-    """What the client is told."""
+    """The answer to the client."""
     answer = await stage.ask(API, GetTelemetrySubscriptionsRequest(instance), **more)
     assert isinstance(answer, GetTelemetrySubscriptionsResponse)
     return answer
@@ -90,7 +90,7 @@ async def test_subscriptions_choose_their_clients(match: str, matches: bool) -> 
 
 
 async def test_asking_again_too_early_is_throttled() -> None:
-    """89 with everything else zero; after the interval it is fine, and at once if the subscriptions changed."""
+    """THROTTLING_QUOTA_EXCEEDED and no other field, until the interval is over or the subscriptions change."""
     stage = AdminStage()
     subscribe(stage, "one", "a")
     first = await asked(stage)

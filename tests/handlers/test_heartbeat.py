@@ -34,7 +34,7 @@ async def test_CLS_41_everybody_is_alive_while_the_shard_loads() -> None:
 
 
 async def test_CLS_07_refusals_of_the_gate() -> None:
-    """24 without a name, 30 without permission."""
+    """INVALID_GROUP_ID without a name, GROUP_AUTHORIZATION_FAILED without permission."""
     stage = Stage()
     assert (await stage.ask(API, HeartbeatRequest("", 1, "m"), 4)).error_code is ErrorCode.INVALID_GROUP_ID
     denied = await stage.ask(API, HeartbeatRequest("g", 1, "m"), 4, {(AclOperation.READ, "g")})

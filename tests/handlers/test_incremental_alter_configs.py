@@ -38,7 +38,7 @@ async def alter(
 
 
 async def test_CFG_04_what_is_allowed_is_stored() -> None:
-    """And the answer has no message, which is null here."""
+    """The answer's message is null."""
     context = Context()
     answers = await alter(context, resource(TOPIC, "foo", ("cleanup.policy", APPEND, "compact")))
     assert list(answers) == [AlterConfigsResourceResponse(OK, None, TOPIC, "foo")]
@@ -112,8 +112,8 @@ async def test_CFG_14_levels_of_loggers_are_the_brokers_own() -> None:
     assert context.stored(LOGGER, "1") == {}
 
 
-async def test_who_may_not_alter_is_refused() -> None:
-    """TOPIC 29, GROUP 30, all else 31 (core C.4 A10)."""
+async def test_altering_needs_the_permission() -> None:
+    """Topics, groups and other resources have their own errors (core C.4 A10)."""
     everything = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER)
     answers = await alter(
         Context(),
@@ -127,7 +127,7 @@ async def test_who_may_not_alter_is_refused() -> None:
     assert [int(each.error_code) for each in answers] == [29, 30, 31, 31, 31]
 
 
-def test_an_error_of_the_whole_request_stands_on_every_resource() -> None:
+def test_an_error_of_the_whole_request_is_answered_for_every_resource() -> None:
     """The API has no error of its own."""
     request = IncrementalAlterConfigsRequest([resource(TOPIC, "a"), resource(TOPIC, "b")])
     answer = API.refuse(request, KafkaError(ErrorCode.NOT_CONTROLLER), 1)

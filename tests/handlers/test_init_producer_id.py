@@ -9,7 +9,7 @@ from tests.handlers.transaction_harness import Stage
 
 
 async def asked(stage: Stage, version: int = 4, **fields: object) -> tuple[int, int, int]:
-    """Code, producer id and epoch; 60 s of timeout unless said otherwise."""
+    """Return error code, producer id and epoch; the timeout is 60 s by default."""
     denied = fields.pop("denied", ())
     broker_id = fields.pop("broker_id", 1)
     given = {"transactional_id": "tx", "transaction_timeout_ms": 60_000, **fields}
@@ -18,7 +18,7 @@ async def asked(stage: Stage, version: int = 4, **fields: object) -> tuple[int, 
 
 
 async def test_IPI_01_02_an_idempotent_producer_is_given_an_id_by_any_broker() -> None:
-    """From the broker's own block, whatever else the request says; the coordinator is not asked."""
+    """From the broker's own block; other fields of the request do not matter, and no coordinator is asked."""
     stage = Stage()
     assert await asked(stage, transactional_id=None) == (0, 1000, 0)
     assert await asked(stage, transactional_id=None, broker_id=2) == (0, 2000, 0)
@@ -34,8 +34,8 @@ async def test_a_block_of_a_thousand_ids_is_used_up_before_the_next() -> None:
     assert given == [*range(1000, 2000), 2000]
 
 
-async def test_without_a_block_the_producer_is_told_to_wait() -> None:
-    """14, with and without an id; then as if nothing had been."""
+async def test_without_a_block_the_producer_has_to_wait() -> None:
+    """COORDINATOR_LOAD_IN_PROGRESS, with and without a transactional id; later requests succeed."""
     stage = Stage()
     stage.allocate_producer_ids = lambda: range(0)  # type: ignore[method-assign]
     assert await asked(stage, transactional_id=None) == (14, -1, -1)
@@ -45,7 +45,7 @@ async def test_without_a_block_the_producer_is_told_to_wait() -> None:
 
 
 async def test_IPI_03_the_empty_id_is_no_id() -> None:
-    """42 (transactions A.1 A6)."""
+    """INVALID_REQUEST (transactions A.1 A6)."""
     assert await asked(Stage(), transactional_id="") == (42, -1, -1)
 
 
@@ -63,8 +63,8 @@ async def test_IPI_05_id_and_epoch_come_together(name: str | None) -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-async def test_IPI_10_11_a_fenced_producer_hears_it_as_its_version_knows_it(version: int) -> None:
-    """KIP-588: 47 before version 4."""
+async def test_IPI_10_11_a_fenced_producer_gets_the_error_of_its_version(version: int) -> None:
+    """KIP-588: PRODUCER_FENCED from version 4 on, INVALID_PRODUCER_EPOCH before."""
     stage = Stage()
     await asked(stage)
     await asked(stage)

@@ -24,7 +24,7 @@ def refusal(code: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:
 
 
 @pytest.mark.parametrize("version", range(4, 10))
-async def test_CLS_01_a_first_join_is_told_its_id(version: int) -> None:
+async def test_CLS_01_a_first_join_is_answered_with_a_member_id(version: int) -> None:
     """From version 4 on."""
     answer = await Stage().ask(API, request(), version)
     assert answer.member_id.startswith("client-")
@@ -33,7 +33,7 @@ async def test_CLS_01_a_first_join_is_told_its_id(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(10))
 async def test_CLS_02_03_a_member_joins(version: int) -> None:
-    """Directly, or with the id that it was told; version 0 has no rebalance timeout but its session's."""
+    """Directly, or with the id that it was given; in version 0 the session timeout is the rebalance timeout."""
     stage = Stage()
     member_id = (await stage.ask(API, request(), version)).member_id if version >= 4 else ""
     joining = asyncio.ensure_future(stage.ask(API, request(member_id=member_id), version))
@@ -51,24 +51,24 @@ async def test_CLS_02_03_a_member_joins(version: int) -> None:
 
 @pytest.mark.parametrize("session_ms", [5999, 1_800_001])
 async def test_CLS_06_sessions_have_a_range(session_ms: int) -> None:
-    """26, with the member id."""
+    """INVALID_SESSION_TIMEOUT, with the member id."""
     answer = await Stage().ask(API, request(member_id="m", session_timeout_ms=session_ms), 9)
     assert answer == refusal(ErrorCode.INVALID_SESSION_TIMEOUT, "m", 9)
 
 
 async def test_CLS_07_a_group_has_a_name() -> None:
-    """24, with the member id."""
+    """INVALID_GROUP_ID, with the member id."""
     assert await Stage().ask(API, request(group_id="", member_id="m"), 6) == refusal(ErrorCode.INVALID_GROUP_ID, "m", 6)
 
 
-async def test_who_may_not_read_the_group_does_not_join() -> None:
-    """30, without a member id."""
+async def test_joining_needs_read_on_the_group() -> None:
+    """GROUP_AUTHORIZATION_FAILED, without a member id."""
     answer = await Stage().ask(API, request(member_id="m"), 9, {(AclOperation.READ, "g")})
     assert answer == refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, "", 9)
 
 
-async def test_CLS_41_nobody_joins_while_the_shard_loads() -> None:
-    """14; where the shard is not led at all: 16."""
+async def test_CLS_41_joins_are_refused_while_the_shard_loads() -> None:
+    """COORDINATOR_LOAD_IN_PROGRESS; NOT_COORDINATOR where the broker does not lead the shard."""
     stage = Stage()
     for index in range(2):
         stage.coordinate(index, load=False)
@@ -78,8 +78,8 @@ async def test_CLS_41_nobody_joins_while_the_shard_loads() -> None:
     assert (await stage.ask(API, request(), 9)).error_code is ErrorCode.NOT_COORDINATOR
 
 
-async def test_a_parked_join_hears_that_the_coordinator_has_gone() -> None:
-    """16, with its member id."""
+async def test_a_parked_join_is_answered_when_the_coordinator_moves() -> None:
+    """NOT_COORDINATOR, with its member id."""
     stage = Stage(group_initial_rebalance_delay_ms="3000")
     joining = asyncio.ensure_future(stage.ask(API, request(), 3))
     await asyncio.wait({joining}, timeout=0)

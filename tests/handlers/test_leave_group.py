@@ -21,8 +21,8 @@ async def test_a_member_leaves(version: int) -> None:
     assert stage.groups_for("g").machine.groups["g"].is_empty
 
 
-async def test_CLS_32_nobody_leaves_an_absent_group() -> None:
-    """25 in each entry; at the top where there is but one."""
+async def test_CLS_32_leaving_an_absent_group_is_refused_member_by_member() -> None:
+    """UNKNOWN_MEMBER_ID in each entry; at the top level in versions with a single member."""
     stage = Stage()
     request = LeaveGroupRequest("g", members=[MemberIdentity("a"), MemberIdentity("b")])
     answer = await stage.ask(API, request, 4)
@@ -33,7 +33,7 @@ async def test_CLS_32_nobody_leaves_an_absent_group() -> None:
 
 
 async def test_CLS_07_refusals_of_the_gate() -> None:
-    """24, 30 and 16 at the top, without entries."""
+    """A missing name, a missing permission and another coordinator: errors at the top level, without entries."""
     stage = Stage()
     members = [MemberIdentity("a")]
     unnamed = await stage.ask(API, LeaveGroupRequest("", members=members), 5)

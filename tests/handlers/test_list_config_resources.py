@@ -51,7 +51,7 @@ async def test_a_subscription_without_settings_is_not_listed() -> None:
 
 
 async def test_CFG_15_an_unknown_kind_is_not_supported() -> None:
-    """35, with an empty list."""
+    """UNSUPPORTED_VERSION, with an empty list."""
     context = Context()
     request = ListConfigResourcesRequest([2, 99])
     with pytest.raises(KafkaError) as refusal:
@@ -60,8 +60,8 @@ async def test_CFG_15_an_unknown_kind_is_not_supported() -> None:
     assert (answer.error_code, list(answer.config_resources)) == (ErrorCode.UNSUPPORTED_VERSION, [])
 
 
-async def test_who_may_not_describe_the_cluster_sees_nothing() -> None:
-    """31 (core C.7)."""
+async def test_without_describe_on_the_cluster_nothing_is_listed() -> None:
+    """CLUSTER_AUTHORIZATION_FAILED (core C.7)."""
     context = Context()
     with pytest.raises(KafkaError) as refusal:
         await API.handle(ListConfigResourcesRequest(), context.request(API, denied=(ResourceType.CLUSTER,)))

@@ -47,7 +47,7 @@ async def test_groups_are_listed(version: int) -> None:
 
 
 async def test_CLS_43_filters_do_not_care_for_case() -> None:
-    """Nor for blanks; what nobody knows matches nothing."""
+    """Nor for blanks; an unknown one matches nothing."""
     stage = await peopled()
     assert await listed(stage, states_filter=["EMPTY "], types_filter=["Classic"]) == {"e"}
     assert await listed(stage, states_filter=["stable", "nonsense"]) == {"s"}
@@ -63,7 +63,7 @@ async def test_only_what_one_may_describe_is_listed() -> None:
 
 
 async def test_a_loading_shard_is_an_error_for_all() -> None:
-    """14; a shard that has gone is passed over."""
+    """COORDINATOR_LOAD_IN_PROGRESS; a shard that has gone is skipped."""
     stage = await peopled()
     stage.group_shards[0].close()
     stage.group_shards[1].close()

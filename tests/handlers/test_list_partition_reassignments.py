@@ -15,8 +15,8 @@ Asked = list[ListPartitionReassignmentsTopics] | None
 
 
 @pytest.mark.parametrize("topics", [None, [ListPartitionReassignmentsTopics("foo", [0, 1, 9])]])
-async def test_only_what_moves_is_told(topics: Asked) -> None:
-    """Of all partitions, or of those that are named; with who comes and who goes."""
+async def test_only_partitions_that_move_are_listed(topics: Asked) -> None:
+    """Of all partitions, or of those that are named; with added and removed replicas."""
     stage = AdminStage(2)
     stage.topic("foo", [1], [1])
     stage.topic("bar", [1])
@@ -35,7 +35,7 @@ async def test_names_that_mean_nothing_are_left_out() -> None:
 
 
 async def test_it_needs_describe_on_the_cluster() -> None:
-    """31 at the top."""
+    """CLUSTER_AUTHORIZATION_FAILED at the top level."""
     denied = {(AclOperation.DESCRIBE, ResourceType.CLUSTER)}
     answer = await AdminStage().ask(API, ListPartitionReassignmentsRequest(topics=None), denied=denied)
     assert (answer.error_code, answer.topics) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())

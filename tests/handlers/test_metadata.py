@@ -1,4 +1,4 @@
-"""Metadata: its rules (core B.3 M1 to M8), and what each version tells."""
+"""Metadata: its rules (core B.3 M1 to M8), and what each version returns."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from tests.handlers.admin_harness import CLUSTER_ID, AdminStage, FakeLog
 
-NOBODY = UUID(int=5)
+UNUSED_ID = UUID(int=5)
 NOT_ASKED = -(2**31)
 UNAVAILABLE = ErrorCode.LEADER_NOT_AVAILABLE
 UNKNOWN, DENIED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -30,7 +30,7 @@ def ids(*wanted: UUID) -> MetadataRequest:
 
 
 @pytest.mark.parametrize("version", range(14))
-async def test_every_version_tells_brokers_and_partitions(version: int) -> None:
+async def test_every_version_returns_brokers_and_partitions(version: int) -> None:
     """What a version has no field for is left at its default."""
     stage = AdminStage(2)
     topic = stage.topic("t", [2, 1])
@@ -58,11 +58,11 @@ async def test_MET_01_null_is_all_and_empty_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [MetadataRequestTopic("t", NOBODY), MetadataRequestTopic(None, NOBODY), MetadataRequestTopic(None)]
+    "wrong", [MetadataRequestTopic("t", UNUSED_ID), MetadataRequestTopic(None, UNUSED_ID), MetadataRequestTopic(None)]
 )
 @pytest.mark.parametrize("version", [10, 11])
 async def test_M1_ids_are_not_for_versions_10_and_11(version: int, wrong: MetadataRequestTopic) -> None:
-    """The whole request fails: every topic, and nothing else is told."""
+    """The whole request fails: every topic has the error, and no broker is listed."""
     stage = AdminStage()
     stage.topic("t")
     answer = await stage.ask(API, MetadataRequest([wrong, MetadataRequestTopic("t")], False), version)
@@ -74,7 +74,7 @@ async def test_M1_ids_are_not_for_versions_10_and_11(version: int, wrong: Metada
 
 
 async def test_neither_name_nor_id_is_an_unexpected_failure() -> None:
-    """Quirk of 4.3.1: not 42 but -1 in v12."""
+    """Quirk of 4.3.1: UNKNOWN_SERVER_ERROR in v12, not INVALID_REQUEST."""
     answer = await AdminStage().ask(API, MetadataRequest([MetadataRequestTopic(None)], False), 12)
     assert [t.error_code for t in answer.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR]
 
@@ -84,17 +84,17 @@ async def test_M2_M3_ids_win_over_names() -> None:
     stage = AdminStage()
     topic = stage.topic("t")
     stage.topic("u")
-    request = ids(topic.id, NOBODY, topic.id)
+    request = ids(topic.id, UNUSED_ID, topic.id)
     request.topics = [*(request.topics or ()), MetadataRequestTopic("u")]
     answer = await stage.ask(API, request, 12)
     assert [(t.error_code, t.name, t.topic_id) for t in answer.topics] == [
-        (ErrorCode.UNKNOWN_TOPIC_ID, None, NOBODY),
+        (ErrorCode.UNKNOWN_TOPIC_ID, None, UNUSED_ID),
         (ErrorCode.NONE, "t", topic.id),
     ]
 
 
 async def test_MET_10_topics_that_may_not_be_described_are_hidden() -> None:
-    """Left out of all, 29 by name with zero id, 29 by id without a name."""
+    """Left out of all topics; refused by name without the id, and by id without the name."""
     stage = AdminStage()
     stage.topic("open")
     secret = stage.topic("secret")
@@ -120,7 +120,7 @@ async def test_M5_creation_needs_a_permission(operations: set[ResourceType], cre
     assert ("new" in stage.image.topics) is created
 
 
-async def test_M6_a_missing_topic_is_created_and_told_the_next_time() -> None:
+async def test_M6_a_missing_topic_is_created_and_returned_the_next_time() -> None:
     """With the broker's defaults; internal topics in their own way (core MET-02)."""
     stage = AdminStage(1, {"num.partitions": "3", "offsets.topic.num.partitions": "4"})
     answer = await stage.ask(API, names("new", "__consumer_offsets", create=True))
@@ -146,14 +146,14 @@ async def test_M6_with_zookeeper_a_topic_that_is_created_has_no_leader_yet() -> 
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_versions_before_4_always_want_creation(version: int) -> None:
-    """They cannot say that they do not."""
+    """They have no field to refuse it."""
     stage = AdminStage()
     await stage.ask(API, names("new"), version)
     assert ("new" in stage.image.topics) is (version < 4)
 
 
 async def test_MET_03_MET_04_illegal_and_missing_names() -> None:
-    """17 and 3, zero ids, nothing created; the metadata topic cannot be had."""
+    """INVALID_TOPIC_EXCEPTION and UNKNOWN_TOPIC_OR_PARTITION, no ids, nothing created; the metadata topic is hidden."""
     stage = AdminStage()
     answer = await stage.ask(API, names("a b", "__cluster_metadata", create=True))
     assert [t.error_code for t in answer.topics] == [ErrorCode.INVALID_TOPIC_EXCEPTION, UNKNOWN]
@@ -178,7 +178,7 @@ async def test_MET_07_authorized_operations_only_when_asked() -> None:
         3576,
         NOT_ASKED,
     ]
-    request = ids(NOBODY)
+    request = ids(UNUSED_ID)
     request.include_topic_authorized_operations = True
     assert [t.topic_authorized_operations for t in (await stage.ask(API, request)).topics] == [NOT_ASKED]
     assert [t.topic_authorized_operations for t in (await stage.ask(API, names("t"))).topics] == [NOT_ASKED]
@@ -193,14 +193,14 @@ async def test_cluster_operations_need_describe() -> None:
 
 
 async def one(stage: AdminStage, version: int = 13) -> MetadataResponseTopic:
-    """What is told of the topic t."""
+    """The answer for the topic t."""
     (topic,) = (await stage.ask(API, names("t"), version)).topics
     assert isinstance(topic, MetadataResponseTopic)
     return topic
 
 
-async def test_a_partition_without_leader_tells_its_real_epoch() -> None:
-    """5, leader -1, everybody offline; the broker is not listed."""
+async def test_a_partition_without_leader_has_its_real_epoch() -> None:
+    """LEADER_NOT_AVAILABLE, leader -1, all replicas offline; the broker is not listed."""
     stage = AdminStage(2)
     stage.topic("t", [2])
     stage.stop(2)
@@ -216,7 +216,7 @@ async def test_a_partition_without_leader_tells_its_real_epoch() -> None:
 
 @pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.LEADER_NOT_AVAILABLE), (6, ErrorCode.LISTENER_NOT_FOUND)])
 async def test_a_leader_without_the_listener_is_not_to_be_found(version: int, code: ErrorCode) -> None:
-    """72 since v6, 5 before."""
+    """LISTENER_NOT_FOUND since v6, LEADER_NOT_AVAILABLE before."""
     stage = AdminStage(2)
     stage.arrive(2, {"OTHER": BrokerListener("elsewhere", 1)})
     stage.topic("t", [2])
@@ -224,8 +224,8 @@ async def test_a_leader_without_the_listener_is_not_to_be_found(version: int, co
     assert (partition.error_code, partition.leader_id, partition.offline_replicas) == (code, -1, (2,))
 
 
-async def test_v0_tells_only_replicas_that_live() -> None:
-    """And says 9 where one does not."""
+async def test_v0_lists_live_replicas_only() -> None:
+    """With REPLICA_NOT_AVAILABLE where one is missing."""
     stage = AdminStage(3)
     stage.topic("t", [1, 2, 3])
     stage.stop(3)

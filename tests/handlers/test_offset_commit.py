@@ -67,7 +67,7 @@ async def test_the_request_stays_as_it_came(version: int) -> None:
 
 
 async def test_OFF_02_a_generation_needs_a_group() -> None:
-    """22 up to version 8, 69 from 9 on, on every partition."""
+    """ILLEGAL_GENERATION up to version 8, GROUP_ID_NOT_FOUND from 9 on, on every partition."""
     stage = Stage()
     given = request(("foo", {0: 5, 1: 6}), generation_id_or_member_epoch=3, member_id="m")
     assert codes(await stage.ask(API, given, 8)) == [("foo", {0: 22, 1: 22})]
@@ -80,7 +80,7 @@ async def test_CLS_07_the_empty_group_is_a_group() -> None:
 
 
 async def test_what_is_not_there_cannot_be_committed() -> None:
-    """3 for topics and partitions; the rest is committed, one entry per topic."""
+    """Unknown topics and partitions have their error; the rest is committed, one entry per topic."""
     stage = Stage()
     answer = await stage.ask(API, request(("foo", {0: 5, 9: 9}), ("none", {0: 1}), ("bar", {0: 2})), 9)
     assert codes(answer) == [("foo", {9: 3, 0: 0}), ("none", {0: 3}), ("bar", {0: 0})]
@@ -88,15 +88,15 @@ async def test_what_is_not_there_cannot_be_committed() -> None:
 
 
 async def test_OFF_10_an_unknown_topic_id_is_an_error() -> None:
-    """100, for it alone; the zero id is unknown too."""
+    """UNKNOWN_TOPIC_ID for it alone; the zero id is unknown too."""
     stage = Stage()
     stranger = UUID(int=99)
     answer = await stage.ask(API, request((stranger, {0: 5}), (stage.foo, {0: 5, 9: 9}), ("", {0: 1})), 10)
     assert codes(answer) == [(stranger, {0: 100}), (stage.foo, {9: 3, 0: 0}), ("", {0: 100})]
 
 
-async def test_who_may_not_read_does_not_commit() -> None:
-    """30 on everything, 29 on a topic, whether or not it exists."""
+async def test_committing_needs_read_on_group_and_topic() -> None:
+    """The group's refusal is on every partition, a topic's on its own, whether or not it exists."""
     stage = Stage()
     given = request(("foo", {0: 5}), ("none", {0: 1}), ("bar", {0: 2}))
     denied = await stage.ask(API, given, 9, {(AclOperation.READ, "g")})
@@ -106,7 +106,7 @@ async def test_who_may_not_read_does_not_commit() -> None:
 
 
 async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:
-    """Nothing left: answered though nobody coordinates the group."""
+    """With nothing left, the request is answered though no broker coordinates the group."""
     stage = Stage()
     stage.group_shards.clear()
     assert codes(await stage.ask(API, request(("none", {0: 1})), 9)) == [("none", {0: 3})]
@@ -116,18 +116,18 @@ async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "answered"),
     [
         (ErrorCode.NOT_ENOUGH_REPLICAS, 15),
         (ErrorCode.KAFKA_STORAGE_ERROR, 16),
         (ErrorCode.RECORD_LIST_TOO_LARGE, -1),
     ],
 )
-async def test_the_logs_errors_have_other_names(refusal: ErrorCode, told: int) -> None:
+async def test_the_logs_errors_have_other_names(refusal: ErrorCode, answered: int) -> None:
     """Coordinators translate them for clients (groups 0.6.3)."""
     stage = Stage()
     stage.log_of("g").refuse = refusal
-    assert codes(await stage.ask(API, request(("foo", {0: 5})), 9)) == [("foo", {0: told})]
+    assert codes(await stage.ask(API, request(("foo", {0: 5})), 9)) == [("foo", {0: answered})]
 
 
 async def test_OFF_09_an_old_version_names_the_end() -> None:

@@ -42,7 +42,7 @@ async def with_offset() -> Stage:
 
 
 async def test_OFF_23_offsets_are_forgotten() -> None:
-    """Whether or not there were any; what does not exist or may not be read is told."""
+    """Whether or not there were any; partitions that do not exist or may not be read have an error."""
     stage = await with_offset()
     given = request(foo=[0, 1, 9], none=[0], bar=[0])
     answer = await stage.ask(API, given, 0, {(AclOperation.READ, "bar")})
@@ -50,8 +50,8 @@ async def test_OFF_23_offsets_are_forgotten() -> None:
     assert stage.groups_for("g").machine.offsets.topics("g") == {}
 
 
-async def test_a_groups_error_stands_alone() -> None:
-    """24, 30, 69, 16 at the top, without topics."""
+async def test_a_groups_error_is_answered_without_topics() -> None:
+    """The group's error is at the top level; a subscribed topic has its error on the partition."""
     stage = await with_offset()
     assert codes(await stage.ask(API, request("", foo=[0]), 0)) == (24, {})
     assert codes(await stage.ask(API, request(foo=[0]), 0, {(AclOperation.DELETE, "g")})) == (30, {})
@@ -61,4 +61,7 @@ async def test_a_groups_error_stands_alone() -> None:
     assert codes(subscribed) == (0, {"foo": {0: int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)}})
     stage.group_shards.clear()
     assert codes(await stage.ask(API, request(foo=[0]), 0)) == (16, {})
-    assert codes(await stage.ask(API, request(none=[0]), 0)) == (16, {})  # the coordinator is asked, whatever is left
+    assert codes(await stage.ask(API, request(none=[0]), 0)) == (
+        16,
+        {},
+    )  # also with no partition left, the coordinator is asked

@@ -83,7 +83,7 @@ async def test_offsets_are_fetched_by_id() -> None:
     assert found(group) == [(stage.foo, {0: 5, 1: -1}), (stage.bar, {0: 7}), (stranger, {0: -200})]
 
 
-async def test_OFF_11_a_topic_made_anew_has_no_offsets() -> None:
+async def test_OFF_11_a_topic_that_is_created_again_has_no_offsets() -> None:
     """The stored id is another one."""
     stage = await with_offsets("g")
     stage.forget_topic("foo")
@@ -92,8 +92,8 @@ async def test_OFF_11_a_topic_made_anew_has_no_offsets() -> None:
     assert found(group) == [(again, {0: -1})]
 
 
-async def test_OFF_19_each_group_is_allowed_alone() -> None:
-    """30 for one, without topics."""
+async def test_OFF_19_permissions_are_checked_group_by_group() -> None:
+    """A denied group has GROUP_AUTHORIZATION_FAILED and no topics; the others have theirs."""
     stage = await with_offsets("g", "h")
     request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=group_id) for group_id in ("g", "h")])
     g, h = (await stage.ask(API, request, 8, {(AclOperation.DESCRIBE, "h")})).groups
@@ -113,7 +113,7 @@ async def test_OFF_20_all_topics_by_id_are_those_that_exist() -> None:
 
 @pytest.mark.parametrize("version", [9, 10])
 async def test_a_topic_one_may_not_describe(version: int) -> None:
-    """29 where it was named, after the others; hidden where all were asked for."""
+    """TOPIC_AUTHORIZATION_FAILED where it was named, after the others; hidden where all were asked for."""
     stage = await with_offsets("g")
     foo, bar = (stage.foo, stage.bar) if version >= 10 else ("foo", "bar")
     denied = {(AclOperation.DESCRIBE, "foo")}
@@ -125,7 +125,7 @@ async def test_a_topic_one_may_not_describe(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 11))
-async def test_a_groups_error_stands_where_the_version_has_it(version: int) -> None:
+async def test_a_groups_error_is_where_the_version_has_it(version: int) -> None:
     """On each partition in version 1, at the top up to 7, in the group from 8 on."""
     stage = await with_offsets("g")
     stage.group_shards.clear()
@@ -140,8 +140,8 @@ async def test_a_groups_error_stands_where_the_version_has_it(version: int) -> N
     assert refused.groups[0].error_code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-async def test_nobody_and_the_empty_group_have_no_offsets() -> None:
-    """No error."""
+async def test_an_absent_group_and_the_empty_name_have_no_offsets() -> None:
+    """They have no error either."""
     stage = Stage()
     request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=""), wanted(group_id="none")])
     empty, absent = (await stage.ask(API, request, 9)).groups

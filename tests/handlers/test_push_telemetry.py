@@ -32,7 +32,7 @@ async def pushed(stage: AdminStage, subscription: int, instance: UUID | None = M
 
 @pytest.mark.parametrize("instance", [None, UUID(int=1)])
 async def test_a_push_needs_a_real_client_id(instance: UUID | None) -> None:
-    """42 for the two reserved ones."""
+    """INVALID_REQUEST for the two reserved ones."""
     assert await pushed(AdminStage(), 0, instance) is INVALID
 
 
@@ -60,7 +60,7 @@ async def test_TEL_02_TEL_03_one_push_per_interval() -> None:
     ],
 )
 async def test_TEL_03_what_a_push_must_be(wrong: dict[str, Any], code: ErrorCode, may_ask: bool) -> None:
-    """After 117 and 76 the client may ask for its subscription at once."""
+    """After an unknown subscription or compression the client may ask for its subscription at once."""
     stage = AdminStage(1, {"telemetry.max.bytes": "10"})
     number = wrong.pop("subscription", await subscribed(stage))
     assert await pushed(stage, number, **wrong) is code

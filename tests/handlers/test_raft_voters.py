@@ -96,7 +96,7 @@ REMOVED = {
 
 @pytest.mark.parametrize("case", REMOVED)
 async def test_the_only_voter_stays(case: str) -> None:
-    """Whoever is named."""
+    """Each removal is refused, with its error for a static and for a dynamic quorum."""
     request, static_code, static_text, code, text = REMOVED[case]
     stage = AdminStage()
     answer = await stage.ask(REMOVE, request)
@@ -107,7 +107,7 @@ async def test_the_only_voter_stays(case: str) -> None:
 
 
 async def test_both_need_alter_on_the_cluster() -> None:
-    """31 before anything else is looked at."""
+    """CLUSTER_AUTHORIZATION_FAILED before anything else is looked at."""
     denied = {(AclOperation.ALTER, ResourceType.CLUSTER)}
     for api, request in ((ADD, add(cluster="nope")), (REMOVE, removal(5, cluster="nope"))):
         answer = await AdminStage().ask(api, request, denied=denied)

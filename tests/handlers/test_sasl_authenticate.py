@@ -10,7 +10,7 @@ from tests.handlers.admin_harness import AdminStage
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_CON_16_an_authentication_is_out_of_place(version: int) -> None:
-    """34 with Kafka's sentence, and no bytes."""
+    """ILLEGAL_SASL_STATE with Kafka's message, and no bytes."""
     answer = await AdminStage().ask(API, SaslAuthenticateRequest(b"\0a\0b"), version)
     sentence = "SaslAuthenticate request received after successful authentication"
     assert (answer.error_code, answer.error_message) == (ErrorCode.ILLEGAL_SASL_STATE, sentence)

@@ -10,6 +10,6 @@ from tests.handlers.admin_harness import AdminStage
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_CON_16_a_handshake_is_out_of_place(version: int) -> None:
-    """34, and no mechanism on offer."""
+    """ILLEGAL_SASL_STATE, and no mechanism on offer."""
     answer = await AdminStage().ask(API, SaslHandshakeRequest("PLAIN"), version)
     assert answer == SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE, ())

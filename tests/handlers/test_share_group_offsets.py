@@ -121,7 +121,7 @@ async def test_a_partition_that_is_not_there_is_looked_for_again(stage: Stage) -
 
 
 async def test_SHR_34_members_prevent_changes(stage: Stage) -> None:
-    """Of both kinds; without members they succeed again."""
+    """Changes of both kinds; without members they succeed again."""
     assert await join(stage) is ErrorCode.NONE
     await stage.settle()
     assert (await alter(stage, {"foo": {0: 7}})).error_code is ErrorCode.NON_EMPTY_GROUP

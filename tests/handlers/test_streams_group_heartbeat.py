@@ -110,7 +110,27 @@ async def test_version_1_has_the_fields_of_44(stage: Stage) -> None:
     assert (joined.acceptable_recovery_lag, joined.topology_description_required) == (10_000, False)
     (group,) = (await stage.ask(DESCRIBE, StreamsGroupDescribeRequest(["g"]), 1)).groups
     assert (group.assignor_name, group.topology_description_status) == ("sticky", 0)
+    asked = StreamsGroupDescribeRequest(["g", "h"], include_topology_description=True)
+    described = (await stage.ask(DESCRIBE, asked, 1)).groups
+    assert [(each.error_code, each.topology_description_status) for each in described] == [
+        (E.NONE, 1),
+        (E.GROUP_ID_NOT_FOUND, 0),
+    ]
     update = StreamsGroupTopologyDescriptionUpdateRequest("g", "m1", 0)
-    assert (await stage.ask(UPDATE, update, 0)).error_code is E.UNSUPPORTED_VERSION
+    refused = await stage.ask(UPDATE, update, 0)
+    assert refused.error_code is E.UNSUPPORTED_VERSION
+    assert refused.error_message == "The broker has no streams group topology description plugin configured."
     denied = await stage.ask(UPDATE, update, 0, {(AclOperation.READ, "g")})
     assert denied.error_code is E.GROUP_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(("version", "lag"), [(0, 0), (1, -1)])
+async def test_the_recovery_lag_of_a_response_without_tasks(stage: Stage, version: int, lag: int) -> None:
+    """-1 since v1, both in a refusal and to a member that leaves."""
+    request = joining("foo")
+    request.member_epoch, request.topology = -1, None
+    refused = await stage.ask(API, request, version)
+    assert (refused.error_code, refused.acceptable_recovery_lag) == (E.GROUP_ID_NOT_FOUND, lag)
+    await stage.ask(API, joining("foo"), version)
+    left = await stage.ask(API, request, version)
+    assert (left.error_code, left.acceptable_recovery_lag) == (E.NONE, lag)

@@ -21,8 +21,8 @@ async def test_a_member_takes_its_assignment(version: int) -> None:
 
 
 @pytest.mark.parametrize("named", [("consumer", None), (None, "range"), ("consumer", "sticky"), ("connect", "range")])
-async def test_CLS_17_a_member_names_what_it_believes_in(named: tuple[str | None, str | None]) -> None:
-    """From version 5 on: missing or wrong, 23; missing is said before anything else."""
+async def test_CLS_17_the_protocol_of_a_sync_has_to_be_the_groups(named: tuple[str | None, str | None]) -> None:
+    """From version 5 on: missing or wrong names are inconsistent; missing ones are refused before anything else."""
     stage = Stage()
     member_id, generation = await stage.join()
     request = SyncGroupRequest("g", generation, member_id, protocol_type=named[0], protocol_name=named[1])
@@ -31,7 +31,7 @@ async def test_CLS_17_a_member_names_what_it_believes_in(named: tuple[str | None
 
 
 async def test_CLS_07_refusals_of_the_gate() -> None:
-    """24 without a name, 30 without permission, 16 without the shard."""
+    """INVALID_GROUP_ID without a name, then errors for a missing permission and for a shard that is elsewhere."""
     stage = Stage()
     request = SyncGroupRequest("g", 1, "m")
     assert (await stage.ask(API, SyncGroupRequest("", 1, "m"), 4)).error_code is ErrorCode.INVALID_GROUP_ID

@@ -56,7 +56,7 @@ async def test_no_markers_no_results() -> None:
 
 
 async def test_MRK_09_either_right_is_enough() -> None:
-    """31 in every partition without both."""
+    """CLUSTER_AUTHORIZATION_FAILED in every partition without both."""
     stage = Stage()
     stage.topic("foo")
     assert await marked(stage, marker(7, "foo", 0), denied=[ALTER]) == {7: {("foo", 0): 0}}
@@ -84,7 +84,7 @@ async def test_LSO_03_the_answer_waits_for_replication() -> None:
     assert await waiting == {7: {("foo", 0): 7}}
 
 
-async def test_a_leader_that_loses_the_partition_meanwhile_says_so() -> None:
+async def test_a_leader_that_loses_the_partition_meanwhile_answers_so() -> None:
     """NOT_LEADER_OR_FOLLOWER, so that the coordinator asks the next one."""
     stage = Stage()
     stage.topic("foo")
@@ -97,7 +97,7 @@ async def test_a_leader_that_loses_the_partition_meanwhile_says_so() -> None:
     assert await waiting == {7: {("foo", 0): 6}}
 
 
-async def test_the_group_coordinator_hears_of_a_marker_on_its_log() -> None:
+async def test_the_group_coordinator_is_notified_of_a_marker_on_its_log() -> None:
     """A shard that is not here, or loads, counts as no leader, and the marker is not written (transactions C.5.3)."""
     stage = Stage()
     stage.topic("__consumer_offsets")
@@ -119,7 +119,7 @@ async def test_the_group_coordinator_hears_of_a_marker_on_its_log() -> None:
 
 
 async def described(stage: Stage, *names: str, **more: Any) -> list[tuple[object, ...]]:
-    """What is told of each id."""
+    """The description of each id."""
     answer = await stage.ask(describe_transactions.API, DescribeTransactionsRequest(names), 0, **more)
     return [
         (
@@ -137,7 +137,7 @@ def unknown(code: int, name: str) -> tuple[object, ...]:
 
 
 async def test_DESC_01_ids_are_described_one_by_one() -> None:
-    """Errors stand beside answers; topics that the asker may not see are left out."""
+    """Each id has an error or a description; topics that the requester may not see are left out."""
     stage = Stage()
     stage.topic("foo")
     stage.topic("bar")
@@ -173,7 +173,7 @@ async def test_LIST_01_02_unknown_states_are_named_and_ask_for_nothing() -> None
 
 
 async def test_LIST_04_a_broken_pattern_is_an_error() -> None:
-    """128, and nothing is listed."""
+    """INVALID_REGULAR_EXPRESSION, and nothing is listed."""
     assert await listed(Stage(), transactional_id_pattern="(") == (128, [], {})
 
 
@@ -196,7 +196,7 @@ async def test_ids_that_may_not_be_seen_are_not_listed() -> None:
         (write_txn_markers.API, WriteTxnMarkersRequest([marker(7, "foo", 0), marker(8, "bar", 1)])),
     ],
 )
-def test_a_refusal_stands_wherever_the_api_carries_errors(api: Any, request_: Any) -> None:
+def test_a_refusal_is_put_wherever_the_api_has_errors(api: Any, request_: Any) -> None:
     """Each API has its own shape of an error (core 0.3.1)."""
     answer = api.refuse(request_, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), api.versions[1])
     assert "UNKNOWN_SERVER_ERROR" in repr(answer)

@@ -20,7 +20,7 @@ from tests.handlers.group_harness import START_MS, Stage
 
 
 class Verification:
-    """Stands where the producer's transaction is verified."""
+    """Replaces the verification of the producer's transaction."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ProducerIdAndEpoch, str]] = []
@@ -91,7 +91,7 @@ async def test_GRP_11_a_fenced_commit_has_been_verified() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_PRODUCER_EPOCH])
-async def test_GRP_12_GRP_13_a_refused_verification_is_told(code: ErrorCode, verification: Verification) -> None:
+async def test_GRP_12_GRP_13_a_refused_verification_is_answered(code: ErrorCode, verification: Verification) -> None:
     """On every partition; nothing is written."""
     stage = Stage()
     verification.refuse = code
@@ -103,7 +103,7 @@ async def test_GRP_12_GRP_13_a_refused_verification_is_told(code: ErrorCode, ver
 
 
 async def test_the_gate_comes_before_verification(verification: Verification) -> None:
-    """53 and 30 on everything, 29 and 3 on topics; 24 and 16 on what is left."""
+    """Denied ids and groups fail everything, topics fail alone; the group and its coordinator come after that."""
     stage = Stage()
     given = request(foo=[0], none=[0])
     denied = await stage.ask(API, given, 5, {(AclOperation.WRITE, "txn"), (AclOperation.READ, "g")})
@@ -118,7 +118,7 @@ async def test_the_gate_comes_before_verification(verification: Verification) ->
 
 
 @pytest.mark.parametrize(("version", "code"), [(0, 15), (1, 15), (2, 14), (5, 14)])
-async def test_a_loading_coordinator_is_told_as_the_version_knows_it(
+async def test_a_loading_coordinator_is_answered_with_the_versions_error(
     version: int, code: int, verification: Verification
 ) -> None:
     """After the verification."""

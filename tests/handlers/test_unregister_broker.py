@@ -16,14 +16,14 @@ async def test_a_broker_is_forgotten() -> None:
 
 
 async def test_an_unknown_broker_is_refused() -> None:
-    """102 with Kafka's sentence."""
+    """BROKER_ID_NOT_REGISTERED with Kafka's message."""
     answer = await AdminStage().ask(API, UnregisterBrokerRequest(4711))
     assert answer.error_code is ErrorCode.BROKER_ID_NOT_REGISTERED
     assert answer.error_message == "Broker ID 4711 is not currently registered"
 
 
 async def test_it_needs_alter_on_the_cluster() -> None:
-    """31."""
+    """CLUSTER_AUTHORIZATION_FAILED."""
     stage = AdminStage(2)
     answer = await stage.ask(API, UnregisterBrokerRequest(2), denied={(AclOperation.ALTER, ResourceType.CLUSTER)})
     assert answer.error_code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -12,7 +12,7 @@ FEATURE = "transaction.version"
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-async def test_a_downgrade_says_that_it_is_one(version: int) -> None:
+async def test_a_downgrade_has_to_be_marked_as_one(version: int) -> None:
     """By its type since v1, while v0 cannot; results per feature before v2, with the message of 4.3.1."""
     stage = AdminStage()
     update = FeatureUpdateKey(FEATURE, 1, allow_downgrade=True, upgrade_type=2)
@@ -29,7 +29,7 @@ async def test_a_downgrade_says_that_it_is_one(version: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_an_impossible_update_is_refused_at_the_top(version: int) -> None:
-    """95 with the reason, no result of any feature, nothing changed."""
+    """INVALID_UPDATE_VERSION with the reason, no result of any feature, nothing changed."""
     stage = AdminStage()
     updates = [FeatureUpdateKey("share.version", 1), FeatureUpdateKey(FEATURE, 99)]
     answer = await stage.ask(API, UpdateFeaturesRequest(feature_updates=updates), version)
@@ -51,7 +51,7 @@ async def test_validate_only_changes_nothing() -> None:
 
 
 async def test_it_needs_alter_on_the_cluster() -> None:
-    """31 at the top."""
+    """CLUSTER_AUTHORIZATION_FAILED at the top level."""
     denied = {(AclOperation.ALTER, ResourceType.CLUSTER)}
     answer = await AdminStage().ask(API, UpdateFeaturesRequest(), denied=denied)
     assert answer.error_code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

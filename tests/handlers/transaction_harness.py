@@ -101,7 +101,7 @@ class FakePartition:
 
 
 class Context(RequestContext):
-    """A request whose sender may not do what stands in ``denied``."""
+    """A request whose sender may not do what is in ``denied``."""
 
     denied: frozenset[tuple[AclOperation, str]] = frozenset()
 
@@ -150,7 +150,7 @@ class FakeNode:
 
 
 class Stage:
-    """Two brokers; the first coordinates every transactional id and leads every partition, unless told otherwise."""
+    """Two brokers; by default the first coordinates every transactional id and leads every partition."""
 
     def __init__(self, *, transaction_version: int = 2, **settings: str) -> None:
         self.settings = {

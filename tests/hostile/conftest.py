@@ -1,4 +1,4 @@
-"""Bad input goes to a broker that somebody else uses at the same time: nothing may happen to them."""
+"""Bad input goes to a broker that another client uses at the same time: that client must not notice."""
 
 from collections.abc import Iterator
 

@@ -78,12 +78,12 @@ def test_a_frame_full_of_the_smallest_elements(victim: Victim) -> None:
 
 
 def test_a_frame_full_of_tags(victim: Victim) -> None:
-    """Four megabytes that say nothing."""
+    """Four megabytes of empty tagged fields."""
     tags = b"\x81\x89\x7a" + b"\x09\0" * 2_000_001
     victim.check_refused(framed(header(ApiKey.METADATA, 9, tags=tags)), "2000001 tags", api="Metadata", version=9)
 
 
-def test_many_small_requests_at_once_hold_nobody_up(victim: Victim) -> None:
+def test_many_small_requests_at_once_delay_no_other_client(victim: Victim) -> None:
     """Twenty thousand requests in one go: another client is answered among the first of them."""
     many = victim.broker.wire(patience_s=PATIENCE_S)
     request = encode_request(ApiKey.API_VERSIONS, 0, 1, "x", MetadataRequest())
@@ -108,7 +108,7 @@ def test_a_fetch_that_would_wait_for_weeks_ends_with_its_connection(victim: Vict
 
 
 def test_negative_sizes_are_none(victim: Victim) -> None:
-    """Of waits, least and most bytes: answered at once."""
+    """Negative waits and byte limits count as none: the fetch is answered at once."""
     wire = victim.broker.wire()
     created(wire, "foo")
     asked = fetch_request({"foo": [interest()]}, max_wait_ms=-1, min_bytes=-5, max_bytes=-7)

@@ -16,7 +16,7 @@ def check_unharmed(report: Report) -> None:
 
 @pytest.mark.timeout(300)
 def test_twenty_thousand_hostile_frames_do_no_harm() -> None:
-    """What every change has to stand."""
+    """The broker serves on after frames of every hostile kind."""
     report = hostile_run(frames=20_000, seed=SEED)
     check_unharmed(report)
     assert report.frames == 20_000

@@ -38,7 +38,7 @@ def test_B03_B04_a_size_above_the_limit(victim: Victim, size: int) -> None:
 
 
 def test_B05_the_largest_frame_may_trickle(victim: Victim) -> None:
-    """Held, and nobody pays for what has not come."""
+    """The connections are held, without memory for bytes that have not come."""
     held = [victim.sent(count(100 * MIB) + b"0123456789") for _ in range(100)]
     assert not any(wire.has_answer() for wire in held)
     assert metadata(victim.broker.wire()) == ()
@@ -70,11 +70,11 @@ def test_B05_unfinished_frames_have_a_budget(broker_with: BrokerWith) -> None:
 
 
 def test_B06_a_browser(victim: Victim) -> None:
-    """The log says what it looks like."""
+    """The log names the protocol that it looks like."""
     victim.check_refused(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP on a Kafka port")
 
 
-def test_B07_a_client_that_was_told_to_use_tls(victim: Victim) -> None:
+def test_B07_a_client_that_uses_tls(victim: Victim) -> None:
     """The first bytes of a ClientHello."""
     victim.check_refused(bytes.fromhex("16030100a50100") + bytes(100), "TLS on a plaintext listener")
 
@@ -87,12 +87,12 @@ def test_B08_B09_an_unknown_api(victim: Victim, key: int) -> None:
 
 @pytest.mark.parametrize(("key", "version"), [(ApiKey.PRODUCE, 99), (ApiKey.METADATA, -1)])
 def test_B10_B11_a_version_that_is_not_served(victim: Victim, key: ApiKey, version: int) -> None:
-    """Told with the range that is."""
+    """The log has the range that is served."""
     victim.check_refused(framed(header(key, version)), "is outside", api=key.title, version=version)
 
 
 def test_B12_ApiVersions_of_the_future(victim: Victim) -> None:
-    """The one request that is answered whatever its version: as v0, with the range."""
+    """The one request that is answered in any version: as v0, with the range."""
     wire = victim.sent(framed(header(ApiKey.API_VERSIONS, 99, tags=b"\0")))
     assert wire.receive_frame() == struct.pack(">ihihhh", 7, ErrorCode.UNSUPPORTED_VERSION, 1, 18, 0, 5)
 
@@ -133,7 +133,7 @@ def test_B18_a_compact_array_of_impossible_length(victim: Victim) -> None:
 
 
 def test_B19_a_number_without_an_end(victim: Victim) -> None:
-    """Ten bytes that all say that there is more."""
+    """Ten bytes that all have the continuation bit."""
     victim.check_request_refused(ApiKey.METADATA, 9, b"\xff" * 10, "too long")
 
 

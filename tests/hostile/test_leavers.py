@@ -31,7 +31,7 @@ def pending(broker: Server) -> list[dict[str, Any]]:
     return [each for each in joins(broker) if each["duration_ms"] is None]
 
 
-def test_who_hangs_up_in_a_rebalance_leaves_no_connection(broker_with: BrokerWith) -> None:
+def test_a_client_that_hangs_up_in_a_rebalance_leaves_no_connection(broker_with: BrokerWith) -> None:
     """The join waits for another member, for 24 days; its peer has sent heartbeats behind it, and goes."""
     broker = broker_with(settings=SETTINGS)
     first = coordinator(broker)
@@ -39,7 +39,7 @@ def test_who_hangs_up_in_a_rebalance_leaves_no_connection(broker_with: BrokerWit
     second = broker.wire()
     second.send(ApiKey.JOIN_GROUP, VERSION, JOIN)
     for _ in range(40):
-        second.send(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 1, "nobody"))
+        second.send(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 1, "absent"))
     until(lambda: pending(broker), "a join that waits")
     second.close()
     until(lambda: not pending(broker), "the join is given up")
@@ -50,7 +50,7 @@ def test_who_hangs_up_in_a_rebalance_leaves_no_connection(broker_with: BrokerWit
     assert not [line for line in broker.log_lines() if line["level"] == "error"]
 
 
-def test_who_stays_is_answered(broker_with: BrokerWith) -> None:
+def test_a_client_that_stays_is_answered(broker_with: BrokerWith) -> None:
     """The same two, and the second one waits until the first is gone."""
     broker = broker_with(settings=SETTINGS)
     first, second = coordinator(broker), broker.wire()

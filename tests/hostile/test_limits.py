@@ -44,7 +44,7 @@ SETTINGS = {"offsets.topic.replication.factor": 1, "group.initial.rebalance.dela
 
 
 def test_B50_a_thousand_requests_at_once(victim: Victim) -> None:
-    """All are answered, in order, once somebody reads."""
+    """All are answered, in order, once the client reads."""
     wire = victim.broker.wire()
     for _ in range(1000):
         wire.send(ApiKey.METADATA, 12, MetadataRequest())
@@ -64,7 +64,7 @@ def receive_sixteen(wire: Wire) -> None:
         wire.receive_frame()
 
 
-def test_B51_answers_that_nobody_reads(victim: Victim) -> None:
+def test_B51_answers_that_are_not_read(victim: Victim) -> None:
     """The broker stops reading where its answers do not go out: what it holds does not grow with what is asked."""
     wire = victim.broker.wire(patience_s=1)
     created(wire, "foo")
@@ -77,7 +77,7 @@ def test_B51_answers_that_nobody_reads(victim: Victim) -> None:
 
 
 def test_B51_a_peer_that_does_not_read_is_closed_when_idle(broker_with: BrokerWith) -> None:
-    """Though there is something left to be written: nobody waits for it for ever."""
+    """Though there is something left to be written: the broker does not wait for ever."""
     broker = broker_with(settings={"connections.max.idle.ms": 1000})
     wire = broker.wire()
     created(wire, "foo")
@@ -136,7 +136,7 @@ def join(wire: Wire, metadata_bytes: bytes, member_id: str = "", kind: str = "x"
 
 @pytest.mark.parametrize("kind", ["x", "consumer"])
 @pytest.mark.parametrize("garbage", [b"\xff" * 10, b"\xff" * 500_000, b"", b"\0\0\xff\xff\xff\xff"])
-def test_B55_what_members_say_of_themselves_is_not_looked_at(victim: Victim, kind: str, garbage: bytes) -> None:
+def test_B55_the_metadata_of_members_is_not_parsed(victim: Victim, kind: str, garbage: bytes) -> None:
     """Metadata and assignment are stored as they are. Kafka would never answer a consumer with bad metadata."""
     wire = coordinator(victim.broker)
     member_id = join(wire, b"", kind=kind).member_id
@@ -151,7 +151,7 @@ def test_B55_what_members_say_of_themselves_is_not_looked_at(victim: Victim, kin
 
 
 def test_B55_ten_megabytes_of_metadata(victim: Victim) -> None:
-    """Too large for the group's log: the member hears so, and the group lives on."""
+    """Too large for the group's log: the member gets the error, and the group lives on."""
     wire = coordinator(victim.broker)
     member_id = join(wire, b"").member_id
     joined = join(wire, bytes(10 * MIB), member_id)
@@ -163,7 +163,7 @@ def test_B55_ten_megabytes_of_metadata(victim: Victim) -> None:
 
 
 def test_B60_a_storm_of_new_members(victim: Victim) -> None:
-    """Each is told its id; who does not come back with it is forgotten after the session timeout."""
+    """Each is given an id; one that does not join with it is forgotten after the session timeout."""
     wire = coordinator(victim.broker)
     assert {join(wire, b"").error_code for _ in range(300)} == {ErrorCode.MEMBER_ID_REQUIRED}
     described = wire.call(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(["g"])).groups[0]
@@ -214,7 +214,7 @@ def test_B58_sizes_of_a_fetch(victim: Victim) -> None:
 
 
 def test_B58_an_answer_has_a_largest_size(broker_with: BrokerWith) -> None:
-    """fetch.max.bytes, whatever was asked for."""
+    """fetch.max.bytes, though the request allows more."""
     broker = broker_with(settings={"fetch.max.bytes": MIB})
     wire = broker.wire()
     created(wire, "foo", max_message_bytes=str(MIB))

@@ -1,4 +1,4 @@
-"""Whoever calls himself ``__admin_client`` may write into the coordinators' logs; they live on whatever he writes."""
+"""A client called ``__admin_client`` may write into the coordinators' logs; coordinators survive any record there."""
 
 import itertools
 

@@ -73,7 +73,7 @@ def test_peers_that_reset_before_they_are_accepted_leave_nothing(broker: Server)
 
 
 def test_such_peers_count_for_no_limit(broker_with: BrokerWith) -> None:
-    """Of no host, not even where hosts have limits of their own."""
+    """Their connections count for no host, also where hosts have limits of their own."""
     settings = {"max.connections": 4, "max.connections.per.ip": 3, "max.connections.per.ip.overrides": "127.0.0.1:3"}
     check_unharmed(broker_with(settings=settings), 1000)
 

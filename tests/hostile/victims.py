@@ -33,7 +33,7 @@ class Victim:
     def check_refused(
         self, data: bytes, reason: str = "", *, api: str | None = None, version: int | None = None
     ) -> None:
-        """The connection is closed, with one line in the log that says who, what and why."""
+        """Check that the connection is closed, with one line in the log that has peer, request and reason."""
         since = self.broker.log_position()
         wire = self.sent(data)
         peer = "{}:{}".format(*wire.socket.getsockname())

@@ -1,7 +1,7 @@
 """A mutant: one function of the product, changed in a few characters, and the tests that have to notice.
 
-The function keeps its identity and gets other code, so that everybody who holds it runs the mutant. A mutant whose text
-is no longer in the product fails its test: then it is to be written anew.
+The function keeps its identity and gets other code, so that every reference to it runs the mutant. A mutant whose text
+is no longer in the product fails its test, and has to be written again.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ PATIENCE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``old`` stands once in the source of ``function`` and becomes ``new``; ``noticed_by`` has to fail then.
+    """``old`` is once in the source of ``function`` and becomes ``new``; ``noticed_by`` has to fail then.
 
     A property is given by its getter. The tests take no arguments.
     """
@@ -49,7 +49,7 @@ class Mutant:
 
     def _code(self, original: FunctionType) -> CodeType:
         source = textwrap.dedent(inspect.getsource(original))
-        assert source.count(self.old) == 1, f"{self.mistake}: {self.old!r} stands {source.count(self.old)} times"
+        assert source.count(self.old) == 1, f"{self.mistake}: {self.old!r} is there {source.count(self.old)} times"
         lines = source.replace(self.old, self.new).splitlines()
         start = next(n for n, line in enumerate(lines) if line.startswith(("def ", "async def ")))
         scope = dict(original.__globals__)
@@ -66,6 +66,6 @@ async def passes(test: Callable[[], Any]) -> bool:
             result = test()
             if inspect.isawaitable(result):
                 await result
-    except (Exception, pytest.fail.Exception):  # noqa: BLE001 - whatever a mutant leads to, it was noticed
+    except (Exception, pytest.fail.Exception):  # noqa: BLE001 - with any error, the mutant was noticed
         return False
     return True

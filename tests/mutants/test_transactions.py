@@ -219,7 +219,7 @@ MUTANTS = [
         scans.Scans._idle,
         "record.state in IDLE",
         "True",
-        test_end.test_EXP_01_02_an_id_that_nobody_uses,
+        test_end.test_EXP_01_02_an_unused_id_expires,
     ),
     Mutant(
         "a failed fence bumps again",

@@ -49,9 +49,9 @@ def _of_fetch(name: str, check: str = "fetch-answer", **fields: Any) -> None:
 
 
 def _records(*batches: tuple[int, int]) -> dict[str, Any]:
-    told = [{"base_offset": first, "last_offset": last, "producer_id": -1, "transactional": False, "control": False,
+    listed = [{"base_offset": first, "last_offset": last, "producer_id": -1, "transactional": False, "control": False,
              "count": last - first + 1} for first, last in batches]  # fmt: skip
-    return {"size_bytes": 100, "batches": told, "base_offset": batches[0][0], "last_offset": batches[-1][1]}
+    return {"size_bytes": 100, "batches": listed, "base_offset": batches[0][0], "last_offset": batches[-1][1]}
 
 
 _of_fetch("fetch-stable-beyond-watermark", last_stable_offset=12)
@@ -76,7 +76,7 @@ def produce_error_with_offset(wiring: Wiring, name: str) -> int:
 
 @answer("produce-answer")
 def produce_partition_unanswered(wiring: Wiring, name: str) -> int:
-    """No word about the partition."""
+    """The answer leaves the partition out."""
     number = wiring.connect(name).produce(name)
     wiring.lines[number - 1]["response"]["responses"] = []
     return number
@@ -164,8 +164,8 @@ def _list(wire: Wire, topic: str, asked_ms: int, offset: int, *, time_ms: int = 
     """ListOffsets of partition 0."""
     asked = {"replica_id": -1, "isolation_level": 0,
              "topics": [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": asked_ms}]}]}  # fmt: skip
-    told = {"partition_index": index, "error_code": "NONE", "timestamp": time_ms, "offset": offset, "leader_epoch": 0}
-    return wire.call("ListOffsets", asked, {"topics": [{"name": topic, "partitions": [told]}]}, version=7)
+    part = {"partition_index": index, "error_code": "NONE", "timestamp": time_ms, "offset": offset, "leader_epoch": 0}
+    return wire.call("ListOffsets", asked, {"topics": [{"name": topic, "partitions": [part]}]}, version=7)
 
 
 @answer("list-offsets-answer")
@@ -199,8 +199,8 @@ def listed_unasked(wiring: Wiring, name: str) -> int:
 def _offsets(wire: Wire, group: str, topic: str, offset: int) -> int:
     """OffsetFetch of partition 0."""
     asked = {"groups": [{"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}]}
-    told = {"partition_index": 0, "committed_offset": offset, "error_code": "NONE"}
-    got = {"groups": [{"group_id": group, "error_code": "NONE", "topics": [{"name": topic, "partitions": [told]}]}]}
+    part = {"partition_index": 0, "committed_offset": offset, "error_code": "NONE"}
+    got = {"groups": [{"group_id": group, "error_code": "NONE", "topics": [{"name": topic, "partitions": [part]}]}]}
     return wire.call("OffsetFetch", asked, got, version=9)
 
 
@@ -216,7 +216,7 @@ def offset_forgotten(wiring: Wiring, name: str) -> int:
 
 @answer("offset-fetch-answer")
 def offset_of_an_earlier_commit(wiring: Wiring, name: str) -> int:
-    """3, though 5 came after it."""
+    """OffsetFetch returns 3, though 5 was committed after it."""
     wire = wiring.connect(name)
     wire.join(name, name, 1)
     wire.fetch(name, 0, [(0, 4)])
@@ -227,7 +227,7 @@ def offset_of_an_earlier_commit(wiring: Wiring, name: str) -> int:
 
 @answer("offset-fetch-answer")
 def offset_of_an_aborted_transaction(wiring: Wiring, name: str) -> int:
-    """8 was aborted."""
+    """OffsetFetch returns 8, whose transaction was aborted."""
     wire = wiring.connect(name)
     wire.init(name, (705, 0))
     wire.join(name, name, 1)
@@ -250,7 +250,7 @@ def old_commit_accepted(wiring: Wiring, name: str) -> int:
 
 @answer("generation-accepted")
 def old_heartbeat_accepted(wiring: Wiring, name: str) -> int:
-    """Two generations further, and no word of it."""
+    """The group is two generations further, and the heartbeat is answered without an error."""
     wire, other = wiring.connect(name), wiring.connect(name)
     wire.join(name, f"{name}-1", 1)
     other.join(name, f"{name}-2", 3)
@@ -259,7 +259,7 @@ def old_heartbeat_accepted(wiring: Wiring, name: str) -> int:
 
 @answer("join-answer")
 def generation_back(wiring: Wiring, name: str) -> int:
-    """4, then 2."""
+    """JoinGroup answers generation 4, then 2."""
     wire = wiring.connect(name)
     wire.join(name, name, 4)
     return wire.join(name, name, 2)
@@ -268,12 +268,12 @@ def generation_back(wiring: Wiring, name: str) -> int:
 @answer("join-answer")
 def another_member(wiring: Wiring, name: str) -> int:
     """A member is given the id of another."""
-    return wiring.connect(name).join(name, f"{name}-b", 1, said=f"{name}-a")
+    return wiring.connect(name).join(name, f"{name}-b", 1, sent_id=f"{name}-a")
 
 
 @answer("join-answer")
 def two_leaders(wiring: Wiring, name: str) -> int:
-    """Each of two members is told that it leads."""
+    """JoinGroup names each of two members as the leader."""
     wire, other = wiring.connect(name), wiring.connect(f"{name}-2")
     wire.join(name, f"{name}-1", 1)
     return other.join(name, f"{name}-2", 1)
@@ -320,12 +320,12 @@ def _metadata(wire: Wire, topic: str, **fields: Any) -> int:
     """Metadata of a topic with one partition on brokers 1 and 2."""
     partition = {"error_code": "NONE", "partition_index": 0, "leader_id": 1, "leader_epoch": 3, "replica_nodes": [1, 2],
                  "isr_nodes": [1, 2], "offline_replicas": []}  # fmt: skip
-    told = {"error_code": "NONE", "name": topic, "topic_id": fields.pop("topic_id", f"{topic[:20]:A<22}")}
+    described = {"error_code": "NONE", "name": topic, "topic_id": fields.pop("topic_id", f"{topic[:20]:A<22}")}
     copies = fields.pop("copies", 1)
     got = {
         "brokers": [{"node_id": each, "host": "h", "port": 9} for each in (1, 2)], "cluster_id": "planted",
         "controller_id": fields.pop("controller_id", 1),
-        "topics": [{**told, "partitions": [partition | fields for _ in range(copies)]}],
+        "topics": [{**described, "partitions": [partition | fields for _ in range(copies)]}],
     }  # fmt: skip
     return wire.call("Metadata", {"topics": [{"name": topic}]}, got, version=12)
 
@@ -343,7 +343,7 @@ _of_metadata("metadata-controller-unknown", controller_id=8)
 
 @answer("metadata-changed")
 def topic_id_changed(wiring: Wiring, name: str) -> int:
-    """Another id, and nobody deleted the topic."""
+    """The topic has another id, and no request deleted it."""
     wire = wiring.connect(name)
     _metadata(wire, name)
     return _metadata(wire, name, topic_id="B" * 22)
@@ -351,7 +351,7 @@ def topic_id_changed(wiring: Wiring, name: str) -> int:
 
 @answer("metadata-changed")
 def leader_epoch_went_back(wiring: Wiring, name: str) -> int:
-    """3, then 2."""
+    """Metadata has leader epoch 3, then 2."""
     wire = wiring.connect(name)
     _metadata(wire, name)
     return _metadata(wire, name, leader_epoch=2)
@@ -381,16 +381,16 @@ def member_epoch_went_back(wiring: Wiring, name: str) -> int:
 
 
 @answer("coordinator-answer")
-def coordinator_of_nobody(wiring: Wiring, name: str) -> int:
+def coordinator_without_a_node(wiring: Wiring, name: str) -> int:
     """No error, and no node."""
-    told = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
+    found = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
     asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [told]}, version=4)
+    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)
 
 
 @answer("coordinator-answer")
 def coordinator_unasked(wiring: Wiring, name: str) -> int:
     """Of another group."""
-    told = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
+    found = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
     asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [told]}, version=4)
+    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)

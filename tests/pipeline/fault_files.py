@@ -38,6 +38,8 @@ INDEX_BYTES = 10 * 1024 * 1024
 INDEX_INTERVAL_BYTES = 200
 """Small, so that a few batches have index entries already."""
 TIMEOUT_MS = 60_000
+LATER_MS = T0_MS + 86_400_000
+"""Behind all batches of a planted directory."""
 
 
 def topic_id_of(topic: str) -> UUID:
@@ -46,7 +48,7 @@ def topic_id_of(topic: str) -> UUID:
 
 
 class Shelf:
-    """The log of one partition. Offsets, sequences and times go on by themselves unless a batch says otherwise."""
+    """The log of one partition. Offsets, sequences and times continue by themselves unless a batch has its own."""
 
     def __init__(self, owner: "Planting", topic: str, partition: int, start: int) -> None:
         self.owner, self.topic, self.partition = owner, topic, partition
@@ -162,7 +164,7 @@ class Shelf:
         self.segment = Segment(self.owner.files, self.directory, base, INDEX_BYTES)
 
     def close(self, topic_id: UUID) -> None:
-        """Write what stands beside the segments."""
+        """Write the files beside the segments."""
         self.segment.close_indexes()
         files = self.owner.files
         files.replace(f"{self.directory}/{PARTITION_METADATA}", encode_partition_metadata(topic_id))
@@ -189,7 +191,7 @@ class Planting:
         self.lost: list[tuple[str, int]] = []
         """Partitions of which the metadata know, and that have no directory."""
         self.checkpoints: dict[tuple[str, str, int], int] = {}
-        """Offsets that a checkpoint (the first part of the key) is to say instead of the true ones."""
+        """Offsets that are written to a checkpoint (the first part of the key) instead of the true ones."""
         self.written_last: dict[str, bytes] = {}
         """Files, by their paths within the directory, that get another content in the end."""
         self.changed_last: dict[str, Callable[[bytes], bytes]] = {}

@@ -6,7 +6,7 @@ from tests.pipeline.journal_lines import Wiring
 
 @plant("i01-version")
 def version(wiring: Wiring, name: str) -> int:
-    """A version that nobody offered."""
+    """A request in a version that no broker offered."""
     return wiring.connect(name).call("Metadata", {}, {"topics": []}, version=99)
 
 
@@ -145,7 +145,7 @@ def offsets_not_added(wiring: Wiring, name: str) -> int:
 
 @plant("i19-anonymous-offsets")
 def anonymous_offsets(wiring: Wiring, name: str) -> int:
-    """The group has members, and the producer does not say for which it speaks."""
+    """The group has members, and the producer commits its offsets without a member id."""
     reader, wire = wiring.connect(name + "-reader"), wiring.connect(name)
     reader.join(name, "m", 1)
     reader.fetch(name, 0, [(0, 4)])

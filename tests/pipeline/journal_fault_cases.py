@@ -9,7 +9,7 @@ from tests.pipeline.journal_lines import Wiring, assignment
 
 @plant("acknowledged-absent")
 def absent(wiring: Wiring, name: str) -> int:
-    """The answer said where the records are, and they are not."""
+    """Produce answered with offsets at which there are no records."""
     log, wire = wiring.where.shelf(name), wiring.connect(name)
     wire.append(log, who=(500, 0))
     return wire.produce(name, who=(500, 0), sequence=3, offset=3)
@@ -17,7 +17,7 @@ def absent(wiring: Wiring, name: str) -> int:
 
 @plant("present-unacknowledged")
 def unacknowledged(wiring: Wiring, name: str) -> int:
-    """The answer was lost, and nobody asked again."""
+    """The answer was lost, and the producer did not retry."""
     log, wire = wiring.where.shelf(name), wiring.connect(name)
     wire.append(log, who=(501, 0))
     wire.append(log, who=(501, 0), sequence=3, outcome="never answered")
@@ -82,7 +82,7 @@ def generation(wiring: Wiring, name: str) -> int:
 
 @plant("i25-commit-after-loss")
 def commit_after_loss(wiring: Wiring, name: str) -> int:
-    """It was told that it is out."""
+    """The member commits after an answer that it is not a member any more."""
     wire = wiring.connect(name)
     wire.join(name, name, 1)
     wire.fetch(name, 0, [(0, 4)])
@@ -102,7 +102,7 @@ def not_assigned(wiring: Wiring, name: str) -> int:
 
 @plant("i27-commit-back")
 def commit_back(wiring: Wiring, name: str) -> int:
-    """5, then 3."""
+    """Commit offset 5, then 3."""
     wire = wiring.connect(name)
     wire.join(name, name, 1)
     wire.fetch(name, 0, [(0, 4)])
@@ -186,7 +186,7 @@ def correlation(wiring: Wiring, name: str) -> int:
 
 @plant("i37-member-epoch")
 def member_epoch(wiring: Wiring, name: str) -> int:
-    """Granted 5, says 4."""
+    """The member was given epoch 5, and sends 4."""
     wire = wiring.connect(name)
     asked = {"group_id": name, "member_id": name, "member_epoch": 0}
     wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "NONE", "member_epoch": 5})
@@ -194,11 +194,11 @@ def member_epoch(wiring: Wiring, name: str) -> int:
 
 
 @plant("i38-no-member-id")
-def joined_anew(wiring: Wiring, name: str) -> int:
-    """It has an id, and comes without."""
+def joined_again_without_its_id(wiring: Wiring, name: str) -> int:
+    """The member has an id, and joins again without it."""
     wire = wiring.connect(name)
-    wire.join(name, "a", 1, said="")
-    return wire.join(name, "b", 2, said="")
+    wire.join(name, "a", 1, sent_id="")
+    return wire.join(name, "b", 2, sent_id="")
 
 
 @plant("i40-bad-batch")

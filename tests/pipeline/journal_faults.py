@@ -1,7 +1,7 @@
-"""What a journal tells against clients and broker: the plants' registry, and traffic that is in order.
+"""Faults of clients and brokers that a journal shows: the plants' registry, and traffic that is in order.
 
-A plant gets a journal in the making and a name of its own for topic, transactional id, group and client; it answers the
-id of the request that its check has to point at. The plants stand in `journal_fault_cases` and `invariant_fault_cases`.
+A plant gets a journal in the making and a name of its own for topic, transactional id, group and client; it returns the
+id of the request that its check has to point at. The plants are in `journal_fault_cases` and `invariant_fault_cases`.
 """
 
 import importlib
@@ -54,7 +54,7 @@ def plants() -> Mapping[str, WirePlant]:
 
 
 def clean(wiring: Wiring) -> set[FoundCall]:
-    """Traffic in order, and what an audit has to say of it all the same.
+    """Traffic in order, and what an audit finds in it all the same.
 
     A transactional producer of each protocol, a retry, groups that read committed.
     """
@@ -77,7 +77,7 @@ def clean(wiring: Wiring) -> set[FoundCall]:
     wiring.where.transaction("wire-new", 901, 1, State.COMPLETE_ABORT)
     new.end("wire-new", (901, 0), committed=False, given=(901, 1), version=5)
     reader = wiring.connect("reader")
-    reader.join("wire-group", "reader-1", 1, said="")
+    reader.join("wire-group", "reader-1", 1, sent_id="")
     reader.sync("wire-group", "reader-1", 1, {"reader-1": assignment("wire-clean", 0)})
     reader.heartbeat("wire-group", "reader-1", 1)
     reader.fetch("wire-clean", 0, [(0, 2), (3, 3)], producer=900, committed=True, stable=log.next_offset)

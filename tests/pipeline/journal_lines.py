@@ -209,7 +209,7 @@ class Wire:
     ) -> int:
         """Fetch of partition 0; `batches` as first and last offset each, of a producer's transaction if it is named.
 
-        Where `stable` says nothing, all that the partition ever had is stable.
+        Without `stable`, everything that the partition ever had is stable.
         """
         ends = [stable or 0, self.wiring.ends.get(topic, 0), offset, *(last + 1 for _, last in batches)]
         if stable is None:
@@ -237,9 +237,9 @@ class Wire:
                "responses": [{"topic": topic, "topic_id": None, "partitions": [answer]}]}  # fmt: skip
         return self.call("Fetch", asked, got, version=12, **options)
 
-    def join(self, group: str, member: str, generation: int, *, said: str | None = None) -> int:
-        """JoinGroup."""
-        asked = {"group_id": group, "member_id": member if said is None else said, "group_instance_id": None}
+    def join(self, group: str, member: str, generation: int, *, sent_id: str | None = None) -> int:
+        """JoinGroup of `member`; `sent_id`: the id that its request has, if that is another."""
+        asked = {"group_id": group, "member_id": member if sent_id is None else sent_id, "group_instance_id": None}
         got = {"error_code": "NONE", "generation_id": generation, "member_id": member, "leader": member}
         return self.call("JoinGroup", asked, got)
 
@@ -284,13 +284,13 @@ def _offsets(topic: str, partition: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": topic, "topic_id": None, "partitions": [dict(partition)]}]
 
 
-def _errors(told: Any) -> Iterator[str]:
-    if isinstance(told, Mapping):
-        for name, part in told.items():
+def _errors(body: Any) -> Iterator[str]:
+    if isinstance(body, Mapping):
+        for name, part in body.items():
             if name == "error_code":
                 yield part
             else:
                 yield from _errors(part)
-    elif isinstance(told, list):
-        for part in told:
+    elif isinstance(body, list):
+        for part in body:
             yield from _errors(part)

@@ -31,7 +31,7 @@ def offset_overlap(where: Planting, topic: str) -> Places:
 
 @plant
 def offset_outside_segment(where: Planting, topic: str) -> Places:
-    """A batch stands in a segment whose name says that it begins later."""
+    """A batch is in a segment whose name has a later base offset."""
     log = where.shelf(topic)
     log.data(3)
     log.roll(base_offset=5)
@@ -172,7 +172,7 @@ def leader_epoch_regress(where: Planting, topic: str) -> Places:
 
 @plant
 def leader_epoch_checkpoint(where: Planting, topic: str) -> Places:
-    """The checkpoint says that an epoch began where it did not: truncation would cut at the wrong place."""
+    """The checkpoint has a wrong start offset of an epoch: truncation would cut at the wrong place."""
     log = where.shelf(topic)
     log.data(3, leader_epoch=0)
     log.data(3, leader_epoch=1)

@@ -35,6 +35,7 @@ _CASES = (
     "side_file_fault_cases",
     "state_fault_cases",
     "group_fault_cases",
+    "relation_fault_cases",
 )
 
 
@@ -52,7 +53,7 @@ def plants() -> Mapping[str, Plant]:
 
 
 def clean(where: Planting) -> None:
-    """What an audit must have nothing to say about: all that is odd and right."""
+    """Plant what looks odd and is right: an audit finds nothing in it."""
     orders, other = where.shelf("orders", 0), where.shelf("orders", 1)
     for number in range(6):
         orders.data(3, producer=10, epoch=0)

@@ -40,9 +40,9 @@ def rows(found: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in found for row in batch.to_pylist()]
 
 
-def read(path: Path, *columns: str, **words: Any) -> list[dict[str, Any]]:
+def read(path: Path, *columns: str, **options: Any) -> list[dict[str, Any]]:
     """The rows of `read_segments`."""
-    return rows(read_segments(path, columns=columns or None, **words))
+    return rows(read_segments(path, columns=columns or None, **options))
 
 
 def expected(data: bytes, *, control: bool = False) -> list[tuple[Any, ...]]:
@@ -55,7 +55,7 @@ def expected(data: bytes, *, control: bool = False) -> list[tuple[Any, ...]]:
     ]
 
 
-def told(found: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def as_tuples(found: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Rows in the shape of `expected`."""
     return [
         (
@@ -70,7 +70,7 @@ def told(found: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 RECORD = ("offset", "timestamp_ms", "key", "value", "headers")
-"""The columns that `told` needs."""
+"""The columns that `as_tuples` needs."""
 
 
 def header(data: bytes, index: int) -> RecordBatch:

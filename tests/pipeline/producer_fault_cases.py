@@ -3,7 +3,7 @@
 from protocol.log_records.transaction import TransactionState as State
 from protocol.records.control import ControlType, control_key
 from protocol.records.records import Record, build_batch
-from tests.pipeline.fault_files import Planting
+from tests.pipeline.fault_files import LATER_MS, T0_MS, TIMEOUT_MS, Planting
 from tests.pipeline.log_faults import Places, plant
 
 # --- sequences and epochs -------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def sequence_start(where: Planting, topic: str) -> Places:
 
 @plant
 def epoch_regress(where: Planting, topic: str) -> Places:
-    """A fenced producer's batch stands behind its successor's."""
+    """A fenced producer's batch follows its successor's."""
     log = where.shelf(topic)
     log.data(3, producer=33)
     log.data(3, producer=33, epoch=1)
@@ -55,10 +55,20 @@ def epoch_regress(where: Planting, topic: str) -> Places:
 def transaction_open(where: Planting, topic: str) -> Places:
     """The coordinator knows of it: it is still going on."""
     log = where.shelf(topic)
-    where.transaction("open", 34, 0, State.ONGOING, [(topic, 0)])
+    where.transaction("open", 34, 0, State.ONGOING, [(topic, 0)], at_ms=LATER_MS)
     first = log.data(3, producer=34, transactional=True)
     log.data(3)
     return {"transaction-open": {(0, first)}}
+
+
+@plant
+def transaction_overdue(where: Planting, topic: str) -> Places:
+    """Its timeout is over for long, and the coordinator still calls it ongoing."""
+    log = where.shelf(topic)
+    where.transaction("overdue", 37, 0, State.ONGOING, [(topic, 0)], at_ms=T0_MS - 2 * TIMEOUT_MS)
+    first = log.data(3, producer=37, transactional=True)
+    log.data(3)
+    return {"transaction-overdue": {(0, first)}}
 
 
 @plant
@@ -130,7 +140,7 @@ def transaction_mixed(where: Planting, topic: str) -> Places:
 
 @plant
 def marker_malformed(where: Planting, topic: str) -> Places:
-    """A control batch of two records, that says neither commit nor abort."""
+    """A control batch has two records, and neither is a commit or an abort marker."""
     log = where.shelf(topic)
     log.data(3)
     at = log.next_offset

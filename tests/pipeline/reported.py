@@ -1,4 +1,4 @@
-"""A directory and a journal of which everything that a report tells is known."""
+"""A directory and a journal made for reports: everything that a report shows of them is known."""
 
 import json
 import random
@@ -60,7 +60,7 @@ def _put(log: Shelf, keys: str, **fields: int | bool) -> None:
 
 
 def _compacted(where: Planting) -> None:
-    """By settings, and with what stands in the way: an active segment, young records, open and aborted transactions."""
+    """Compacted topics, and what delays cleaning: an active segment, young records, open and aborted transactions."""
     table = where.shelf("table")
     for keys in ("abcabc", "aBd", "-ee"):
         _put(table, keys)
@@ -118,7 +118,7 @@ def _values(where: Planting) -> None:
     ]
     values = [json.dumps(each).encode() for each in answer] + [b'{"id": "nine", "a b": true}', b"[1]", b"3", b"plain"]
     values += [b"", b"\0\0\0\0\x07\x02x", b"\xfe\xff"]
-    where.shelf("told").data(len(values) + 1, values=[*values, None], keys=[b"k"] * (len(values) + 1))
+    where.shelf("shapes").data(len(values) + 1, values=[*values, None], keys=[b"k"] * (len(values) + 1))
 
 
 def journal(folder: Path, scratch: Path) -> Path:

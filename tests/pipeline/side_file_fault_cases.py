@@ -113,7 +113,7 @@ PLANTS.update(
     {
         "epochs-version": _file(LEADER_EPOCHS, b"1\n1\n0 0\n"),
         "epochs-count": _file(LEADER_EPOCHS, b"0\n3\n0 0\n"),
-        "epochs-words": _file(LEADER_EPOCHS, b"0\n1\nzero 0\n"),
+        "epochs-text": _file(LEADER_EPOCHS, b"0\n1\nzero 0\n"),
         "epochs-garbage": _file(LEADER_EPOCHS, b"\xff\xfe"),
         "partition-metadata-garbage": _file(PARTITION_METADATA, b"version: 0\n"),
         "partition-metadata-id": _file(PARTITION_METADATA, b"version: 0\ntopic_id: short\n"),
@@ -126,7 +126,7 @@ PLANTS.update(
 
 @plant
 def transaction_index_version(where: Planting, topic: str) -> Places:
-    """An entry of a version that nobody knows."""
+    """An entry has an unknown version."""
     log = where.shelf(topic)
     log.data(3, producer=630, transactional=True)
     log.marker(630, 0, committed=False)
@@ -218,7 +218,7 @@ def time_index_too_late(where: Planting, topic: str) -> Places:
 
 @plant
 def time_index_of_a_smaller_time(where: Planting, topic: str) -> Places:
-    """A batch before the entry has a later time than the entry says."""
+    """A batch before the entry has a later time than the entry."""
     log = where.shelf(topic)
     log.data(3, at_ms=T0_MS + 5000)
     log.data(3, at_ms=T0_MS)
@@ -238,7 +238,7 @@ def transaction_index_stable_offset(where: Planting, topic: str) -> Places:
 
 @plant
 def transaction_index_twice(where: Planting, topic: str) -> Places:
-    """An entry stands there twice."""
+    """The index has an entry twice."""
     log = where.shelf(topic)
     first = log.data(3, producer=632, transactional=True)
     log.marker(632, 0, committed=False)

@@ -8,7 +8,7 @@ from uuid import UUID
 from protocol.log_records import group, metadata, transaction
 from protocol.log_records.transaction import TransactionRecord
 from protocol.log_records.transaction import TransactionState as State
-from tests.pipeline.fault_files import TIMEOUT_MS, Planting
+from tests.pipeline.fault_files import LATER_MS, TIMEOUT_MS, Planting
 from tests.pipeline.log_faults import PLANTS, Places, plant
 
 OFFSETS, STATE, METADATA = "__consumer_offsets", "__transaction_state", "__cluster_metadata"
@@ -91,7 +91,7 @@ def commit_in_marker_less_partition(where: Planting, topic: str) -> Places:
     """Offsets beyond the end, pending in an open transaction: they are not committed, the transaction is only open."""
     where.shelf(topic).data(3)
     at = where.shelf(OFFSETS, cleanup_policy="compact").next_offset
-    where.transaction("pending", 641, 0, State.ONGOING, [(OFFSETS, 0)])
+    where.transaction("pending", 641, 0, State.ONGOING, [(OFFSETS, 0)], at_ms=LATER_MS)
     where.committed_offset("pending", topic, 0, 50, producer=641)
     return {"transaction-open": {(OFFSETS, 0, at)}}
 
@@ -116,7 +116,7 @@ PLANTS.update(
     {
         "group-generation-back": _group({"generation": 5}, {"generation": 4}),
         "group-generation-negative": _group({"generation": -2}),
-        "group-leader-unknown": _group({"leader": "nobody"}),
+        "group-leader-unknown": _group({"leader": "absent"}),
         "group-member-twice": _group({"members": (_MEMBER, _MEMBER)}),
         "group-without-protocol": _group({"protocol": None}),
         "group-session-timeout": _group(
@@ -224,7 +224,7 @@ def torn_from_the_offsets(where: Planting, topic: str) -> Places:
 
 @plant
 def torn_from_the_coordinator(where: Planting, topic: str) -> Places:
-    """The coordinator said abort, and the marker says commit; a client before KIP-890."""
+    """The coordinator decided on abort, and the marker is a commit; a client before KIP-890."""
     _ended(where, topic, 665, True, False, partitions=[(topic, 0)])
     log = where.shelf(topic)
     log.data(3, producer=665, transactional=True)
@@ -235,7 +235,7 @@ def torn_from_the_coordinator(where: Planting, topic: str) -> Places:
 
 @plant
 def torn_without_a_coordinator(where: Planting, topic: str) -> Places:
-    """Markers of one epoch of its own (KIP-890), committed here and aborted there; no coordinator tells."""
+    """Markers of one epoch (KIP-890), committed in one partition and aborted in the other; no coordinator's state."""
     for number in (0, 1):
         log = where.shelf(topic, number)
         log.data(3, producer=666, transactional=True)

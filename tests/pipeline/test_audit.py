@@ -106,7 +106,7 @@ def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Foun
     return set(found)
 
 
-def test_a_hanging_transaction_tells_what_it_pins(of_logs: tuple[set[Found], Report, str]) -> None:
+def test_a_hanging_transaction_is_reported_with_what_it_pins(of_logs: tuple[set[Found], Report, str]) -> None:
     """How old it is, how much waits behind it, and what its coordinator believes."""
     _, report, _ = of_logs
     rows = next(finding.rows for finding in report.findings if finding.check.name == "transaction-hanging")
@@ -190,9 +190,9 @@ def test_a_directory_without_logs_is_refused(spark: SparkSession, tmp_path: Path
 
 def test_a_journal_without_files_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In one sentence and before Spark starts, not with a worker's traceback."""
-    words = {**dict.fromkeys(("list", "show", "records")), "dir": str(tmp_path), "journal": str(tmp_path)}
+    options = {**dict.fromkeys(("list", "show", "records")), "dir": str(tmp_path), "journal": str(tmp_path)}
     with pytest.raises(SystemExit) as refused:
-        command.main({**words, "only": [], "without": [], "quiet": True})
+        command.main({**options, "only": [], "without": [], "quiet": True})
     assert refused.value.code == 2
     assert "no journal lies there" in capsys.readouterr().err
 

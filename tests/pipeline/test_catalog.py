@@ -97,7 +97,7 @@ def test_an_export_of_nothing_is_refused(tmp_path: Path) -> None:
         catalog.register(Store(str(tmp_path)), Manifest("", False, "", {}), ["delta"])
 
 
-def test_a_library_that_lacks_is_named(
+def test_a_missing_library_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before anything is exported, with how to get it."""

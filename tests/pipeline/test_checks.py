@@ -39,8 +39,8 @@ def _folders(root: Path) -> tuple[Path, Path]:
     return root / "wired", root / "journal"
 
 
-def test_a_check_says_what_it_is_about() -> None:
-    """Severity, needs and explanation are there, and the explanation is for people."""
+def test_every_check_explains_itself() -> None:
+    """Severity, needs and explanation are there, and the explanation is long enough to be one."""
     for check in checks().values():
         assert check.severity in SEVERITIES
         assert check.needs <= set(NEEDS)
@@ -66,7 +66,7 @@ def test_checks_are_chosen_by_name_and_by_what_is_there() -> None:
         chosen(["nonsense"])
 
 
-def test_a_finding_shows_what_tells_something() -> None:
+def test_a_finding_shows_columns_with_values_only() -> None:
     """No column without a value, and the data directory only where there are several."""
     check = next(iter(checks().values()))
     rows = [{"directory": "/logs", "topic": "t", "offset": None}, {"directory": "/logs", "topic": None, "offset": None}]
@@ -75,7 +75,7 @@ def test_a_finding_shows_what_tells_something() -> None:
 
 
 def test_a_check_without_a_title_is_refused() -> None:
-    """The file says which part it lacks."""
+    """The error names the missing part."""
     with pytest.raises(ValueError, match="has no title"):
         parse("x", "-- severity: error\n-- Something.\nSELECT 1")
 
@@ -116,7 +116,7 @@ def test_index_entries_are_those_that_were_written(tmp_path: Path) -> None:
 
 
 def test_assignments_are_read_as_the_journal_shows_them() -> None:
-    """As text, as base64, and not at all where they are garbage."""
+    """They are text or base64; garbage has no partitions."""
     raw = assignment("orders", 0, 300)
     assert owned_partitions(raw[:-4].decode()) == []
     assert owned_partitions(assignment("orders", 0, 5).decode()) == [("orders", 0), ("orders", 5)]

@@ -291,7 +291,7 @@ def test_work_with_a_real_broker_is_no_finding(tmp_path: Path) -> None:
 
 def check_findings(bootstrap: str, folder: Path) -> None:
     """No finding; then one for each kind of loss."""
-    only = [word for check in chosen(has=NEEDS) if "history" in check.needs for word in ("--only", check.name)]
+    only = [part for check in chosen(has=NEEDS) if "history" in check.needs for part in ("--only", check.name)]
     assert main(["audit", "--history", str(folder)]) == 0
     follow = ["audit", bootstrap, "--follow", "0", "--steps", "2", "--history", str(folder), *only]
     assert main(follow) == 0

@@ -80,10 +80,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
         yield master, environment
 
 
-def run(environment: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(environment: dict[str, str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A driver, from somewhere else than the checkout."""
     return subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 
@@ -116,12 +122,12 @@ def test_the_commands_work_on_a_cluster(cluster: tuple[str, dict[str, str]], tmp
     logs = [path for path in (tmp_path / "data").glob("*/*.log") if not path.parent.name.startswith("__")]
     records = sum(found.num_rows for path in logs for found in read_segments(path))
 
-    def understudy(*words: str) -> tuple[int, str]:
-        done = run(environment, tmp_path, "-m", "understudy", *words, "--master", master)
+    def understudy(*arguments: str) -> tuple[int, str]:
+        done = run(environment, tmp_path, "-m", "understudy", *arguments, "--master", master)
         return done.returncode, done.stdout + done.stderr[-4000:]
 
     checks = ("acknowledged-absent", "i28-two-owners", "index-offset")  # of the journal, with a function, of the files
-    asked = [word for check in checks for word in ("--only", check)]
+    asked = [part for check in checks for part in ("--only", check)]
     code, output = understudy("audit", "data", "--journal", "journal", *asked)
     assert code == 1, output
     assert [check in output for check in checks] == [True, True, False]

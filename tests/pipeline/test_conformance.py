@@ -75,7 +75,7 @@ def _begin(wiring: Wiring, release: int) -> tuple[Wire, tuple[int, int]]:
 
 
 def release_of(whole: run.Run, version: str) -> run.Run:
-    """What a journal of one release alone would tell."""
+    """The run that a journal of one release alone would give."""
     parts: dict[str, run.Rows] = {
         name: [row for row in found if row["software_version"] == version] for name, found in whole.parts.items()
     }
@@ -84,7 +84,7 @@ def release_of(whole: run.Run, version: str) -> run.Run:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+def compared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Conformance:
     """The second release against the first."""
     folder = tmp_path_factory.mktemp("runs")
     path = journal(folder / "journal", folder / "scratch")
@@ -101,51 +101,51 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Confo
     return Conformance(release_of(whole, "2"), release_of(whole, "1"))
 
 
-def rows(of: run.Run, part: str, software: str = "lib", **words: Any) -> list[dict[str, Any]]:
+def rows(of: run.Run, part: str, software: str = "lib", **wanted: Any) -> list[dict[str, Any]]:
     """A client's rows of a part."""
     found = [row for row in of.parts[part] if row["software"] == software]
-    return [row for row in found if all(row[name] == value for name, value in words.items())]
+    return [row for row in found if all(row[name] == value for name, value in wanted.items())]
 
 
-def test_clients_are_told_apart_by_what_they_say_of_themselves(told: Conformance) -> None:
+def test_clients_are_distinguished_by_the_software_that_they_name(compared: Conformance) -> None:
     """Software and version, with what they asked."""
-    (lib,) = rows(told.now, "clients")
+    (lib,) = rows(compared.now, "clients")
     assert (lib["software_version"], lib["connections"], lib["client_ids"], lib["unanswered"]) == ("2", 2, 1, 1)
     assert (lib["errors"], lib["offered_apis"] > lib["apis"]) == (2, True)
-    (produce,) = rows(told.now, "versions", api="Produce")
+    (produce,) = rows(compared.now, "versions", api="Produce")
     assert (produce["versions"], produce["offered_to"], produce["below_newest"]) == ([12, 13], 20, 7)
-    (latency,) = rows(told.now, "latencies", api="Produce")
+    (latency,) = rows(compared.now, "latencies", api="Produce")
     assert (latency["requests"], latency["p50_ms"], latency["most_ms"]) == (16, 50, 50)
 
 
-def test_reactions_lead_to_what_decides(told: Conformance) -> None:
+def test_reactions_lead_to_what_decides(compared: Conformance) -> None:
     """Over look-ups; not over what concerns another transaction, nor over heartbeats; on a new connection or not."""
-    assert told.before is not None
-    (waited,) = rows(told.before, "errors", api="Produce")
+    assert compared.before is not None
+    (waited,) = rows(compared.before, "errors", api="Produce")
     assert (waited["error"], waited["reaction"]) == ("NOT_LEADER_OR_FOLLOWER", "Metadata, Produce again")
     assert waited["after_ms"] == pytest.approx(199.6)
-    (hasty,) = rows(told.now, "errors", api="Produce")
+    (hasty,) = rows(compared.now, "errors", api="Produce")
     assert (hasty["reaction"], hasty["after_ms"]) == ("Produce again", pytest.approx(99.6))
-    lost, moved = rows(told.now, "errors", api="EndTxn")
+    lost, moved = rows(compared.now, "errors", api="EndTxn")
     assert (moved["error"], moved["reaction"]) == ("never answered", "FindCoordinator, EndTxn (commit) again")
     assert moved["on_new_connection_share"] == 1
     assert (lost["error"], lost["reaction"]) == ("NOT_COORDINATOR", "InitProducerId (with its identity)")
     assert lost["on_new_connection_share"] == 0
-    (silent,) = rows(told.now, "errors", OTHER)
+    (silent,) = rows(compared.now, "errors", OTHER)
     assert silent["reaction"] == "nothing more"
 
 
-def test_broken_invariants_have_their_client(told: Conformance) -> None:
-    """Also where a check says nothing of software."""
-    found = {(each.software, each.version, each.check.name): each.count for each in told.now.broken}
+def test_broken_invariants_have_their_client(compared: Conformance) -> None:
+    """Also where a check has no column for the software."""
+    found = {(each.software, each.version, each.check.name): each.count for each in compared.now.broken}
     lib, other = ("lib", "2"), (OTHER, "2")
     assert found == {(*lib, "i03-sequence"): 1, (*lib, "i32-no-metadata"): 1, (*other, "i28-two-owners"): 1}
-    assert all(each.rows for each in told.now.broken)
+    assert all(each.rows for each in compared.now.broken)
 
 
-def test_two_runs_differ_where_they_do(told: Conformance) -> None:
+def test_two_runs_differ_where_they_do(compared: Conformance) -> None:
     """New breaches are worse; versions, reactions and latencies are other; what both have is no difference."""
-    mine = [each for each in told.changes if each.software == "lib"]
+    mine = [each for each in compared.changes if each.software == "lib"]
     found = {(each.part, each.subject): (each.kind, each.before, each.now) for each in mine}
     assert found == {
         ("invariants", "i03-sequence"): ("worse", "kept", "once"),
@@ -157,24 +157,24 @@ def test_two_runs_differ_where_they_do(told: Conformance) -> None:
         ("p50", "Produce"): ("other", "0.5 ms", "50.0 ms"),
         ("p99", "Produce"): ("other", "0.5 ms", "50.0 ms"),
     }
-    back = Conformance(told.before, told.now) if told.before else told
+    back = Conformance(compared.before, compared.now) if compared.before else compared
     assert [each.kind for each in back.changes].count("better") == 2
-    assert Conformance(told.now, told.now).changes == []
+    assert Conformance(compared.now, compared.now).changes == []
 
 
-def test_only_what_is_broken_anew_fails_against_another_run(told: Conformance) -> None:
-    """Alone, everything of the severity does."""
-    assert [each.check.name for each in told.failing("error")] == ["i03-sequence"]
-    assert len(told.failing("warning")) == 2
-    assert len(Conformance(told.now).failing("error")) == 2
-    assert Conformance(told.now, told.now).failing("info") == []
+def test_only_new_breaches_fail_against_another_run(compared: Conformance) -> None:
+    """Without another run, every breach of the severity fails."""
+    assert [each.check.name for each in compared.failing("error")] == ["i03-sequence"]
+    assert len(compared.failing("warning")) == 2
+    assert len(Conformance(compared.now).failing("error")) == 2
+    assert Conformance(compared.now, compared.now).failing("info") == []
 
 
-def test_every_form_tells_it(told: Conformance) -> None:
+def test_every_format_has_the_breaches(compared: Conformance) -> None:
     """Tables, JSON, JUnit, a page with pictures."""
-    table, document = render.as_table(told), json.loads(render.as_json(told))
-    drawn = pictures(told.now)
-    page = render.as_html(told, [picture for _, picture in drawn])
+    table, document = render.as_table(compared), json.loads(render.as_json(compared))
+    drawn = pictures(compared.now)
+    page = render.as_html(compared, [picture for _, picture in drawn])
     assert "ERROR i03-sequence" in table
     assert table.splitlines()[-1].endswith("9 differences, 2 for the worse")
     assert {each["invariant"] for each in document["broken"]} == set(CHECKS)
@@ -184,10 +184,10 @@ def test_every_form_tells_it(told: Conformance) -> None:
         assert document[name]
         assert f"id='{name}'" in page
     assert page.count("<svg") == len(drawn) == 2
-    suite = ET.fromstring(render.as_junit(told, fail_on="error"))  # noqa: S314 - our own
+    suite = ET.fromstring(render.as_junit(compared, fail_on="error"))  # noqa: S314 - our own
     failed = {(case.get("classname"), case.get("name")) for case in suite if case.find("failure") is not None}
     assert failed == {("lib 2", "i03-sequence")}
-    assert len(suite) == len(told.now.checks) * len(told.now.parts["clients"])
+    assert len(suite) == len(compared.now.checks) * len(compared.now.parts["clients"])
 
 
 def test_invariants_are_chosen_by_name() -> None:

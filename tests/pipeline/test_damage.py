@@ -1,4 +1,4 @@
-"""Damaged logs: every flipped byte is told with file, place and reason, and nothing that was not there is read."""
+"""Damaged logs: every flipped byte is reported with file, place and reason, and nothing that was not there is read."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 from pipeline.decoding.damage import DamagedError
 from pipeline.reading import read_batches, read_segments
 from protocol.records.records import Record, build_batch, frame_batch
-from tests.pipeline.logs import NOW_MS, RECORD, chain, expected, header, read, rows, told, write_segment
+from tests.pipeline.logs import NOW_MS, RECORD, as_tuples, chain, expected, header, read, rows, write_segment
 
 BASE_OFFSET, LEADER_EPOCH = range(8), range(12, 16)
 """Outside the checksum. In the very last batch nothing that follows can contradict them."""
@@ -25,7 +25,7 @@ MASKS = (0x01, 0x80, 0xFF)
 
 
 @pytest.mark.parametrize("codec", [0, 4])
-def test_any_flipped_byte_is_told(tmp_path: Path, codec: int) -> None:
+def test_any_flipped_byte_is_reported(tmp_path: Path, codec: int) -> None:
     """One row of damage or more, or an error that names the place; every other row is as it was."""
     check_flips(tmp_path, codec, lambda at: [MASKS[at % 3]])
 
@@ -33,7 +33,7 @@ def test_any_flipped_byte_is_told(tmp_path: Path, codec: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("codec", range(5))
-def test_any_flipped_bits_are_told(tmp_path: Path, codec: int) -> None:
+def test_any_flipped_bits_are_reported(tmp_path: Path, codec: int) -> None:
     """As above, with every bit, and all of a byte."""
     check_flips(tmp_path, codec, lambda _: [*(1 << bit for bit in range(8)), 0xFF])
 
@@ -42,7 +42,7 @@ def check_flips(tmp_path: Path, codec: int, masks: Callable[[int], list[int]]) -
     """Flip each byte of a small log with each of its masks, and hold what is read against the sound log."""
     data = b"".join(chain(3, 2, 4, codec=codec))
     path = write_segment(tmp_path, data)
-    sound = told(read(path, *RECORD))
+    sound = as_tuples(read(path, *RECORD))
     last_base = header(data, 2).position
     for at, mask in [(place, mask) for place in range(len(data)) for mask in masks(place)]:
         path.write_bytes(flipped(data, at, mask))
@@ -54,12 +54,12 @@ def check_flips(tmp_path: Path, codec: int, masks: Callable[[int], list[int]]) -
             assert records[5]["offset"] > sound[4][0] + 1, place  # behind a gap
             continue
         if not damage and at - last_base in LEADER_EPOCH:
-            assert told(records) == sound, place
+            assert as_tuples(records) == sound, place
             continue
         assert damage, f"{place} was not noticed"
         assert {row["segment"] for row in damage} == {str(path)}
         assert all(row["damage"] for row in damage)
-        assert set(map(str, told(records))) < set(map(str, sound)), place
+        assert set(map(str, as_tuples(records))) < set(map(str, sound)), place
         assert len(records) >= len(sound) - 4, place  # one batch is given up
         with pytest.raises(DamagedError, match=f"^{path}: byte \\d+: .+"):
             read(path, "offset")
@@ -78,7 +78,7 @@ def test_flipped_bytes_crash_nothing_when_checksums_are_not_compared(tmp_path: P
                 broken[chance.randrange(len(broken))] = chance.randrange(256)
             path.write_bytes(broken)
             try:
-                told(read(path, *RECORD, crc=False))
+                as_tuples(read(path, *RECORD, crc=False))
             except DamagedError as error:
                 caught += 1
                 assert error.path == str(path)  # noqa: PT017 - which of them raise is chance
@@ -88,11 +88,11 @@ def test_flipped_bytes_crash_nothing_when_checksums_are_not_compared(tmp_path: P
 
 @pytest.mark.parametrize("cut", [1, 30, 61, 100])
 def test_a_torn_tail_is_not_there_yet(tmp_path: Path, cut: int) -> None:
-    """As a broker leaves it while it writes; `read_batches` tells of it."""
+    """As a broker leaves it while it writes; `read_batches` reports it."""
     data = b"".join(chain(3, 3))
     end = header(data, 1).position + min(cut, header(data, 1).size - 1)
     path = write_segment(tmp_path, data[:end])
-    assert told(read(path, *RECORD)) == expected(data)[:3]
+    assert as_tuples(read(path, *RECORD)) == expected(data)[:3]
     last = rows(read_batches(path))[-1]
     assert (last["position"], last["size"]) == (header(data, 1).position, end - header(data, 1).position)
     assert "bytes" in last["damage"]
@@ -120,11 +120,11 @@ def test_a_tail_below_the_high_watermark_is_damage(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_zeros_behind_the_log_are_none_of_it(tmp_path: Path) -> None:
+def test_zeros_after_the_last_batch_are_ignored(tmp_path: Path) -> None:
     """A broker with `log.preallocate` gives a segment its full size."""
     data = b"".join(chain(3))
     path = write_segment(tmp_path, data, bytes(10_000))
-    assert told(read(path, *RECORD)) == expected(data)
+    assert as_tuples(read(path, *RECORD)) == expected(data)
     assert rows(read_batches(path))[-1]["damage"] == "10000 bytes of zeros"
 
 

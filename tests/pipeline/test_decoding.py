@@ -16,7 +16,7 @@ from pipeline.reading import read_segments
 from protocol.records.batch import BATCH_HEADER_SIZE, HEADER
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch, frame_batch
-from tests.pipeline.logs import NOW_MS, RECORD, chain, expected, read, told, write_segment
+from tests.pipeline.logs import NOW_MS, RECORD, as_tuples, chain, expected, read, write_segment
 
 CODECS = range(5)
 BLOB = st.none() | st.binary(max_size=200)
@@ -47,7 +47,7 @@ def test_records_are_what_a_slow_reader_reads(
             offset += step
         data += build_batch(batch, codec=codec, log_append_time=appended, partition_leader_epoch=3)
     path = write_segment(tmp_path_factory.mktemp("log"), data)
-    assert told(read(path, *RECORD)) == expected(bytes(data))
+    assert as_tuples(read(path, *RECORD)) == expected(bytes(data))
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -73,7 +73,7 @@ def test_records_are_what_aiokafka_reads(tmp_path: Path, codec: int) -> None:
         theirs += [
             (each.offset, each.timestamp, each.key, each.value, list(each.headers) or None) for each in batch_there
         ]
-    assert told(found) == theirs
+    assert as_tuples(found) == theirs
     assert len(found) == 600
     assert {(row["producer_id"], row["producer_epoch"], row["is_transactional"]) for row in found} == {(7, 3, True)}
     assert [row["sequence"] for row in found] == list(range(600))
@@ -107,7 +107,7 @@ def test_all_walks_find_the_same(tmp_path: Path, counts: tuple[int, ...], value_
         counts = counts[:20]
         counts = tuple(min(count, 50) for count in counts)
     data = b"".join(chain(*counts, value_size=value_size))
-    assert told(read(write_segment(tmp_path, data), *RECORD)) == expected(data)
+    assert as_tuples(read(write_segment(tmp_path, data), *RECORD)) == expected(data)
 
 
 def test_each_walk_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -155,11 +155,11 @@ def test_snappy_without_frames_is_read(tmp_path: Path) -> None:
     head = HEADER.unpack_from(plain)
     batch = frame_batch(raw, 1, base_offset=0, last_offset_delta=0, base_timestamp_ms=head[7], max_timestamp_ms=head[8],
                         attributes=2, partition_leader_epoch=0)  # fmt: skip
-    assert told(read(write_segment(tmp_path, batch), *RECORD)) == [(0, NOW_MS, b"k", b"v" * 100, None)]
+    assert as_tuples(read(write_segment(tmp_path, batch), *RECORD)) == [(0, NOW_MS, b"k", b"v" * 100, None)]
 
 
 def test_control_records_are_rows_where_they_are_asked_for(tmp_path: Path) -> None:
-    """Left out as a consumer leaves them out, unless `control` says otherwise."""
+    """Left out as a consumer leaves them out, unless `control` asks for them."""
     data = build_batch([Record(0, NOW_MS, b"k", b"v")], producer_id=5, producer_epoch=1, base_sequence=0,
                        transactional=True, partition_leader_epoch=0)  # fmt: skip
     data += build_marker(5, 1, False, 9, NOW_MS, base_offset=1, partition_leader_epoch=0)
@@ -182,7 +182,7 @@ def test_what_surrounds_a_record_can_be_asked_for(tmp_path: Path) -> None:
     assert row["timestamp"].timestamp() * 1000 == NOW_MS + 1
 
 
-def test_times_that_no_instant_can_say_are_null(tmp_path: Path) -> None:
+def test_times_out_of_range_are_null(tmp_path: Path) -> None:
     """Nanoseconds that were taken for milliseconds; `timestamp_ms` has them."""
     times = [NOW_MS * 1_000_000, -1, 2**63 - 1]
     data = build_batch([Record(at, time, None, b"") for at, time in enumerate(times)], partition_leader_epoch=0)
@@ -192,7 +192,7 @@ def test_times_that_no_instant_can_say_are_null(tmp_path: Path) -> None:
 
 
 def test_header_names_that_are_no_text_are_read_as_java_reads_them(tmp_path: Path) -> None:
-    """The replacement character stands for what is not UTF-8."""
+    """The replacement character takes the place of what is not UTF-8."""
     batch = build_batch([Record(0, NOW_MS, None, b"", [("ab", b"x")])], partition_leader_epoch=0)
     at = batch.index(b"ab")
     data = batch[BATCH_HEADER_SIZE:at] + b"\xffb" + batch[at + 2 :]

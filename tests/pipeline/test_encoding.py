@@ -1,4 +1,4 @@
-"""Arrow -> batches -> Arrow: nothing is lost on the way, whatever it is."""
+"""Arrow -> batches -> Arrow: every value survives the way there and back."""
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,7 @@ def test_append_times_are_kept_batch_by_batch() -> None:
 
 
 def test_batches_are_of_a_size_that_brokers_take() -> None:
-    """Many records make several batches, each below the limit; a large one stands alone."""
+    """Many records make several batches, each below the limit; a large one has a batch of its own."""
     rows = [Record(at, 0, None, bytes(BATCH_BYTES // 10)) for at in range(35)]
     rows.append(Record(40, 0, None, bytes(3 * BATCH_BYTES)))
     batches = [RecordBatch(batch) for batch in encode(table(rows), Batching())]

@@ -93,7 +93,7 @@ def test_it_goes_on_until_it_is_ended_and_survives_a_directory_that_is_gone(tmp_
 
 
 def test_it_ends_with_the_first_finding_or_after_its_steps(tmp_path: Path) -> None:
-    """And findings below `--fail-on` do not end it."""
+    """Findings below `--fail-on` do not end it."""
     damaged(tmp_path)
     assert (first := Steps(tmp_path, lambda _: False, until_finding=True)).code == 1
     assert (len(first.waited), len(first.lines)) == (1, 1)

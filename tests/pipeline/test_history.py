@@ -1,4 +1,4 @@
-"""What stands before each batch of a log, held against the same reckoned batch by batch. No Spark."""
+"""The history before each batch of a log, compared with the same computed batch by batch. No Spark."""
 
 from collections.abc import Iterator
 from random import Random
@@ -43,7 +43,7 @@ def row(chance: Random, at: int, base: int) -> dict[str, Any]:
 
 
 def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The plain words of `HISTORY`, one row after the other."""
+    """Compute what `HISTORY` describes, one row after the other."""
     last: dict[str, Any] = dict.fromkeys(READ.names)
     producers: dict[int, dict[str, Any]] = {}
     for number, each in enumerate(rows):
@@ -89,8 +89,8 @@ def expected(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
-def test_each_batch_stands_beside_what_was_before_it(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is worked on at once: damage, several segments, producers that come and go and come again."""
+def test_each_batch_has_the_history_before_it(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows are processed at once; with damage, several segments, producers that return."""
     chance = Random(seed)
     rows = [row(chance, at, at // 50 * 150) for at in range(400)]
     monkeypatch.setattr(history, "ROWS", size)
@@ -105,7 +105,7 @@ def test_each_batch_stands_beside_what_was_before_it(seed: int, size: int, monke
 
 
 def test_a_log_without_producers_and_an_empty_one() -> None:
-    """Nothing is told of producers; nothing at all of an empty log."""
+    """The columns of producers are empty; an empty log has no rows."""
     chance = Random(1)
     plain = {**row(chance, 0, 0), "damage": None, "producer_id": -1}
     [found] = History("/data").rows([pa.RecordBatch.from_pylist([plain], READ)])

@@ -49,7 +49,7 @@ def test_a_group_that_is_named_counts_instead_of_the_transactions(tmp_path: Path
 
 
 def test_an_identity_is_a_key_a_header_or_a_field(tmp_path: Path) -> None:
-    """As text; null where a record has none."""
+    """The identity is text; null where a record has none."""
     where = Planting(tmp_path)
     where.shelf("in").data(3, keys=[b"k", None, b"\xff"], values=[b'{"a": [{"b": 7}]}', b"[]", b"{"])
     where.shelf("out").data(1)

@@ -138,7 +138,7 @@ def test_a_killed_first_export_leaves_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_an_export_that_is_running_is_left_alone(tmp_path: Path) -> None:
-    """Of another process of this machine, or of another machine."""
+    """It may be of another process of this machine, or of another machine."""
     store = Store(str(tmp_path))
     Staging(store).begin()
     (owner,) = tmp_path.glob("_writing-*/owner.json")

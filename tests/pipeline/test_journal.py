@@ -11,7 +11,7 @@ from pipeline.journal import cut, find_files, read_lines
 from pipeline.reading import read_journal
 from pipeline.schemas import JOURNAL
 from tests.pipeline.logs import rows
-from tests.serving import start
+from tests.serving import start, until
 
 FIELDS = {"v": 1, "run": "R-1", "era": 0, "id": 1, "lost": 0, "cluster_id": "c", "ts_us": 5, "duration_us": 7,
           "at_ms": 3, "broker": 1, "listener": "PLAINTEXT", "connection": 1, "client": "h:1", "principal": "User:A",
@@ -43,6 +43,8 @@ def test_a_servers_journal_is_a_table(tmp_path: Path) -> None:
         producer.flush(10)
     finally:
         server.stop()
+    # The writer is a process of its own: on a busy machine it ends after the server.
+    until(lambda: list((tmp_path / "journal").glob("*.jsonl")), "the finished file")
     found = rows(read_journal(tmp_path / "journal"))
     (produced,) = [row for row in found if row["api"] == "Produce"]
     assert (produced["client_id"], produced["outcome"], produced["error_codes"]) == ("app", "answered", [])
@@ -55,7 +57,7 @@ def test_a_servers_journal_is_a_table(tmp_path: Path) -> None:
 
 
 def test_bodies_are_cut_out_as_they_are(tmp_path: Path) -> None:
-    """Whatever they hold, and in whatever order the line has its fields."""
+    """With any content, and with the line's fields in any order."""
     tricky = {"a": ',"request":{"b":1},"response":null', "response": {"c": "}"}, "ü": ["\\", '"']}
     reordered = json.dumps({"request": {"n": 2}, "response": {"k": 1}, **FIELDS})
     write(tmp_path, line(1, tricky, tricky, client_id=',"request":'), reordered, line(3, "", None))
@@ -69,7 +71,7 @@ def test_bodies_are_cut_out_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", ["{}", "", "no json", line(2)[:-5], line(2, api_key="x"), line(2) + line(3), "{" * 5000]
 )
-def test_a_line_that_is_none_is_told(tmp_path: Path, wrong: str) -> None:
+def test_a_malformed_line_is_reported(tmp_path: Path, wrong: str) -> None:
     """With file, byte and reason; the others are read."""
     path = write(tmp_path, line(1), wrong, line(3))
     place = len(line(1)) + 1
@@ -82,7 +84,7 @@ def test_a_line_that_is_none_is_told(tmp_path: Path, wrong: str) -> None:
 
 
 def test_a_line_that_is_being_written_is_not_there_yet(tmp_path: Path) -> None:
-    """Of an open file, all lines up to the last newline."""
+    """All lines of an open file are read up to the last newline."""
     name = "wire-R-1-000002.jsonl.open"
     write(tmp_path, line(1))
     write(tmp_path, line(2), line(3)[:40], name=name, end="")
@@ -92,7 +94,7 @@ def test_a_line_that_is_being_written_is_not_there_yet(tmp_path: Path) -> None:
 
 
 def test_fields_of_a_later_format_are_read_over(tmp_path: Path) -> None:
-    """As its page promises."""
+    """The page of the journal's format promises that."""
     write(tmp_path, line(1, later={"x": [1]}))
     assert [row["id"] for row in rows(read_journal(tmp_path))] == [1]
 

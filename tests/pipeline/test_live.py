@@ -18,6 +18,7 @@ from pipeline.live.counts import Counts
 from pipeline.live.tables import OF_FILES
 from pipeline.live.watch import Copied, Watch, frames
 from pipeline.reading import read_batches
+from pipeline.transfer.wire import WireError
 from protocol.records.batch import batches
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
@@ -136,8 +137,21 @@ def test_a_piece_is_cut_into_whole_batches(tmp_path: Path) -> None:
 
 
 def test_a_damaged_length_stops_the_copy() -> None:
-    """And does not loop."""
+    """It does not loop for ever."""
     assert list(frames(struct.pack(">qi", 0, -1) + bytes(80))) == []
+
+
+def test_a_topic_with_the_name_of_another_folder_ends_the_copy(server: Server, tmp_path: Path) -> None:
+    """A broker that names `../outside` writes nothing beside the copy; the same without that name is copied."""
+    write(server, "orders", 1)
+    server.control(
+        "POST", "/v1/faults", {"match": {"api": "Metadata"}, "do": {"alter": {"topics.0.name": "../outside"}}}
+    )
+    with pytest.raises(WireError, match=r"no Kafka cluster has: '\.\./outside'"), LiveCluster(server.addresses[0]):
+        pass
+    with LiveCluster(server.addresses[0]) as cluster:
+        Watch(cluster, tmp_path, lambda: 0).step()
+    assert list(tmp_path.glob("orders-0"))
 
 
 def test_ordinary_work_is_no_finding(server: Server, tmp_path: Path) -> None:

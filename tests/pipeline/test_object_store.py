@@ -36,10 +36,10 @@ def store(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         )
 
 
-def understudy(environment: dict[str, str], *words: str) -> tuple[int, str]:
-    """Run a command; its exit code, and all that it said."""
+def understudy(environment: dict[str, str], *arguments: str) -> tuple[int, str]:
+    """Run a command; its exit code, and its output."""
     done = subprocess.run(
-        [sys.executable, "-m", "understudy", *words, "--master", "local[2]"],
+        [sys.executable, "-m", "understudy", *arguments, "--master", "local[2]"],
         capture_output=True, text=True, check=False, timeout=400, cwd=ROOT,
         env={**os.environ, **environment, "SPARK_LOCAL_IP": "127.0.0.1"},
     )  # fmt: skip

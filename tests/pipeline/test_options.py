@@ -29,14 +29,14 @@ from tests.pipeline.logs import NOW_MS, chain, rows, write_segment
         ("wire_journal", {"path": "x", "topics": "t"}, "no option 'topics'"),
     ],
 )  # fmt: skip
-def test_options_that_say_nothing_are_refused(source: str, given: dict[str, str], message: str) -> None:
+def test_meaningless_options_are_refused(source: str, given: dict[str, str], message: str) -> None:
     """In one sentence, with what could have been meant."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
         columns(source, given)
     assert message in str(caught.value)
 
 
-def test_options_are_said_in_any_case() -> None:
+def test_the_case_of_options_does_not_matter() -> None:
     """As Spark hands them over."""
     options = Options("kafka_segments", {"PATH": "x", "includeheaders": "TRUE", "Topics": "a, b"})
     assert options.schema().names[-1] == "headers"
@@ -57,7 +57,7 @@ def test_options_are_said_in_any_case() -> None:
     ],
 )  # fmt: skip
 def test_what_is_read_can_be_bounded(tmp_path: Path, given: dict[str, str], offsets: list[int]) -> None:
-    """By offsets, times and partitions, in Spark's own words where it has them."""
+    """By offsets, times and partitions, by the names of Spark's own options where it has them."""
     write_segment(tmp_path, *chain(2, 4))
     made = tasks("kafka_segments", {"path": str(tmp_path), **given}, ["offset"])
     assert [row["offset"] for task in made for row in rows(read(task))] == offsets
@@ -80,7 +80,7 @@ def test_conditions_become_bounds() -> None:
 
 
 def test_instants_become_milliseconds() -> None:
-    """Wide enough for what lies within one; naive times say nothing."""
+    """The limits include the whole millisecond; times without a zone set no limit."""
     at = datetime(2023, 11, 14, 22, 13, 20, 500, tzinfo=UTC)
     assert limits([condition("timestamp", ">", at), condition("timestamp", "<", at)]).times == (NOW_MS, NOW_MS + 1)
     assert limits([condition("timestamp_ms", ">", 5), condition("timestamp_ms", "<", 9)]).times == (6, 9)

@@ -15,7 +15,7 @@ def check(name: str) -> SimpleNamespace:
     return SimpleNamespace(name=name, severity="error", title=EVIL, explanation=f"see `{EVIL}`", sql=EVIL)
 
 
-def test_whatever_data_says_is_text() -> None:
+def test_markup_in_data_is_shown_as_text() -> None:
     """Titles, attributes, cells, columns, queries and prose."""
     finding = SimpleNamespace(check=check("c"), columns=[EVIL], rows=[{EVIL: EVIL}], count=7)
     report = SimpleNamespace(findings=[finding])
@@ -28,8 +28,8 @@ def test_whatever_data_says_is_text() -> None:
 
 
 @pytest.mark.parametrize(("rows", "kept", "hidden"), [(3, 3, 0), (50, 50, 0), (51, 50, 1)])
-def test_a_table_is_cut_and_says_so(rows: int, kept: int, hidden: int) -> None:
-    """Numbers stand to the right, sizes are in words, nothing is an empty cell."""
+def test_a_table_is_cut_and_counts_the_hidden_rows(rows: int, kept: int, hidden: int) -> None:
+    """Numbers are aligned to the right, sizes have units, and null is an empty cell."""
     lines = [{"size_bytes": 2048, "name": None, "count": number} for number in range(rows)]
     answer = SimpleNamespace(
         question=SimpleNamespace(name="size", title="how much", explanation="", sql=""),

@@ -15,7 +15,7 @@ from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
 from storage.append_info import AppendOrigin
 from storage.log.partition_log import PartitionLog
-from tests.pipeline.logs import NOW_MS, RECORD, chain, read, rows, told, write_segment
+from tests.pipeline.logs import NOW_MS, RECORD, as_tuples, chain, read, rows, write_segment
 from tests.storage.logs import Tree, append
 
 SMALL: dict[str, Any] = {"internal_segment_bytes": 2000, "index_interval_bytes": 200}
@@ -40,8 +40,8 @@ def send(log: PartitionLog, *values: bytes, producer: int = -1, sequence: int = 
     if producer < 0:
         append(log, build_batch(records))
         return
-    words: dict[str, Any] = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
-    append(log, build_batch(records, transactional=True, **words))
+    fields: dict[str, Any] = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+    append(log, build_batch(records, transactional=True, **fields))
 
 
 def mark(log: PartitionLog, producer: int, *, committed: bool) -> None:
@@ -63,12 +63,12 @@ def with_transactions(tree: Tree) -> PartitionLog:
     return log
 
 
-def values(path: Path, **words: Any) -> list[bytes]:
+def values(path: Path, **options: Any) -> list[bytes]:
     """The values that are read."""
-    return [row["value"] for row in read(path, "value", **words)]
+    return [row["value"] for row in read(path, "value", **options)]
 
 
-def test_what_a_transaction_became_is_told(tree: Tree, tmp_path: Path) -> None:
+def test_the_outcome_of_a_transaction_is_read(tree: Tree, tmp_path: Path) -> None:
     """Aborted records are flagged; under read_committed they are gone, with all from the open transaction on."""
     with_transactions(tree)
     found = {row["value"]: row["aborted"] for row in read(tmp_path, "value", "aborted")}
@@ -79,7 +79,7 @@ def test_what_a_transaction_became_is_told(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_transactions_over_many_segments_are_followed(tree: Tree, tmp_path: Path) -> None:
-    """Begun in one segment, ended in another; what is open stands in the newest snapshot."""
+    """Begun in one segment, ended in another; what is open is in the newest snapshot."""
     log = log_of(tree)
     expected = []
     for number in range(60):
@@ -97,7 +97,7 @@ def test_transactions_over_many_segments_are_followed(tree: Tree, tmp_path: Path
 
 
 def test_lost_indexes_are_made_up_for(tree: Tree, tmp_path: Path) -> None:
-    """A transaction index that cannot be read, snapshots that are damaged: the batches tell."""
+    """A transaction index that cannot be read, snapshots that are damaged: the outcome is read from the batches."""
     with_transactions(tree)
     tree.stop()
     (index,) = (tmp_path / "t-0").glob("*.txnindex")
@@ -132,8 +132,8 @@ def test_bytes_out_of_bounds_are_not_read(tree: Tree, tmp_path: Path) -> None:
     total = sum(segment.size for segment in partitions[0].segments)
     schema = record_schema(None, "fail")
 
-    def planned(**words: Any) -> int:
-        return sum(split.size for split in plan_records(partitions, Query(schema, **words)))
+    def planned(**limits: Any) -> int:
+        return sum(split.size for split in plan_records(partitions, Query(schema, **limits)))
 
     assert planned() == total
     assert 0 < planned(offsets=(57, 61)) < 1500
@@ -163,15 +163,17 @@ def test_splits_hold_every_record_once(tree: Tree, tmp_path: Path, split_bytes: 
     assert len(batches) == len(splits)
 
 
-def test_an_index_that_lies_misleads_nobody(tree: Tree, tmp_path: Path) -> None:
-    """Cuts are made only where a batch header stands."""
+def test_a_wrong_index_does_no_harm(tree: Tree, tmp_path: Path) -> None:
+    """Splits begin only where a batch header is."""
     log = log_of(tree)
     for number in range(100):
         send(log, b"%d" % number)
     tree.stop()
     for index in (tmp_path / "t-0").glob("*.index"):
-        words = index.read_bytes()
-        index.write_bytes(b"".join(words[at : at + 7] + bytes([words[at + 7] ^ 5]) for at in range(0, len(words), 8)))
+        entries = index.read_bytes()
+        index.write_bytes(
+            b"".join(entries[at : at + 7] + bytes([entries[at + 7] ^ 5]) for at in range(0, len(entries), 8))
+        )
     query = Query(record_schema(["value"], "fail"))
     splits = plan_records(find_partitions(tmp_path), query, 300)
     assert [row["value"] for split in splits for row in rows(read_records(split, query))] == [
@@ -230,10 +232,10 @@ def test_a_log_can_be_named_in_many_ways(tmp_path: Path) -> None:
     """A data directory, a partition, a segment, several, a URI."""
     batches = chain(2, 2)
     path = write_segment(tmp_path, *batches)
-    expected = told(read(tmp_path, *RECORD))
+    expected = as_tuples(read(tmp_path, *RECORD))
     assert len(expected) == 4
     for name in (path.parent, path, f"file://{tmp_path}", [path.parent, path], str(tmp_path) + "/"):
-        assert told(read(name, *RECORD)) == expected  # type: ignore[arg-type]
+        assert as_tuples(read(name, *RECORD)) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["nowhere", "."])
@@ -243,8 +245,8 @@ def test_a_path_without_logs_is_refused(tmp_path: Path, path: str) -> None:
         read(tmp_path / path)
 
 
-def test_words_that_say_nothing_are_refused(tmp_path: Path) -> None:
-    """With those that do."""
+def test_unknown_options_and_columns_are_refused(tmp_path: Path) -> None:
+    """The error lists those that there are."""
     write_segment(tmp_path, *chain(1))
     with pytest.raises(ValueError, match=r"isolation=serializable: there are read_uncommitted, read_committed"):
         read(tmp_path, isolation="serializable")
@@ -252,7 +254,7 @@ def test_words_that_say_nothing_are_refused(tmp_path: Path) -> None:
         read(tmp_path, "valu")
 
 
-def test_batches_are_told_with_all_that_their_headers_say(tree: Tree, tmp_path: Path) -> None:
+def test_batches_are_read_with_all_fields_of_their_headers(tree: Tree, tmp_path: Path) -> None:
     """One row each; markers with their kind and coordinator."""
     with_transactions(tree)
     found = rows(read_batches(tmp_path))

@@ -1,4 +1,4 @@
-"""Lanes that begin at guessed places find what a walk from record to record finds, whatever the records hold."""
+"""Lanes that begin at guessed places find what a walk from record to record finds, with any content of the records."""
 
 from collections.abc import Sequence
 from random import Random
@@ -27,7 +27,7 @@ def part(values: Sequence[bytes | None]) -> bytes:
 
 
 def laid(parts: Sequence[tuple[bytes, int]]) -> Parts:
-    """Records parts and their counts, one behind another with a header's room between them."""
+    """Records parts and their counts, one behind another with the space of a header between them."""
     data, starts, stops = bytearray(), [], []
     for each, _ in parts:
         data += bytes(BATCH_HEADER_SIZE)

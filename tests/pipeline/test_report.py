@@ -69,7 +69,7 @@ def test_skew_names_the_fullest_partition_and_the_key_behind_it(made: Reported) 
     assert {row["key"][:4] for row in made.rows("hot-keys", "skewed") if row["main_partition"] == 2} >= {"X'FF"}
 
 
-def test_compaction_takes_what_the_report_said(made: Reported, tmp_path: Path) -> None:
+def test_compaction_removes_what_the_report_predicted(made: Reported, tmp_path: Path) -> None:
     """Cleaned by the storage itself: each partition has as many records left as the preview left it."""
     copy = shutil.copytree(made.root, tmp_path / "data")
     left = reported.kept(copy, made.now_ms, clean=True)
@@ -87,7 +87,7 @@ def test_compaction_takes_what_the_report_said(made: Reported, tmp_path: Path) -
 @pytest.mark.parametrize(
     "what_if", [{}, {"retention_ms": 5 * DAY_MS}, {"retention_bytes": 700}, {"retention_ms": -1, "retention_bytes": 0}]
 )
-def test_retention_takes_what_the_report_said(
+def test_retention_deletes_what_the_report_predicted(
     made: Reported, spark: SparkSession, tmp_path: Path, what_if: dict[str, int]
 ) -> None:
     """With the topics' own settings, and with others: by the storage's own rules."""
@@ -128,16 +128,16 @@ def test_lag_history_follows_commits_and_fetches(made: Reported) -> None:
     assert lags[-1] == 50
 
 
-def test_values_are_told_by_kind_and_shape(made: Reported) -> None:
+def test_values_are_reported_by_kind_and_shape(made: Reported) -> None:
     """Shares of the paths, nulls, types, and an example of each."""
-    kinds = {row["kind"]: row["sampled"] for row in made.rows("values", "told")}
+    kinds = {row["kind"]: row["sampled"] for row in made.rows("values", "shapes")}
     assert kinds == {
         "JSON object": 9, "JSON array": 1, "JSON scalar": 1, "text": 1, "empty": 1, "binary": 1, "null": 1,
         "schema registry": 1,
     }  # fmt: skip
-    (registered,) = [row for row in made.rows("values", "told") if row["kind"] == "schema registry"]
+    (registered,) = [row for row in made.rows("values", "shapes") if row["kind"] == "schema registry"]
     assert registered["schema_ids"] == ["7"]
-    paths = {row["path"]: row for row in made.rows("json-shape", "told")}
+    paths = {row["path"]: row for row in made.rows("json-shape", "shapes")}
     assert (paths["$.id"]["types"], paths["$.id"]["present_share"]) == ("integer or string", pytest.approx(9 / 11))
     assert (paths["$.name"]["types"], paths["$.name"]["null_share"]) == ("null or string", 0.25)
     assert (paths["$.lines[].n"]["types"], paths["$.lines[].n"]["least"]) == ("number", "1.5")
@@ -151,8 +151,8 @@ def test_paths_are_bounded() -> None:
     assert json_paths("[" * 200_000) == json_paths("{") == json_paths(None) == []
 
 
-def test_every_form_tells_every_report(made: Reported) -> None:
-    """Tables, JSON, a page with its pictures; and PNG files that are some."""
+def test_every_format_has_every_report(made: Reported) -> None:
+    """Tables, JSON, a page with its pictures; and valid PNG files."""
     table, received = render.as_table(made.report), json.loads(render.as_json(made.report))
     drawn = pictures(made.report)
     page = render.as_html(made.report, drawn)
@@ -176,7 +176,7 @@ def test_reports_are_chosen_by_name() -> None:
         registry.chosen(["lag-history"], journal=False)
 
 
-def test_every_report_says_what_it_is_about() -> None:
+def test_every_report_explains_itself() -> None:
     """And the documentation lists it."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
     for question in registry.questions().values():

@@ -1,4 +1,4 @@
-"""The tables' columns, in Arrow and in Spark's words."""
+"""The tables' columns, as an Arrow schema and as Spark's DDL."""
 
 import pytest
 
@@ -26,6 +26,6 @@ def test_a_strange_column_is_refused() -> None:
 
 
 @pytest.mark.parametrize("schema", [schemas.BATCHES, *schemas.STATE.values()])
-def test_every_table_can_be_said_in_sparks_words(schema: object) -> None:
-    """One word per column."""
+def test_every_table_has_a_schema_of_spark(schema: object) -> None:
+    """Each column has its name and type in the DDL."""
     assert schemas.ddl(schema).count("`") >= 2 * len(schema.names)  # type: ignore[attr-defined]

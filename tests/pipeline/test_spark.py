@@ -44,7 +44,7 @@ def test_one_dataframe_answers_many_questions(spark: SparkSession, tmp_path: Pat
     frame = spark.read.format("kafka_segments").load(str(tmp_path))
     frame.createOrReplaceTempView("records")
     counts = ("offset >= 97", "true", "offset > 97 or partition = 0", "topic = 'other'", "offset < 2")
-    asked = [f"(select count(*) from records where {each})" for each in counts]  # noqa: S608 - our own words
+    asked = [f"(select count(*) from records where {each})" for each in counts]  # noqa: S608 - our own text
     assert spark.sql("select " + ", ".join(asked)).first() == (9, 300, 104, 0, 6)
     assert [frame.filter(each).count() for each in counts[:2]] == [9, 300]
 
@@ -68,8 +68,8 @@ def test_filters_reach_the_files_where_that_is_asked_for(spark: SparkSession, tm
     assert values(bounded.load(str(tmp_path)).select("offset")) == [60, 61, 62]
 
 
-def test_a_schema_of_ones_own_chooses_the_columns(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark prunes none of a Python source, so this is how what is not wanted is not decoded."""
+def test_a_users_schema_chooses_the_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark prunes no columns of a Python source; a schema keeps the others from being decoded."""
     write_segment(tmp_path, *chain(3))
     reader = spark.read.format("kafka_segments").schema("offset bigint, sequence int, segment string")
     assert reader.load(str(tmp_path)).orderBy("offset").first() == (0, -1, str(tmp_path / "t-0" / f"{0:020d}.log"))
@@ -89,7 +89,7 @@ def test_the_other_sources_are_there(spark: SparkSession, tmp_path: Path) -> Non
     assert values(names.filter("name is not null")) == ["t"]
 
 
-def test_damage_is_told_in_the_error_or_in_a_row(spark: SparkSession, tmp_path: Path) -> None:
+def test_damage_is_reported_by_an_error_or_a_row(spark: SparkSession, tmp_path: Path) -> None:
     """File, byte, reason."""
     first, second = chain(3, 3)
     second[-1] ^= 1
@@ -105,7 +105,7 @@ def test_damage_is_told_in_the_error_or_in_a_row(spark: SparkSession, tmp_path: 
     ("options", "message"),
     [({"incldeHeaders": "true"}, "did you mean includeHeaders"), ({"path": "nowhere"}, "there is nothing")],
 )
-def test_what_makes_no_sense_is_told_in_one_sentence(
+def test_invalid_options_are_refused_in_one_sentence(
     spark: SparkSession, options: dict[str, str], message: str
 ) -> None:
     """At planning, not in a worker's stack trace."""
@@ -114,7 +114,7 @@ def test_what_makes_no_sense_is_told_in_one_sentence(
 
 
 def follow(spark: SparkSession, folder: Path, **options: str) -> list[list[int]]:
-    """The offsets of a stream, step by step, from where its checkpoint stands to what is there now."""
+    """The offsets of a stream, step by step, from its checkpoint to what is there now."""
     steps: list[list[int]] = []
     reader = spark.readStream.format("kafka_segments").options(**options)
     frame = reader.schema("topic string, partition int, offset bigint").load(str(folder))
@@ -124,7 +124,7 @@ def follow(spark: SparkSession, folder: Path, **options: str) -> list[list[int]]
     return steps
 
 
-def test_a_stream_goes_on_where_its_checkpoint_stands(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_continues_at_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     """In steps as large as they may be, up to the high watermark, and never twice."""
     write_segment(tmp_path, *chain(*[2] * 10))
     high_watermark = tmp_path / "replication-offset-checkpoint"

@@ -46,7 +46,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_committed_offsets_are_told(directory: Path) -> None:
+def test_committed_offsets_are_read(directory: Path) -> None:
     """Those of a group, and those of transactions with what became of them."""
     found = {row["group_id"]: row for row in rows(read_state(directory, "offsets"))}
     assert {name: (row["committed_offset"], row["aborted"]) for name, row in found.items()} == {
@@ -64,7 +64,7 @@ def test_committed_offsets_are_told(directory: Path) -> None:
     assert found["committed"]["is_transactional"]
 
 
-def test_transactions_are_told_step_by_step(directory: Path) -> None:
+def test_transactions_are_read_step_by_step(directory: Path) -> None:
     """Every transition of each transactional id, in order."""
     states: dict[str, list[str]] = {}
     for row in rows(read_state(directory, "transactions")):
@@ -75,7 +75,7 @@ def test_transactions_are_told_step_by_step(directory: Path) -> None:
     assert {"topic": "t", "partition": 0} in [each for row in ongoing for each in row["partitions"]]
 
 
-def test_the_metadata_is_told(directory: Path) -> None:
+def test_the_metadata_is_read(directory: Path) -> None:
     """Type and fields of each record."""
     found = rows(read_state(directory, "metadata"))
     topics = [json.loads(row["record"])["name"] for row in found if row["type"] == "TopicRecord"]
@@ -141,7 +141,7 @@ def test_records_of_the_newer_groups_are_decoded(tmp_path: Path) -> None:
 
 
 class Closed:
-    """Finds no module of the rooms, as in a user's process once a call has ended (`understudy.server_path`)."""
+    """Finds no module of the server, as in a user's process once a call has ended (`understudy.server_path`)."""
 
     def find_spec(self, name: str, *_: Any) -> None:
         """Refuses them."""
@@ -153,7 +153,7 @@ class Closed:
 def test_a_task_needs_no_import_once_its_rows_are_asked_for(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a worker, rows are asked for when the rooms are closed again."""
+    """On a worker, rows are asked for when the server's packages cannot be imported any more."""
     planted = build_batch([Record(0, NOW_MS, None, b"planted")], partition_leader_epoch=0)
     write_segment(tmp_path, planted, name="__consumer_offsets-0")
     [task] = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": kind}, ["topic", "offset"])

@@ -1,4 +1,4 @@
-"""Streams without Spark: how far they go, what bounds a batch, and what is said when records are gone."""
+"""Streams without Spark: how far they go, what bounds a batch, and the error when records are gone."""
 
 import pickle
 from itertools import pairwise
@@ -78,7 +78,7 @@ def test_a_topic_that_was_created_again_is_noticed_by_its_id(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("limit", [Limit("rows", 4), Limit("bytes", 300), Limit("files", 1)])
 def test_a_batch_is_as_large_as_it_may_be(tmp_path: Path, limit: Limit) -> None:
-    """Step by step to the end; every record once, and no more at a time than was said."""
+    """Step by step to the end; every record once, and no more at a time than the limit."""
     batches = chain(*[2] * 12)
     for topic in ("t", "u"):
         for base in (0, 8, 16):
@@ -107,7 +107,7 @@ def test_a_target_is_kept_while_the_log_grows(tmp_path: Path) -> None:
     assert stream.next({"t-0": 0}, ALL, target) == {"t-0": 3, "u-0": 0}
 
 
-def test_batches_of_a_stream_are_told_once(tmp_path: Path) -> None:
+def test_batches_of_a_stream_are_read_once(tmp_path: Path) -> None:
     """Also where a step ends within one: it belongs to the step that its first offset lies in."""
     write_segment(tmp_path, *chain(3, 3, 3))
     stream = logs(tmp_path, "kafka_batches")
@@ -116,7 +116,7 @@ def test_batches_of_a_stream_are_told_once(tmp_path: Path) -> None:
     assert steps == [[0], [3], [6]]
 
 
-def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:
+def test_a_stream_begins_at_its_starting_offsets(tmp_path: Path) -> None:
     """Earliest, latest, or by topic and partition, as Spark's own source has it."""
     write_segment(tmp_path, *chain(3, 3))
     assert logs(tmp_path, startingOffsets="latest").first() == {"t-0": 6}

@@ -97,7 +97,7 @@ def test_the_round_trip_loses_nothing(spark: SparkSession, source: Path, tmp_pat
 
 
 def test_an_export_holds_what_the_log_holds(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    """Headers twice and null, null against empty, log append time, aborted records left out; the manifest says so."""
+    """Headers twice and null, null against empty, log append time, no aborted records; the manifest counts them all."""
     manifest = export.export(spark, str(source), str(tmp_path / "out"))
     found = rows(tmp_path / "out")
     orders = [row for row in found if row["topic"] == "orders" and row["partition"] == 0]
@@ -115,7 +115,7 @@ def test_an_export_holds_what_the_log_holds(spark: SparkSession, source: Path, t
 
 
 def test_an_export_is_verified_before_it_is_loaded(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    """A byte that differs is told with the file's name; an export is not written over by accident."""
+    """A byte that differs is reported with the file's name; an export is not overwritten by accident."""
     manifest = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["timed"]))
     (file,) = manifest.files
     path = tmp_path / "out" / file.path
@@ -197,7 +197,7 @@ def timed_export(folder: Path, *times_ms: list[int]) -> list[Target]:
 
 
 def test_speed_counts_from_the_first_record_of_all(tmp_path: Path) -> None:
-    """Whatever year it was: at double speed, records half a second apart go out a quarter of a second apart.
+    """In any year: at double speed, records half a second apart go out a quarter of a second apart.
 
     One task has three partitions, and each has its records when they are due, none after those of another partition.
     """
@@ -234,15 +234,15 @@ def test_a_replay_has_no_partition_that_waits_for_a_core(tmp_path: Path) -> None
     assert len(replay.shared_out([replace(each, speed=0.0) for each in wanted], 2)) == 5
 
 
-def test_wishes_are_read_or_refused() -> None:
-    """Each with a sentence that shows what it looks like."""
+def test_choices_are_parsed_or_refused() -> None:
+    """Each error names the option and shows its form."""
     assert parse_offsets("5:") == (5, None)
     assert parse_offsets(":7") == (None, 7)
     assert parse_time("--since", "2023-11-14T22:13:20") == NOW_MS - 1_000_000
     assert parse_time("--since", "2023-11-14T23:13:20+01:00") == NOW_MS - 1_000_000
     assert parse_sample("10%") == 0.1
     assert parse_pairs("--topic-map", ["a=b", "c=d=e"]) == {"a": "b", "c": "d=e"}
-    for wish in (
+    for refused in (
         lambda: parse_offsets("5"),
         lambda: parse_offsets("a:b"),
         lambda: parse_time("--since", "yesterday"),
@@ -250,7 +250,7 @@ def test_wishes_are_read_or_refused() -> None:
         lambda: parse_pairs("--mask", ["offset=1"], ["key"]),
     ):
         with pytest.raises(ChoiceError, match="--"):
-            wish()
+            refused()
     assert is_bootstrap("localhost:9092")
     assert is_bootstrap("a:1,b:2")
     assert not is_bootstrap("s3://bucket/a")
@@ -273,7 +273,7 @@ def test_a_folder_with_files_that_belong_to_no_export_is_refused(tmp_path: Path)
 
 @pytest.mark.parametrize("path", ["../mine.txt", "topic=a/../../mine.txt", "/etc/hostname"])
 def test_a_manifest_names_files_of_its_own_folder_only(tmp_path: Path, path: str) -> None:
-    """Otherwise replacing the export would remove files of somebody else."""
+    """Otherwise replacing the export would remove files that are not its own."""
     (tmp_path / "mine.txt").write_text("mine")
     file = {"path": path, "topic": "a", "records": 0, "bytes": 0, "sha256": "", "parts": []}
     document = {"version": 1, "source": "x", "producers": False, "isolation": "read_committed", "topics": {}}

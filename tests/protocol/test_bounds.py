@@ -11,12 +11,12 @@ from tests.wire import header
 
 
 def check_refused(frame: bytes, reason: str) -> None:
-    """It cannot be read, and the reason says what was too much."""
+    """Check that a frame cannot be read, with the bound in the reason."""
     with pytest.raises(BadFrame, match=reason):
         decode_request(frame, decode_header(frame))
 
 
-def test_an_array_has_a_bound_whatever_the_frame_holds() -> None:
+def test_an_array_has_a_bound_in_a_frame_of_any_size() -> None:
     """Two million topics of one letter in six megabytes."""
     body = struct.pack(">i", 2 * MOST_ELEMENTS) + b"\0\1a" * (2 * MOST_ELEMENTS)
     check_refused(header(ApiKey.METADATA, 1) + body, "more than 1000000 elements")
@@ -31,14 +31,14 @@ def test_nested_arrays_share_the_bound() -> None:
 
 
 def test_as_many_as_the_bound_are_read() -> None:
-    """A million topics: read here, refused by whoever they are asked of."""
+    """A million topics: read here, and refused by the handler."""
     frame = header(ApiKey.METADATA, 1) + struct.pack(">i", MOST_ELEMENTS) + b"\0\1a" * MOST_ELEMENTS
     assert len(decode_request(frame, decode_header(frame)).topics) == MOST_ELEMENTS
 
 
 @pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.PRODUCE])
 def test_tag_sections_have_the_bound_too(key: ApiKey) -> None:
-    """Of a body, two bytes each; Produce is read by hand."""
+    """Tags of a body have two bytes each; Produce is decoded by hand-written code."""
     tags = b"\x81\x89\x7a" + b"\x09\0" * 2_000_001
     bodies = {ApiKey.METADATA: b"\x00\0\0\0" + tags, ApiKey.PRODUCE: b"\0\0\1" + bytes(4) + b"\x01" + tags}
     check_refused(header(key, 9) + bodies[key], "more than 1000000 elements")

@@ -137,7 +137,7 @@ def test_a_null_client_id_is_the_empty_string() -> None:
 
 
 def test_unknown_tags_in_the_header_are_skipped() -> None:
-    """Header v2 with a tagged field that nobody knows (core CON-11)."""
+    """Header v2 with an unknown tagged field (core CON-11)."""
     body = encode_request(ApiKey.METADATA, 9, 7, "c", MetadataRequest())[4:]
     head_size = 8 + 2 + 1
     assert body[head_size] == 0
@@ -165,8 +165,8 @@ def test_a_client_id_that_is_no_utf8_is_read_as_java_reads_it() -> None:
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**27, -1, -(2**31)])
-def test_an_announced_count_is_not_believed(count: int) -> None:
-    """An array longer than the bytes left, or null where none may be, is refused before room is made for it."""
+def test_an_array_longer_than_the_frame_is_refused(count: int) -> None:
+    """An array longer than the bytes left, or null where none may be, is refused before memory is allocated for it."""
     frame = encode_request(ApiKey.CREATE_TOPICS, 2, 7, "c", CreateTopicsRequest())[4:]
     header = decode_header(frame)
     assert decode_request(frame, header).topics == ()

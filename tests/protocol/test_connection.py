@@ -14,10 +14,10 @@ def feed(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
     """Hand over ``data`` in pieces of at most ``step`` bytes, as a transport would."""
     frames, at = [], 0
     while at < len(data):
-        room = reader.buffer()
-        size = min(step, len(room), len(data) - at)
-        room[:size] = data[at : at + size]
-        room.release()
+        space = reader.buffer()
+        size = min(step, len(space), len(data) - at)
+        space[:size] = data[at : at + size]
+        space.release()
         frames += [bytes(frame) for frame in reader.received(size)]
         at += size
     return frames
@@ -61,14 +61,14 @@ def test_frames_before_a_bad_one_still_count() -> None:
     ],
 )
 def test_other_protocols_are_recognised(sent: bytes, hint: str) -> None:
-    """The usual mistakes: a browser, and a client that was told to use TLS."""
+    """The usual mistakes: a browser, and a client that uses TLS."""
     reader = FrameReader(104_857_600)
     with pytest.raises(BadFrameSize, match=hint):
         feed(reader, sent, 100)
 
 
 @pytest.mark.parametrize("first_bytes", [16, 64 * 1024])
-def test_a_reader_may_be_told_to_believe_less(first_bytes: int) -> None:
+def test_a_reader_may_begin_with_a_smaller_buffer(first_bytes: int) -> None:
     """Large frames come out whole however small their first buffer was."""
     reader = FrameReader(1 << 23)
     reader.first_bytes = first_bytes

@@ -46,7 +46,7 @@ def test_a_subscription_is_read_as_kio_writes_it(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(4))
 def test_an_assignment_is_read_and_written_as_by_kio(version: int) -> None:
-    """Both ways, the version included."""
+    """Reading and writing agree, the version included."""
     module = schema("assignment", version)
     partitions = (module.TopicPartition(topic="foo", partitions=(0, 2)),)
     entity = module.ConsumerProtocolAssignment(assigned_partitions=partitions, user_data=None)

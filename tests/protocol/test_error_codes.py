@@ -34,7 +34,7 @@ def filled(cls: type[Message]) -> Message:
 
 @pytest.mark.parametrize("key", [api.key for api in APIS], ids=lambda key: key.title)
 def test_every_code_of_a_response_is_found(key: ApiKey) -> None:
-    """And none where all went well."""
+    """A response without an error has none."""
     response = message_class(key, "Response")
     full = filled(response)
     assert sorted(error_codes(full)) == sorted(errors(full))

@@ -17,7 +17,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 # Each API's request and response: t(opic), p(artition), g(roup), x (transactional id).
-TOLD = """
+NAMED = """
 Produce tpx tp; Fetch tp tp; ListOffsets tp tp; Metadata t tp; OffsetCommit tpg tp; OffsetFetch tpg tpg;
 FindCoordinator gx gx; JoinGroup g -; Heartbeat g -; LeaveGroup g -; SyncGroup g -; DescribeGroups g g; ListGroups - g;
 SaslHandshake - -; ApiVersions - -; CreateTopics t t; DeleteTopics t t; DeleteRecords tp tp; InitProducerId x -;
@@ -29,7 +29,9 @@ UpdateFeatures - -; DescribeCluster - -; DescribeProducers tp tp; UnregisterBrok
 ListTransactions - x; GetTelemetrySubscriptions - -; PushTelemetry - -; ListConfigResources - t;
 DescribeTopicPartitions t tp;
 """
-EXPECTED = {name: (asks, tells) for name, asks, tells in (line.split() for line in TOLD.split(";") if line.strip())}
+EXPECTED = {
+    name: (asks, answers) for name, asks, answers in (line.split() for line in NAMED.split(";") if line.strip())
+}
 
 
 def letters(kinds: frozenset[str]) -> str:
@@ -38,7 +40,7 @@ def letters(kinds: frozenset[str]) -> str:
 
 
 @pytest.mark.parametrize("api", [api for api in APIS if api.key.title in EXPECTED], ids=lambda api: api.key.title)
-def test_what_an_api_speaks_of(api: AnyApi) -> None:
+def test_the_topics_groups_and_ids_of_each_api_are_found(api: AnyApi) -> None:
     """The table was read from Kafka's schemas; an API that is not in it yet gets a line."""
     found = letters(request_level(api.key).kinds), letters(response_level(api.key).kinds)
     assert found == EXPECTED[api.key.title]
@@ -77,7 +79,7 @@ def test_conditions_hold_for_the_same_item() -> None:
     assert not mentions(level, request, Wanted(topic="t", partition=1))
 
 
-def test_keys_of_coordinators_are_what_their_type_says() -> None:
+def test_keys_of_coordinators_are_groups_or_transactional_ids_by_their_type() -> None:
     """FindCoordinator: 0 is a group, 1 a transactional id."""
     level = request_level(ApiKey.FIND_COORDINATOR)
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=["k"])
@@ -85,7 +87,7 @@ def test_keys_of_coordinators_are_what_their_type_says() -> None:
     assert not mentions(level, request, Wanted(group="k"))
 
 
-def test_a_resource_is_a_topic_if_its_type_says_so() -> None:
+def test_a_resource_is_a_topic_by_its_type() -> None:
     """A broker called 1 is no topic called 1."""
     level = request_level(ApiKey.DESCRIBE_CONFIGS)
     topic, broker = DescribeConfigsResource(2, "1"), DescribeConfigsResource(4, "1")
@@ -98,6 +100,6 @@ def test_a_resource_is_a_topic_if_its_type_says_so() -> None:
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.key.title)
 def test_an_empty_request_mentions_nothing(api: AnyApi) -> None:
-    """Nor does looking for it fail."""
+    """Looking for a topic in it does not fail either."""
     request = message_class(api.key, "Request")()
     assert not mentions(request_level(api.key), request, Wanted("t", 0, "g", "x"))

@@ -122,7 +122,7 @@ def test_offset_commit_with_times() -> None:
 
 
 def test_describe_configs_with_a_flag() -> None:
-    """v0 says whether a value is the default, not where it comes from."""
+    """v0 has a flag for default values, not their source."""
     config = describe_configs.DescribeConfigsResourceResult("k", "v", is_default=True)
     result = describe_configs.DescribeConfigsResult(ErrorCode.NONE, None, 2, "t", [config])
     expected = struct.pack(">iihhb", 0, 1, 0, -1, 2) + text("t") + struct.pack(">i", 1) + text("k") + text("v")

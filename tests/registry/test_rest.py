@@ -90,7 +90,7 @@ def test_deletions_are_soft_and_then_hard(registry: Rest) -> None:
 
 
 def test_ids_are_not_given_twice(registry: Rest) -> None:
-    """Also if the schema that had one is gone for good."""
+    """The id of a schema that was deleted for good is not used again."""
     registry.register("s", STRING)
     registry.ask("DELETE", "/subjects/s")
     registry.ask("DELETE", "/subjects/s?permanent=true")
@@ -167,7 +167,7 @@ def test_contexts_have_ids_of_their_own(registry: Rest) -> None:
 
 
 def test_metadata_goes_on_to_the_next_version(registry: Rest) -> None:
-    """And is found by its properties."""
+    """The new version is found by its properties."""
     registry.ask("PUT", "/config", {"compatibility": "NONE"})
     owner = {"properties": {"owner": "us"}}
     registry.register("s", STRING, metadata=owner)
@@ -236,7 +236,7 @@ def test_what_cannot_be_understood_has_an_answer(
 
 @pytest.mark.parametrize("kind", ["AVRO", "JSON", "PROTOBUF"])
 def test_nested_schemas_end_nothing(registry: Rest, kind: str) -> None:
-    """As deep as a body of a megabyte allows."""
+    """Schemas nested as deep as a body of a megabyte allows are answered."""
     deep = {
         "AVRO": '{"type":"array","items":' * 20_000 + STRING + "}" * 20_000,
         "JSON": '{"items":' * 20_000 + "{}" + "}" * 20_000,

@@ -172,8 +172,8 @@ class Client:
         return self.ask(ApiKey.FETCH, request, at_most=at_most).responses[0].partitions[0]
 
 
-def told(part: object) -> str:
-    """A partition's answer to Produce."""
+def result_of(part: object) -> str:
+    """A partition's answer to Produce as text."""
     code = part.error_code  # type: ignore[attr-defined]
     return "NONE" if code is ErrorCode.NONE else f"{code.name} log start {part.log_start_offset}"  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Questions whose answers tell releases apart. Each is put to real brokers and to Understudy, and answered in words.
+"""Questions that releases answer differently. Each is put to real brokers and to Understudy, and answered as text.
 
 A question uses names of its own and leaves nothing that another one could see. Its answer holds no ids, times or
 addresses. What a release cannot be asked, because it has no such API or version, is answered "absent".
@@ -19,7 +19,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from tests.releases import questions_of_4_4, questions_of_groups, questions_of_records, questions_of_share_groups
-from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, told
+from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, result_of
 from tests.wire import Closed, header
 
 Question = Callable[[Client], str]
@@ -36,7 +36,7 @@ def an_unknown_version_of_api_versions(client: Client) -> str:
 
 
 def an_unknown_version_of_metadata(client: Client) -> str:
-    """Nothing to be said."""
+    """A version that no release has."""
     client.wire.send_frame(header(ApiKey.METADATA, 999))
     try:
         return client.wire.receive_frame().hex()
@@ -53,19 +53,19 @@ def a_producer_whose_records_were_deleted(client: Client) -> str:
     client.produce(topic, producer, 0)
     client.produce(topic, producer, 1)
     delete_records(client, topic)
-    return told(client.produce(topic, producer, 2))
+    return result_of(client.produce(topic, producer, 2))
 
 
 def a_producer_that_the_log_does_not_know(client: Client) -> str:
     """It begins with sequence 7."""
-    return told(client.produce(client.topic(), client.producer(), 7))
+    return result_of(client.produce(client.topic(), client.producer(), 7))
 
 
 def a_gap_in_the_sequence(client: Client) -> str:
     """0, then 5."""
     topic, producer = client.topic(), client.producer()
     client.produce(topic, producer, 0)
-    return told(client.produce(topic, producer, 5))
+    return result_of(client.produce(topic, producer, 5))
 
 
 def a_new_epoch_that_does_not_begin_with_0(client: Client) -> str:
@@ -73,7 +73,7 @@ def a_new_epoch_that_does_not_begin_with_0(client: Client) -> str:
     topic, producer = client.topic(), client.producer()
     client.produce(topic, producer, 0)
     producer.producer_epoch = 1
-    return told(client.produce(topic, producer, 3))
+    return result_of(client.produce(topic, producer, 3))
 
 
 def a_zombie_s_batch(client: Client) -> str:
@@ -82,7 +82,7 @@ def a_zombie_s_batch(client: Client) -> str:
     producer.producer_epoch = 1
     client.produce(topic, producer, 0)
     producer.producer_epoch = 0
-    return told(client.produce(topic, producer, 0))
+    return result_of(client.produce(topic, producer, 0))
 
 
 def a_repeated_batch(client: Client) -> str:
@@ -91,14 +91,14 @@ def a_repeated_batch(client: Client) -> str:
     for sequence in range(3):
         client.produce(topic, producer, sequence)
     again = client.produce(topic, producer, 1)
-    return f"{told(again)} at {again.base_offset}"
+    return f"{result_of(again)} at {again.base_offset}"
 
 
 def a_transactional_batch_of_a_partition_that_was_not_added(client: Client) -> str:
     """Up to Produce v11: verification (KIP-890)."""
     name = client.name("tx")
     producer = client.producer(name)
-    return told(client.produce(client.topic(), producer, 0, transactional_id=name))
+    return result_of(client.produce(client.topic(), producer, 0, transactional_id=name))
 
 
 def a_transaction_that_begins_with_sequence_7(client: Client) -> str:
@@ -106,7 +106,7 @@ def a_transaction_that_begins_with_sequence_7(client: Client) -> str:
     client.version(ApiKey.PRODUCE, at_most=12, at_least=12)
     name = client.name("tx")
     producer = client.producer(name)
-    return told(client.produce(client.topic(), producer, 7, transactional_id=name, at_most=12))
+    return result_of(client.produce(client.topic(), producer, 7, transactional_id=name, at_most=12))
 
 
 # --- transactions ----------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def a_transaction(client: Client) -> str:
     name, topic = client.name("tx"), client.topic()
     producer = client.producer(name)
     added = client.add(name, producer, topic)
-    produced = told(client.produce(topic, producer, 0, transactional_id=name))
+    produced = result_of(client.produce(topic, producer, 0, transactional_id=name))
     ended = end(client, name, producer)
     fetched = client.settled(lambda: client.producer(name), lambda answer: answer.error_code)
     again = end(client, name, fetched)
@@ -219,7 +219,7 @@ def offsets_of_a_stranger_in_a_transaction(client: Client) -> str:
     )
     topic = TxnOffsetCommitRequestTopic(client.topic(), [TxnOffsetCommitRequestPartition(0, 5)])
     ids = (producer.producer_id, producer.producer_epoch)
-    request = TxnOffsetCommitRequest(name, group, *ids, [topic], generation_id=3, member_id="nobody")
+    request = TxnOffsetCommitRequest(name, group, *ids, [topic], generation_id=3, member_id="absent")
     answer = client.settled(
         lambda: client.ask(ApiKey.TXN_OFFSET_COMMIT, request, at_most=4),
         lambda found: found.topics[0].partitions[0].error_code,

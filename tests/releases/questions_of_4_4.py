@@ -1,4 +1,4 @@
-"""Questions that tell 4.4 from 4.3; earlier releases were not asked."""
+"""Questions that 4.4 and 4.3 answer differently; earlier releases were not asked."""
 
 from typing import Any
 from uuid import UUID

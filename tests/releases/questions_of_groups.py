@@ -31,14 +31,14 @@ def a_stranger_s_heartbeat(client: Client) -> str:
     """Heartbeat, SyncGroup and LeaveGroup to a group that is not there."""
     group = client.name("group")
     client.coordinator(group, GROUP)
-    beat = client.ask(ApiKey.HEARTBEAT, HeartbeatRequest(group, 1, "nobody")).error_code
-    sync = client.ask(ApiKey.SYNC_GROUP, SyncGroupRequest(group, 1, "nobody")).error_code
-    left = client.ask(ApiKey.LEAVE_GROUP, LeaveGroupRequest(group, "nobody", [MemberIdentity("nobody")]))
+    beat = client.ask(ApiKey.HEARTBEAT, HeartbeatRequest(group, 1, "absent")).error_code
+    sync = client.ask(ApiKey.SYNC_GROUP, SyncGroupRequest(group, 1, "absent")).error_code
+    left = client.ask(ApiKey.LEAVE_GROUP, LeaveGroupRequest(group, "absent", [MemberIdentity("absent")]))
     return f"{beat.name} {sync.name} {left.error_code.name} {[each.error_code.name for each in left.members]}"
 
 
 def a_stranger_s_offsets(client: Client) -> str:
-    """OffsetCommit with a generation that is not there, then as nobody's."""
+    """OffsetCommit with an unknown member and generation, then without a member."""
     group, topic = client.name("group"), client.topic()
     client.coordinator(group, GROUP)
 
@@ -48,7 +48,7 @@ def a_stranger_s_offsets(client: Client) -> str:
         answer = client.ask(ApiKey.OFFSET_COMMIT, request, at_most=9)
         return str(answer.topics[0].partitions[0].error_code.name)
 
-    return f"{commit(3, 'nobody')} {commit(-1, '')}"
+    return f"{commit(3, 'absent')} {commit(-1, '')}"
 
 
 def a_member_without_an_id(client: Client) -> str:
@@ -78,7 +78,7 @@ def a_topic_with_an_unknown_setting(client: Client) -> str:
 
 
 def a_topic_with_as_many_partitions_as_the_broker_likes(client: Client) -> str:
-    """-1 (KIP-464), and what the answer tells of it (KIP-525)."""
+    """-1 (KIP-464), and what the answer has of the topic (KIP-525)."""
     made = client.create(client.name("topic"), partitions=-1)
     return f"{made.error_code.name} partitions {made.num_partitions} factor {made.replication_factor}"
 

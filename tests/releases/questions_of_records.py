@@ -10,26 +10,26 @@ from protocol.records.batch import RecordBatch
 from protocol.records.conversion import messages_of_batches
 from protocol.records.message_set import read_messages
 from protocol.records.records import Record, build_batch, read_records
-from tests.releases.asking import Absent, Client, told
+from tests.releases.asking import Absent, Client, result_of
 
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
 def a_record_without_a_key_for_a_compacted_topic(client: Client) -> str:
     """Its error changed its name (KIP-467)."""
-    return told(client.produce(client.topic({"cleanup.policy": "compact"}), key=None))
+    return result_of(client.produce(client.topic({"cleanup.policy": "compact"}), key=None))
 
 
 def a_record_of_tomorrow(client: Client) -> str:
     """Its timestamp is two hours ahead (KIP-937)."""
-    return told(client.produce(client.topic(), timestamp_ms=int(time.time() * 1000) + 7_200_000))
+    return result_of(client.produce(client.topic(), timestamp_ms=int(time.time() * 1000) + 7_200_000))
 
 
 def magic(client: Client, configs: dict[str, str]) -> str:
     """The format in which a new topic's record comes back, and whether idempotent producers are welcome."""
     topic = client.topic(configs)
-    idempotent = told(client.produce(topic, client.producer(), 0))
-    plain = told(client.produce(topic))
+    idempotent = result_of(client.produce(topic, client.producer(), 0))
+    plain = result_of(client.produce(topic))
     part = client.fetch(topic)
     records = bytes(part.records or b"")
     return f"idempotent {idempotent}, plain {plain}, {part.error_code.name} magic {records[16] if records else None}"
@@ -97,9 +97,9 @@ def old_messages(client: Client, version: int, magic: int) -> str:
         part = client.fetch(topic, at_most=at_most)
         records = bytes(part.records or b"")
         read = read_records(RecordBatch(bytearray(records))) if records[16] == 2 else read_messages(records)
-        told = [f"{each.offset}:{each.timestamp_ms}:{(each.key or b'').decode()}" for each in read]
+        shown = [f"{each.offset}:{each.timestamp_ms}:{(each.key or b'').decode()}" for each in read]
         found.append(
-            f"{part.error_code.name} magic {records[16]} codec {records[17 if records[16] < 2 else 22] & 7} {told}"
+            f"{part.error_code.name} magic {records[16]} codec {records[17 if records[16] < 2 else 22] & 7} {shown}"
         )
     return "; ".join(found)
 

@@ -1,4 +1,4 @@
-"""Questions about share groups and their state that tell 4.4 from 4.3; earlier releases were not asked."""
+"""Questions about share groups and their state that 4.4 and 4.3 answer differently; earlier releases were not asked."""
 
 import time
 from typing import Any

@@ -10,7 +10,7 @@ from tests.serving import Server
 
 RECORDED = load()
 KNOWN: dict[tuple[str, str], str] = {}
-"""(question, release) -> what this one answers instead; it stands in GAPS.md."""
+"""(question, release) -> what this one answers instead; GAPS.md lists it."""
 
 RACES = (a_stranger_while_markers_wait,)
 """Asked again if the markers were written before the next request was read, which a busy machine may cause."""
@@ -24,7 +24,7 @@ def cluster(broker_with: BrokerWith) -> Server:
 
 
 def test_all_questions_were_recorded() -> None:
-    """Of every release that runs."""
+    """There is an answer of every release that runs."""
     assert set(RECORDED) == set(RUN), ANSWERS
     for name, answers in RECORDED.items():
         assert set(answers) == {question.__name__ for question in asked_of(name)}, name

@@ -1,6 +1,6 @@
 """Every behaviour and every default that changed was seen on real brokers on both sides of its border.
 
-The recorded answers tell the two sides apart; `test_answers.py` holds Understudy against them, release by release.
+The recorded answers of the two sides differ; `test_answers.py` compares Understudy with them, release by release.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
 DEFAULTS_SHOWN_BY: Final[Mapping[str, Question]] = {
     "log.message.timestamp.after.max.ms": questions_of_records.a_record_of_tomorrow,
 }
-"""Likewise; the others are told by the broker's settings."""
+"""Likewise; the other defaults are read from the broker's settings."""
 
 
 def sides(since: str) -> tuple[str, str]:
@@ -75,7 +75,7 @@ def sides(since: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("behaviour", [each for each in Behaviour if each not in SHOWN_ELSEWHERE])
 def test_real_brokers_changed_their_answer_with_the_behaviour(behaviour: Behaviour) -> None:
-    """A behaviour without a question, or with one that cannot tell, fails here."""
+    """A behaviour without a question, or with one that both sides answer alike, fails here."""
     question = SHOWN_BY[behaviour]
     before, since = (RECORDED[name][question.__name__] for name in sides(behaviour.since))
     assert question in QUESTIONS

@@ -58,7 +58,7 @@ def test_a_behaviour_has_two_sides(behaviour: Behaviour) -> None:
 
 
 def test_features_before_kraft() -> None:
-    """Our log of the metadata keeps its own level, which nobody is told; what is said on the command line wins."""
+    """Our metadata log keeps its own level, which no client sees; levels of the command line win."""
     old = feature_levels(release("2.8"), {})
     assert {name for name, level in old.items() if level} == {"metadata.version"}
     assert feature_levels(release("4.0"), {"transaction.version": 1})["transaction.version"] == 1

@@ -24,7 +24,7 @@ class Lasting(Protocol):
     server: Server
 
     def restart(self) -> Server:
-        """Stop and start, in good order; time stands still."""
+        """Stop and start cleanly; the clock is frozen."""
         ...
 
 
@@ -77,7 +77,7 @@ class LastingWith(Protocol):
 
 @pytest.fixture
 def guarded(broker_with: BrokerWith) -> Iterator[Guarded]:
-    """A broker with an authorizer, and the topics foo and bar, of which nobody may do anything yet."""
+    """A broker with an authorizer, and the topics foo and bar, on which the client has no rights yet."""
     with guarded_by(broker_with) as stage:
         create(stage.admin, topic("foo"), topic("bar"))
         yield stage
@@ -128,7 +128,7 @@ else:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to note outcomes, if somebody wants them."""
+    """Begin to note outcomes, if ``ROWS_FILE`` asks for them."""
     if os.environ.get("ROWS_FILE"):
         config.stash[OUTCOMES] = {}
         config.pluginmanager.register(Noting(config.stash[OUTCOMES]))

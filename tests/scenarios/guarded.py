@@ -1,7 +1,7 @@
-"""A cluster with an authorizer, asked by two: an administrator who may do everything, and somebody who may do nothing.
+"""A broker with an authorizer and two clients: an administrator who may do everything, and a client without rights.
 
-Both are ``User:ANONYMOUS``, for there is no SASL; they come from two addresses of the loopback network, and the ACLs
-tell them apart by those. A real broker's own requests come from the administrator's address.
+Both are ``User:ANONYMOUS``, for there is no SASL. They connect from two addresses of the loopback network, and the ACLs
+distinguish them by those. A real broker's own requests come from the administrator's address.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ SETTINGS: dict[str, object] = {
     "offsets.topic.num.partitions": 4,
     "transaction.state.log.num.partitions": 4,
 }
-ADMIN, SOMEBODY = "127.0.0.1", "127.0.0.2"
+ADMIN, CLIENT = "127.0.0.1", "127.0.0.2"
 ANONYMOUS = "User:ANONYMOUS"
 EVERY_KIND = [kind for kind in ResourceType if kind is not ResourceType.ANY]
 Acl = tuple[int, str, int, str, str, int, int]
@@ -38,9 +38,9 @@ def acl(
     permission: int = PermissionType.ALLOW,
     pattern: int = PatternType.LITERAL,
     principal: str = ANONYMOUS,
-    host: str = SOMEBODY,
+    host: str = CLIENT,
 ) -> AclCreation:
-    """An ACL that is wanted; for somebody, unless it says otherwise."""
+    """An ACL to create; by default it applies to the client."""
     return AclCreation(kind, name, pattern, principal, host, operation, permission)
 
 
@@ -68,7 +68,7 @@ def described(
     return response
 
 
-def told(response: DescribeAclsResponse) -> set[Acl]:
+def acls_of(response: DescribeAclsResponse) -> set[Acl]:
     """The ACLs of a response."""
     assert response.error_code is ErrorCode.NONE, response.error_message
     return {
@@ -86,7 +86,7 @@ def filtered(
     host: str | None = None,
     operation: int = AclOperation.ANY,
 ) -> DeleteAclsFilter:
-    """A filter of DeleteAcls; any ACL, unless it says otherwise."""
+    """A filter of DeleteAcls; by default it matches any ACL."""
     return DeleteAclsFilter(kind, name, pattern, None, host, operation, PermissionType.ANY)
 
 
@@ -98,37 +98,37 @@ def deleted(wire: Wire, *filters: DeleteAclsFilter, version: int = 3) -> Sequenc
 
 
 class Guarded:
-    """One broker; ``admin`` and ``somebody`` are connections to it."""
+    """One broker, and two connections to it: ``admin`` and ``client``."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.admin, self.somebody = server.wire(source=ADMIN), server.wire(source=SOMEBODY)
+        self.admin, self.client = server.wire(source=ADMIN), server.wire(source=CLIENT)
 
     def begin(self) -> None:
-        """From now on the administrator may do everything and nobody else anything."""
+        """Allow the administrator everything, and all others nothing."""
         every = [(kind, CLUSTER_NAME if kind is ResourceType.CLUSTER else "*") for kind in EVERY_KIND]
         self.allow(*((AclOperation.ALL, kind, name) for kind, name in every), host=ADMIN)
 
-    def allow(self, *rights: tuple[int, int, str], host: str = SOMEBODY) -> None:
+    def allow(self, *rights: tuple[int, int, str], host: str = CLIENT) -> None:
         """Rights: operation, kind of resource, name."""
         self.create(*(acl(*right, host=host) for right in rights))
 
     def deny(self, *rights: tuple[int, int, str]) -> None:
-        """Likewise, what somebody may not."""
+        """Deny the client these rights: operation, kind of resource, name."""
         self.create(*(acl(*right, permission=PermissionType.DENY) for right in rights))
 
     def create(self, *acls: AclCreation) -> None:
-        """ACLs that nothing is wrong with."""
+        """Create valid ACLs."""
         assert {result.error_code for result in created(self.admin, *acls)} == {ErrorCode.NONE}
 
     def forget(self) -> None:
-        """What was allowed or denied to somebody."""
-        deleted(self.admin, filtered(host=SOMEBODY))
+        """Delete all ACLs of the client."""
+        deleted(self.admin, filtered(host=CLIENT))
 
 
 @contextmanager
 def guarded_by(broker_with: BrokerWith) -> Iterator[Guarded]:
-    """The stage; a real broker has no ACL left afterwards."""
+    """A broker with an authorizer; a real broker has no ACL left afterwards."""
     stage = Guarded(broker_with(settings=SETTINGS, lazy_coordinators=True))
     stage.begin()
     yield stage

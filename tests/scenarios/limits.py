@@ -1,4 +1,4 @@
-"""Quotas as rows set and see them: short to write."""
+"""Client quotas over the wire: short ways to alter and describe them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +20,7 @@ from tests.wire import Wire
 
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 Entity = Mapping[str, str | None]
-Told = dict[tuple[tuple[str, str | None], ...], dict[str, float]]
+Quotas = dict[tuple[tuple[str, str | None], ...], dict[str, float]]
 
 
 def client(name: str | None = "test") -> Entity:
@@ -29,26 +29,26 @@ def client(name: str | None = "test") -> Entity:
 
 
 def entry(entity: Entity, *changes: tuple[str, float | None]) -> EntryData:
-    """What is to become of an entity's quotas; ``None`` removes one."""
+    """The changes of an entity's quotas; ``None`` removes a quota."""
     ops = [OpData(key, value or 0.0, value is None) for key, value in changes]
     return EntryData([EntityData(kind, name) for kind, name in entity.items()], ops)
 
 
 def altered(wire: Wire, *entries: EntryData, version: int = 1, validate_only: bool = False) -> list[ResponseEntryData]:
-    """AlterClientQuotas; what came of each entity."""
+    """AlterClientQuotas; the result of each entity."""
     request = AlterClientQuotasRequest(entries, validate_only)
     return list(wire.call(ApiKey.ALTER_CLIENT_QUOTAS, version, request).entries)
 
 
 def refusal(wire: Wire, entity: Entity, *changes: tuple[str, float | None]) -> tuple[int, str | None]:
-    """Code and message of the one entity that is altered."""
+    """Error code and message of the only entity that is altered."""
     (answer,) = altered(wire, entry(entity, *changes))
     assert {each.entity_type: each.entity_name for each in answer.entity} == entity
     return answer.error_code, answer.error_message
 
 
 def limit(wire: Wire, entity: Entity, **quotas: float | None) -> None:
-    """Quotas that nothing is wrong with."""
+    """Alter quotas, and expect no error."""
     assert refusal(wire, entity, *quotas.items()) == (ErrorCode.NONE, None)
 
 
@@ -61,7 +61,7 @@ def described(
     return response
 
 
-def told(response: DescribeClientQuotasResponse) -> Told:
+def quotas_of(response: DescribeClientQuotasResponse) -> Quotas:
     """The quotas of a response, by entity."""
     assert response.error_code is ErrorCode.NONE, response.error_message
     assert response.entries is not None

@@ -1,6 +1,6 @@
-"""The same rows asked of a real Apache Kafka: ``TARGET=kafka``.
+"""The same rows against a real Apache Kafka: ``TARGET=kafka``.
 
-Whatever no Kafka can be asked for from outside skips the row as `steered`: its clock, faults, held markers. Time that
+Rows that need what no Kafka offers from outside (its clock, faults, held markers) are skipped as `steered`. Time that
 a row lets pass is waited for, as long as that is bearable.
 """
 
@@ -57,7 +57,7 @@ def ours_alone(why: str) -> NoReturn:
 
 
 class About(int):
-    """A time that a broker read off its own clock: equal to what it told, give or take some seconds."""
+    """A time that a broker read off its own clock: equal to the expected one, give or take some seconds."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int) and abs(int(self) - int(other)) <= ALIKE_WITHIN_MS
@@ -75,7 +75,7 @@ class About(int):
 
 
 def pause(ms: int) -> None:
-    """Real time passes: nobody pushes Kafka's clock."""
+    """Let real time pass: Kafka's clock cannot be advanced."""
     threading.Event().wait(ms / 1000)
 
 
@@ -238,7 +238,7 @@ class Kafkas(Servers):
         return OnKafka(cluster)
 
     def finish_test(self) -> None:
-        """Hang up whatever the test opened, anywhere."""
+        """Close all connections that the test opened."""
         for server in self._clusters.values():
             server.finish_test()
 

@@ -43,7 +43,7 @@ def altered(side: Target, kind: int, name: str, *configs: AlterableConfig) -> No
 
 
 def followed(addresses: Sequence[str]) -> None:
-    """Return when each broker has done whatever the metadata told it before this call.
+    """Return when each broker has applied all metadata that was written before this call.
 
     A subscription of client metrics is altered until every broker shows it, twice: the first value may be shown while
     the change that is waited for is still being done. Then it is gone again.
@@ -99,7 +99,7 @@ def _unsettled(side: Target) -> set[str]:
 
 
 def all_led(addresses: Sequence[str]) -> None:
-    """Return when each broker tells of each partition who leads it, and that all its replicas are in sync."""
+    """Return when each broker reports a leader for each partition, and all its replicas in sync."""
     for address in addresses:
         deadline = deadline_for("every partition has its leader")
         with closing(Target(address)) as side:
@@ -136,7 +136,7 @@ def emptied(addresses: Sequence[str]) -> None:
 
 
 def _unlimited(side: Target) -> None:
-    """No quota holds anybody up."""
+    """Remove all quotas of clients."""
     found = side.call(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, DescribeClientQuotasRequest()).entries or ()
     entries = [
         EntryData(

@@ -1,4 +1,4 @@
-"""What an answer tells, in one line: names, error codes, what may be done; not what differs from run to run."""
+"""The summary of a response in one line: names, error codes, authorized operations; nothing that differs by run."""
 
 from collections.abc import Iterator, Mapping
 from uuid import UUID
@@ -6,14 +6,14 @@ from uuid import UUID
 from protocol.types import Message
 
 LABELS = ("name", "topic", "topic_name", "group_id", "transactional_id", "key", "resource_name", "topic_id")
-NOT_TOLD = {"configs", "brokers", "node_endpoints", "nodes", "replica_nodes"}
+OMITTED = {"configs", "brokers", "node_endpoints", "nodes", "replica_nodes"}
 NOT_ASKED = -(2**31)
 
 
-def told_of(answer: Message, ids: Mapping[UUID, str]) -> str:
-    """Such as ``foo=0(0) bar=29(29)``: each item with its codes, and what it holds in brackets, sorted.
+def summary(answer: Message, ids: Mapping[UUID, str]) -> str:
+    """Such as ``foo=0(0) bar=29(29)``: each item with its error codes, and its parts in brackets, sorted.
 
-    ``may`` stands before authorized operations; topic ids are told by the names in ``ids``.
+    ``may`` precedes authorized operations; topic ids are replaced by the names in ``ids``.
     """
     return " ".join(filter(None, (_label(answer, ids), _inner(answer, ids))))
 
@@ -30,7 +30,7 @@ def _item(part: Message, ids: Mapping[UUID, str]) -> str:
 
 def _parts(answer: Message) -> Iterator[Message]:
     for field in answer.__slots__:
-        value = None if field in NOT_TOLD else getattr(answer, field)
+        value = None if field in OMITTED else getattr(answer, field)
         if isinstance(value, Message):
             yield value
         elif isinstance(value, list | tuple):

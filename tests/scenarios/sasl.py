@@ -1,4 +1,4 @@
-"""A cluster whose clients say who they are: what the rows of SASL share."""
+"""A cluster whose clients authenticate: what the rows of SASL share."""
 
 import base64
 import functools
@@ -45,7 +45,7 @@ def _port(_settings: str) -> int:
 
 @dataclass(frozen=True)
 class Guarded:
-    """A cluster with a second listener, on which clients say who they are."""
+    """A cluster with a second listener, whose clients authenticate."""
 
     server: Server
     address: str
@@ -59,7 +59,7 @@ class Guarded:
         return made
 
     def known(self, token: bytes = ALICE) -> Wire:
-        """A connection that has said who it is, by PLAIN."""
+        """A connection that has authenticated with PLAIN."""
         wire = self.stranger()
         assert not handshake(wire, "PLAIN").error_code
         assert not authenticate(wire, token).error_code
@@ -109,7 +109,7 @@ class ScramClient:
     def __init__(self, user: str, password: bytes, mechanism: int = 1, nonce: str = "fyko+d2lbbFgONRv9qkxdawL") -> None:
         self._hash, self._password = HASHES[mechanism], password
         self._bare = f"n={user},r={nonce}"
-        self._key, self._said = b"", b""
+        self._key, self._auth_message = b"", b""
 
     def first(self, extensions: bytes = b"") -> bytes:
         """Who it is."""
@@ -121,22 +121,22 @@ class ScramClient:
         nonce, salt, iterations = re.fullmatch(r"r=([^,]+),s=([^,]+),i=(\d+)", challenge.decode()).groups()  # type: ignore[union-attr]
         self._key = hashlib.pbkdf2_hmac(self._hash, self._password, base64.b64decode(salt), int(iterations))
         unproved = f"c=biws,r={nonce}"
-        self._said = f"{self._bare},{challenge.decode()},{unproved}".encode()
+        self._auth_message = f"{self._bare},{challenge.decode()},{unproved}".encode()
         client_key = hmac.digest(self._key, b"Client Key", self._hash)
-        signature = hmac.digest(hashlib.new(self._hash, client_key).digest(), self._said, self._hash)
+        signature = hmac.digest(hashlib.new(self._hash, client_key).digest(), self._auth_message, self._hash)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         return f"{unproved},p={base64.b64encode(proof).decode()}".encode()
 
     def signature(self) -> bytes:
-        """What the server has to say last, to prove that it knows the password too."""
+        """The server's last message, which proves that it knows the password too."""
         server_key = hmac.digest(self._key, b"Server Key", self._hash)
-        return b"v=" + base64.b64encode(hmac.digest(server_key, self._said, self._hash))
+        return b"v=" + base64.b64encode(hmac.digest(server_key, self._auth_message, self._hash))
 
 
 # --- OAUTHBEARER -----------------------------------------------------------------------------------------------------
 
 
 def unsigned(**claims: object) -> bytes:
-    """A token that nobody signed, as the mechanism's first message."""
+    """A token without a signature, as the mechanism's first message."""
     pieces = [base64.urlsafe_b64encode(json.dumps(piece).encode()).rstrip(b"=") for piece in ({"alg": "none"}, claims)]
     return b"n,,\x01auth=Bearer " + b".".join([*pieces, b""]) + b"\x01\x01"

@@ -117,7 +117,7 @@ def test_SHR_12_one_type_for_each_offset() -> None:
 
 
 def test_SHR_13_not_the_owner_and_twice() -> None:
-    """Not the owner and twice."""
+    """INVALID_RECORD_STATE for a member that does not own the records, and for a second acknowledgement."""
     bench = Bench()
     bench.fetch()
     assert bench.refused(5, 9, ACCEPT, member="m2") is ErrorCode.INVALID_RECORD_STATE

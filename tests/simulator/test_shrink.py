@@ -4,7 +4,7 @@ from simulator.shrink import shrink
 
 
 def test_what_is_not_needed_goes() -> None:
-    """Of forty faults, the two that break a promise together."""
+    """Of forty faults, the two that break a promise together are kept."""
     left, runs = shrink(range(40), lambda only: {3, 29} <= only)
     assert left == [3, 29]
     assert runs < 80

@@ -33,7 +33,7 @@ def data_batch(
 
 
 class Partition:
-    """Producer states with a log around them; batches are of producer 1 at epoch 0 unless told otherwise."""
+    """Producer states with a log around them; by default, batches are of producer 1 at epoch 0."""
 
     def __init__(self, *, start: int = 0, verification: bool = True) -> None:
         self.states = ProducerStates(ProducerRules(verification=verification))

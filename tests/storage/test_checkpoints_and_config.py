@@ -25,7 +25,7 @@ def test_offset_checkpoints() -> None:
     ids=repr,
 )
 def test_malformed_offset_checkpoints(text: bytes) -> None:
-    """Are an error; whoever reads them decides what that means."""
+    """They are an error; the reader of the file decides what follows."""
     with pytest.raises(CheckpointError):
         checkpoints.decode_offsets(text)
 
@@ -37,6 +37,16 @@ def test_leader_epoch_checkpoints() -> None:
     assert checkpoints.decode_epochs(b"0\n2\n0 0\n5 17\n") == entries
     with pytest.raises(CheckpointError):
         checkpoints.decode_epochs(b"0\n1\n5\n")
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_what_a_power_cut_has_left_of_a_checkpoint_is_no_checkpoint(cut: int) -> None:
+    """`5 1` would be another offset than `5 17`, without a sign of damage but the missing end of its line."""
+    whole = checkpoints.encode_epochs([EpochEntry(0, 0), EpochEntry(5, 17)])
+    with pytest.raises(CheckpointError):
+        checkpoints.decode_epochs(whole[:-cut])
+    with pytest.raises(CheckpointError):
+        checkpoints.decode_offsets(checkpoints.encode_offsets({("t", 0): 0, ("u", 0): 17})[:-cut])
 
 
 def test_partition_metadata() -> None:
@@ -58,14 +68,14 @@ def test_java_properties() -> None:
 
 
 def test_the_clean_shutdown_marker() -> None:
-    """JSON with the broker's epoch; an old, empty one tells none."""
+    """JSON with the broker's epoch; an old, empty one has none."""
     assert checkpoints.encode_clean_shutdown(42) == b'{"version":0,"brokerEpoch":42}'
     assert checkpoints.decode_clean_shutdown(b'{"version":0,"brokerEpoch":42}') == 42
     assert [checkpoints.decode_clean_shutdown(text) for text in (b"", b"[]", b"{}")] == [-1, -1, -1]
 
 
 def test_defaults_are_kafkas() -> None:
-    """As core appendix 2 lists them."""
+    """They are those of core appendix 2."""
     config = LogConfig()
     assert (config.segment_size, config.retention_ms, config.index_interval_bytes) == (1 << 30, 604_800_000, 4096)
     assert (config.delete, config.compact, config.log_append_time) == (True, False, False)

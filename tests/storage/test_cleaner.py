@@ -21,7 +21,7 @@ HOUR_MS = 3_600_000
 
 
 def cleaner_of(tree: Tree, **options: Any) -> LogCleaner:
-    """A cleaner that reads its checkpoint anew."""
+    """A new cleaner, which reads its checkpoint again."""
     assert tree.dir is not None
     return LogCleaner(tree.dir, **options)
 
@@ -75,7 +75,7 @@ def test_LOG_12_young_records_are_not_compacted(tree: Tree) -> None:
     assert [offset for offset, _, _ in contents(log)] == [1, 2, 3, 4]
 
 
-def test_LOG_13_overdue_records_are_cleaned_whatever_the_ratio(tree: Tree) -> None:
+def test_LOG_13_overdue_records_are_compacted_at_any_dirty_ratio(tree: Tree) -> None:
     """`max.compaction.lag.ms` rolls the segment and makes it due."""
     log = tree.log(cleanup_policy=("compact",), max_compaction_lag_ms=1000, min_cleanable_dirty_ratio=1.0)
     put(log, (b"k", b"a"), (b"k", b"b"))
@@ -107,7 +107,7 @@ def test_LOG_14_the_last_batch_of_a_remembered_producer_stays_empty(tree: Tree) 
 
 
 def test_the_last_batch_of_a_round_stays_if_it_is_empty(tree: Tree) -> None:
-    """So that the offsets of the round's end are not lost."""
+    """It keeps the offsets of the round's end."""
     log = tree.log(**COMPACT, delete_retention_ms=0)
     put(log, (b"k", b"a"), (b"k", None), (b"z", b""))
     cleaner_of(tree).run(NOW_MS)
@@ -143,6 +143,18 @@ def test_a_batch_keeps_its_range_of_offsets(tree: Tree) -> None:
         NOW_MS + 8,
         True,
     )
+
+
+def test_a_batch_that_is_too_large_stays_as_it_is(tree: Tree) -> None:
+    """To read it would take more memory than is held at once, or hold up others; its neighbours are compacted."""
+    log = tree.log(**{**COMPACT, "internal_segment_bytes": 1 << 24}, max_message_bytes=1 << 24)
+    small = build_batch([Record(0, NOW_MS, b"k", b"v")], codec=Codec.ZSTD)
+    large = build_batch([Record(each, NOW_MS, b"k", bytes(64 << 20)) for each in range(3)], codec=Codec.ZSTD)
+    for batch in (small, large, small, small):
+        append(log, bytearray(batch))
+        log.roll(NOW_MS)
+    cleaner_of(tree).run(NOW_MS)
+    assert [(each.base_offset, each.record_count) for each in stored(log)] == [(1, 3), (5, 1)]
 
 
 def test_neighbours_become_one_segment(tree: Tree) -> None:

@@ -134,12 +134,12 @@ def broken(first_seed: int, end_seed: int) -> list[str]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first_seed", range(0, SCHEDULES, GROUP))
 def test_what_was_acknowledged_survives_every_crash(first_seed: int) -> None:
-    """And nothing else does."""
+    """After any crash a log ends with its last acknowledged record."""
     assert broken(first_seed, first_seed + GROUP) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_what_was_acknowledged_survives_ten_thousand_schedules() -> None:
-    """Those that remain."""
+    """The schedules after those of the test above."""
     assert broken(SCHEDULES, NIGHTLY_SCHEDULES) == []

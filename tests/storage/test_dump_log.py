@@ -16,7 +16,7 @@ from tests.storage.logs import NOW_MS, Tree, append, records_batch, sized
 
 pytestmark = pytest.mark.interop
 
-# The tool says this of the first record of every segment but the first, also of those that Kafka wrote.
+# The tool prints this for the first record of every segment but the first, also for those that Kafka wrote.
 FIRST_RECORD = re.compile(r"Non-consecutive offsets in \S+\n  -1 is followed by \d+\n")
 COMPLAINTS = re.compile(
     r"isvalid: false|invalid|mismatch|corrupt|non-consecutive|exception|error|missing", re.IGNORECASE

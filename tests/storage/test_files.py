@@ -31,7 +31,7 @@ def test_appends_are_read_back(files: Files) -> None:
 
 
 def test_a_file_is_cut_and_goes_on(files: Files) -> None:
-    """Also in the middle of what was appended at once."""
+    """The cut may be in the middle of one append."""
     file = files.open("f")
     for _ in range(3):
         file.append(b"0123456789" * 5000)
@@ -72,7 +72,7 @@ def test_names_and_directories(files: Files) -> None:
 
 
 def test_a_renamed_file_stays_usable(files: Files) -> None:
-    """Whoever has it open reads and writes on, once told its path."""
+    """An open file is read and written as before, once it has the new path."""
     file = files.open("f")
     file.append(b"x")
     files.rename("f", "g")

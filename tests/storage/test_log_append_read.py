@@ -44,7 +44,7 @@ def test_a_read_only_buffer_is_left_alone(tree: Tree) -> None:
     log = tree.log()
     append(log, records_batch(b"a"))
     sent = bytes(records_batch(b"b"))
-    append(log, sent)  # type: ignore[arg-type]  # the public signature takes bytes; the helper says bytearray
+    append(log, sent)  # type: ignore[arg-type]  # the public signature takes bytes; the helper's is bytearray
     assert RecordBatch(sent).base_offset == 0
     assert contents(log) == [(0, None, b"a"), (1, None, b"b")]
 
@@ -88,7 +88,7 @@ def test_FET_13_offsets_out_of_range(tree: Tree) -> None:
 
 
 def test_nothing_at_or_above_the_bound_is_read(tree: Tree) -> None:
-    """The bound cuts between batches, whatever the limit."""
+    """The bound cuts between batches, with any limit."""
     log = tree.log()
     for _ in range(4):
         append(log, records_batch(b"a", b"b"))
@@ -189,7 +189,7 @@ def test_a_refused_batch_leaves_nothing_behind(tree: Tree) -> None:
 
 
 def test_the_high_watermark_never_passes_the_end_nor_goes_back(tree: Tree) -> None:
-    """Whoever owns the partition may ask for too much."""
+    """Values beyond the end or below the current one are corrected."""
     log = tree.log()
     append(log, records_batch(b"a", b"b"), commit=False)
     assert log.high_watermark == 0

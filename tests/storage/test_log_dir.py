@@ -78,7 +78,7 @@ def test_the_name_of_a_deleted_directory_fits(disk: Tree) -> None:
 
 
 def test_a_stray_log_is_put_aside(disk: Tree) -> None:
-    """Nobody removes it, and nobody loads it."""
+    """It is neither removed nor loaded."""
     append(disk.log(), records_batch(b"a"))
     assert disk.dir is not None
     disk.dir.make_stray("foo", 0)
@@ -100,7 +100,7 @@ def test_a_stray_log_is_put_aside(disk: Tree) -> None:
         ("-1", None),
     ],
 )
-def test_directories_of_logs_are_told_by_name(name: str, key: tuple[str, int] | None) -> None:
+def test_directories_of_logs_are_recognised_by_name(name: str, key: tuple[str, int] | None) -> None:
     """Topic and partition, or no log at all."""
     assert partition_of(name) == key
 
@@ -137,8 +137,8 @@ def test_checkpoints_are_written_for_the_timers(tree: Tree) -> None:
     assert tree.read_file("recovery-point-offset-checkpoint") == b"0\n1\nfoo 0 0\n"
 
 
-def test_a_checkpoint_that_stands_there_is_not_written_again(tree: Tree) -> None:
-    """A week that is pushed past has 120,000 rounds of them, and nearly all have nothing to tell."""
+def test_an_unchanged_checkpoint_is_not_written_again(tree: Tree) -> None:
+    """Advancing the clock by a week makes 120,000 rounds of them, and nearly all change nothing."""
     log = tree.log()
     append(log, records_batch(b"a"))
     assert tree.dir is not None
@@ -152,7 +152,7 @@ def test_a_checkpoint_that_stands_there_is_not_written_again(tree: Tree) -> None
 
 
 def test_a_second_process_is_kept_out(disk: Tree) -> None:
-    """One sentence says why; the lock goes with the process that holds it."""
+    """With an error of one sentence; the lock goes with the process that holds it."""
     disk.open()
     code = (
         "import sys\n"
@@ -212,7 +212,7 @@ def test_a_failing_sync_refuses_the_batch() -> None:
 
 @pytest.mark.parametrize("moment", ["create", "roll", "checkpoint", "epoch", "close"])
 def test_failures_at_other_moments_take_the_directory_offline(moment: str) -> None:
-    """Whatever writes may fail; nobody is told more than KAFKA_STORAGE_ERROR."""
+    """Any write may fail; clients get KAFKA_STORAGE_ERROR and nothing more."""
     tree = Tree(None)
     log = tree.log()
     append(log, records_batch(b"a"))

@@ -43,7 +43,7 @@ def test_LOG_01_a_full_segment_is_rolled(tree: Tree) -> None:
 
 
 def test_LOG_02_a_segment_is_rolled_by_the_records_time(tree: Tree) -> None:
-    """`segment.ms` is told by the timestamps of the first batch and the new one."""
+    """`segment.ms` is compared with the timestamps of the first batch and the new one."""
     log = tree.log(segment_ms=1000)
     for time_ms in (NOW_MS, NOW_MS + 900, NOW_MS + 2000):
         append(log, timed_batch(time_ms))
@@ -51,7 +51,7 @@ def test_LOG_02_a_segment_is_rolled_by_the_records_time(tree: Tree) -> None:
 
 
 def test_a_segment_without_timestamps_is_rolled_by_its_age(tree: Tree) -> None:
-    """Without times the clock tells, from the segment's creation on."""
+    """Without timestamps the clock counts, from the segment's creation on."""
     log = tree.log(segment_ms=1000)
     for later_ms in (0, 1000, 1001):
         append(log, timed_batch(-1), now_ms=NOW_MS + later_ms)
@@ -84,7 +84,7 @@ def test_max_compaction_lag_rolls_compacted_logs(tree: Tree) -> None:
 
 
 def test_a_full_index_rolls_the_segment(tree: Tree) -> None:
-    """No entry is ever lost for want of room (rules 3 and 4)."""
+    """No entry is ever lost because an index is full (rules 3 and 4)."""
     log = tree.log(segment_index_bytes=48, index_interval_bytes=0)
     for index in range(12):
         append(log, timed_batch(NOW_MS + index))
@@ -103,7 +103,7 @@ def test_an_offset_too_far_from_the_base_rolls_the_segment(tree: Tree) -> None:
 
 
 def test_an_idle_segment_is_not_rolled(tree: Tree) -> None:
-    """Age is looked at when something is appended, and by nobody else."""
+    """Only an append checks the segment's age."""
     log = tree.log(segment_ms=1, retention_ms=-1)
     append(log, timed_batch(NOW_MS))
     retention.run(log, NOW_MS + 10_000)
@@ -170,7 +170,7 @@ def test_a_sync_that_comes_later_moves_the_recovery_point_when_it_is_done(disk: 
 
 
 def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None:
-    """What of the segment is durable, nobody knows."""
+    """It is unknown how much of the segment is durable."""
     disk.sync = "roll"
     log = disk.log(internal_segment_bytes=SEGMENT)
     asked = later(disk)
@@ -182,7 +182,7 @@ def test_a_later_sync_that_fails_takes_the_directory_offline(disk: Tree) -> None
 
 
 def test_flush_messages_syncs_after_so_many_records() -> None:
-    """`flush.messages` holds whatever the sync policy."""
+    """`flush.messages` holds under any sync policy."""
     tree = Tree(None)
     log = tree.log(flush_messages=3)
     append(log, records_batch(b"a", b"b"))
@@ -196,7 +196,7 @@ def test_flush_messages_syncs_after_so_many_records() -> None:
 
 
 def test_flush_ms_syncs_after_so_long(tree: Tree) -> None:
-    """A record waits for `flush.ms` at most: whoever keeps the time is told when."""
+    """A record waits for `flush.ms` at most; the log returns the deadline to its caller."""
     log = tree.log(flush_ms=1000)
     asked: list[int] = []
     log.context.flush_at = asked.append

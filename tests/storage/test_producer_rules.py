@@ -22,8 +22,8 @@ def refused(partition: Partition, **batch: Any) -> ErrorCode:
 @pytest.mark.parametrize(
     "unknown", [None, ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER], ids=["2.5", "1.0", "0.11"]
 )
-def test_who_is_unknown_goes_on_or_does_not(unknown: ErrorCode | None) -> None:
-    """With sequence 0 always (KIP-360)."""
+def test_an_unknown_producer_may_continue_or_may_not(unknown: ErrorCode | None) -> None:
+    """It may always begin with sequence 0 (KIP-360)."""
     partition = Partition()
     partition.states.rules.unknown = unknown
     assert refused(partition, sequence=7) is (unknown or ErrorCode.NONE)

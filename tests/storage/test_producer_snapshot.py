@@ -70,7 +70,7 @@ def test_restoring_forgets_what_was_there() -> None:
 
 @pytest.mark.parametrize("contents", [b"", bytes(9), bytes.fromhex(VECTOR)[:-1], bytes.fromhex(VECTOR) + b"\0"])
 def test_snapshots_of_the_wrong_length_are_corrupt(contents: bytes) -> None:
-    """Too short, or not as long as their count says."""
+    """Too short, or not as long as their count of entries needs."""
     with pytest.raises(SnapshotCorruptError):
         decode_snapshot(contents)
 

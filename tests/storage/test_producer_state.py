@@ -62,7 +62,7 @@ def test_sequences_wrap_between_batches() -> None:
 
 
 def test_a_new_epoch_begins_with_zero() -> None:
-    """And is kept (transactions D.4 S7, SEQ-06, SEQ-09)."""
+    """The producer keeps the new epoch (transactions D.4 S7, SEQ-06, SEQ-09)."""
     partition = Partition()
     partition.produce(sequence=0, count=5)
     assert partition.refusal(epoch=1, sequence=5).code == OUT_OF_ORDER
@@ -72,7 +72,7 @@ def test_a_new_epoch_begins_with_zero() -> None:
     assert len(partition.states.producers[1].batches) == 1
 
 
-def test_an_old_epoch_is_refused_whatever_it_sends() -> None:
+def test_an_old_epoch_is_refused_with_any_sequence() -> None:
     """Also a batch that was appended once (transactions D.4 S4, SEQ-07)."""
     partition = Partition()
     partition.produce(epoch=0, sequence=0)
@@ -112,7 +112,7 @@ def test_a_partial_overlap_is_out_of_order(sequence: int, count: int) -> None:
 
 
 def test_duplicates_are_those_of_the_same_epoch() -> None:
-    """The sequences of an older epoch begin anew."""
+    """Each epoch begins its sequences at 0 again."""
     partition = Partition()
     partition.produce(epoch=0, sequence=0)
     assert isinstance(partition.check(epoch=1, sequence=0), Accept)
@@ -138,8 +138,8 @@ def test_checking_changes_nothing() -> None:
     assert list(states.producers) == [1]
 
 
-def test_refusals_tell_the_reason_in_words() -> None:
-    """For people: who, what, and what was expected; the wire carries the code alone."""
+def test_refusals_have_a_reason_in_plain_english() -> None:
+    """For people: producer, sequence, and the expected one; a client gets the code alone."""
     partition = Partition()
     partition.produce(sequence=0, count=6)
     error = partition.refusal(sequence=9)
@@ -189,7 +189,7 @@ def test_replay_believes_what_the_log_holds() -> None:
 
 
 def test_the_entries_cannot_be_changed_from_outside() -> None:
-    """They are shown, not given away."""
+    """The mapping of producers is read-only."""
     partition = Partition()
     partition.produce(sequence=0)
     with pytest.raises(TypeError):
@@ -198,7 +198,7 @@ def test_the_entries_cannot_be_changed_from_outside() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12), st.integers(1, 4)), max_size=40))
 def test_the_log_of_a_producer_has_no_gap_and_no_double(requests: list[tuple[int, int, int]]) -> None:
-    """Whatever is sent: within an epoch the accepted sequences are contiguous, and replay finds the same state."""
+    """For any requests: within an epoch the accepted sequences are contiguous, and replay finds the same state."""
     partition = Partition()
     accepted: list[tuple[int, int, int]] = []
     for epoch, sequence, count in requests:

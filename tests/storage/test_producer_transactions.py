@@ -33,7 +33,7 @@ def test_a_transaction_begins_with_its_guard() -> None:
 
 @pytest.mark.parametrize("origin", [AppendOrigin.CLIENT, AppendOrigin.COORDINATOR])
 def test_without_the_current_guard_no_transaction_begins(origin: AppendOrigin) -> None:
-    """No guard, somebody's, or an outdated one: 48 (transactions D.4 S3)."""
+    """INVALID_TXN_STATE without a guard, with another producer's, or with an outdated one (transactions D.4 S3)."""
     partition = Partition()
     other = Partition().guard()
     partition.guard()
@@ -43,7 +43,7 @@ def test_without_the_current_guard_no_transaction_begins(origin: AppendOrigin) -
 
 
 def test_a_marker_takes_the_guard_away() -> None:
-    """Written between verification and append: the append fails with 48 (transactions D.5.4, VER-11)."""
+    """Written between verification and append: it fails with INVALID_TXN_STATE (transactions D.5.4, VER-11)."""
     partition = Partition()
     guard = partition.guard()
     partition.mark(commit=False)
@@ -78,8 +78,8 @@ def test_requests_of_one_producer_share_a_guard() -> None:
         assert (entry.producer_epoch, entry.lowest_sequence) == expected
 
 
-def test_an_old_epoch_is_told_before_verification() -> None:
-    """47 at once (transactions D.5.1, VER-06)."""
+def test_an_old_epoch_is_refused_before_verification() -> None:
+    """INVALID_PRODUCER_EPOCH at once (transactions D.5.1, VER-06)."""
     partition = Partition()
     partition.produce(epoch=2, sequence=0)
     with pytest.raises(RecordsRejectedError) as caught:
@@ -87,8 +87,8 @@ def test_an_old_epoch_is_told_before_verification() -> None:
     assert caught.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_an_old_epoch_is_told_before_a_missing_guard() -> None:
-    """47, not 48 (transactions D.4 S2, S3)."""
+def test_an_old_epoch_is_refused_before_a_missing_guard() -> None:
+    """INVALID_PRODUCER_EPOCH, not INVALID_TXN_STATE (transactions D.4 S2, S3)."""
     partition = Partition()
     partition.produce(epoch=2, sequence=0)
     error = partition.refusal(epoch=1, sequence=0, transactional=True)
@@ -135,7 +135,7 @@ def test_a_sequence_above_one_that_was_seen_is_out_of_order() -> None:
 
 
 def test_a_duplicate_leaves_its_verification_entry() -> None:
-    """So the right next sequence fails with 45 until the entry goes (consequences of transactions D.4 S1, S6)."""
+    """So the right next sequence is out of order until the entry goes (consequences of transactions D.4 S1, S6)."""
     partition = Partition()
     partition.produce(sequence=0, transactional=True, guard=partition.guard())
     partition.mark()
@@ -146,7 +146,7 @@ def test_a_duplicate_leaves_its_verification_entry() -> None:
 
 
 def test_a_batch_outside_the_open_transaction_is_refused() -> None:
-    """48, for clients and coordinators, at any epoch (transactions D.4 S10, VER-14)."""
+    """INVALID_TXN_STATE, for clients and coordinators, at any epoch (transactions D.4 S10, VER-14)."""
     partition = Partition(verification=False)
     partition.produce(sequence=0, transactional=True)
     for origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
@@ -163,7 +163,7 @@ def test_sequences_go_on_after_an_older_marker() -> None:
     partition.produce(sequence=3, transactional=True)
 
 
-def test_sequences_begin_anew_after_a_tv2_marker() -> None:
+def test_sequences_begin_at_0_after_a_tv2_marker() -> None:
     """Epoch + 1, nothing remembered: only 0 (transactions VER-15)."""
     partition = Partition(verification=False)
     partition.produce(sequence=0, count=3, transactional=True)
@@ -178,7 +178,7 @@ def test_sequences_begin_anew_after_a_tv2_marker() -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_marker_ends_the_transaction(commit: bool) -> None:
-    """And tells what the transaction index wants (transactions D.6, D.10)."""
+    """And returns the entry of the transaction index (transactions D.6, D.10)."""
     partition = Partition(start=10, verification=False)
     partition.produce(sequence=0, count=2, transactional=True)
     ended = partition.mark(commit=commit, coordinator_epoch=4, time_ms=TIME_MS + 5)
@@ -221,7 +221,7 @@ def test_tv2_markers_are_one_epoch_ahead() -> None:
 
 
 def test_an_old_coordinator_is_fenced() -> None:
-    """52, after the producer's epoch was looked at (transactions D.6 M3)."""
+    """TRANSACTION_COORDINATOR_FENCED, after the producer's epoch was looked at (transactions D.6 M3)."""
     partition = Partition()
     partition.mark(epoch=1, coordinator_epoch=5)
     assert partition.mark_refusal(epoch=1, coordinator_epoch=4).code == ErrorCode.TRANSACTION_COORDINATOR_FENCED
@@ -270,7 +270,7 @@ def test_a_transaction_is_unstable_until_its_marker_is_replicated() -> None:
 
 
 def test_unreplicated_and_open_transactions_both_count() -> None:
-    """The earlier of the two."""
+    """The first unstable offset is the earlier of the two."""
     partition = Partition(verification=False)
     partition.produce(pid=1, sequence=0, transactional=True)
     partition.produce(pid=2, sequence=0, transactional=True)

@@ -29,7 +29,7 @@ def directory(**contents: bytes) -> MemoryFiles:
 
 
 def test_a_new_state_is_that_of_static_voters() -> None:
-    """To the byte."""
+    """The file has the bytes that Kafka writes."""
     files = directory()
     assert seen_epoch(files) == 0
     write_quorum_state(files, 1, 4)
@@ -38,7 +38,7 @@ def test_a_new_state_is_that_of_static_voters() -> None:
 
 
 def test_a_state_of_recorded_voters_keeps_its_form() -> None:
-    """kraft.version 1: the voters stand in the log, not here."""
+    """kraft.version 1: the log has the voters, this file does not."""
     files = directory(quorum_state=DYNAMIC.replace(b":4,", b":3,"))
     assert seen_epoch(files) == 3
     write_quorum_state(files, 1, 4)
@@ -47,7 +47,7 @@ def test_a_state_of_recorded_voters_keeps_its_form() -> None:
 
 @pytest.mark.parametrize("state", [b"", b"nonsense", b"[]", b"{}", b'{"leaderEpoch":-1}'])
 def test_a_state_that_cannot_be_read_has_seen_nothing(state: bytes) -> None:
-    """As a real node, which then goes by its log."""
+    """Epoch 0, as in a real node, which then uses its log's."""
     assert seen_epoch(directory(quorum_state=state)) == 0
 
 

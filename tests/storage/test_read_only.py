@@ -78,7 +78,7 @@ def test_a_file_below_is_extended_and_cut_in_memory(tmp_path: Path) -> None:
 
 
 def test_a_read_only_tree_refuses_changes(tmp_path: Path) -> None:
-    """Whoever forgets the overlay is told."""
+    """Writes without the overlay are an error."""
     files = DiskFiles(tmp_path, read_only=True)
     with pytest.raises(PermissionError):
         files.open("f")

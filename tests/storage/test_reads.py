@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from protocol.records.compression import Codec
 from protocol.records.control import build_marker
+from protocol.records.records import Record, build_batch
 from storage.append_info import AppendOrigin
 from storage.log import truncation
 from storage.log.partition_log import PartitionLog
@@ -44,6 +46,21 @@ def test_LST_02_the_largest_timestamp(tree: Tree) -> None:
     append(log, timed_batch(20))
     assert log.reader.max_timestamp_offset(4) == (1, 20, 0)
     assert log.reader.max_timestamp_offset(1) is None
+
+
+@pytest.mark.parametrize("size", [10, 90_000])
+def test_times_in_a_large_batch(tree: Tree, size: int) -> None:
+    """Are found in steps, in portions and in records that are longer than those."""
+    log = tree.log()
+    made = [Record(index, NOW_MS + (index * 7) % 1000, None, bytes(size)) for index in range(500_000 // size)]
+    made.append(Record(len(made), NOW_MS + 5000, None, b"the latest"))
+    append(log, build_batch(made, codec=Codec.ZSTD))
+    for late_ms in (0, 1, 300, 993, 999, 1000):
+        first = next((each for each in made if each.timestamp_ms >= NOW_MS + late_ms), None)
+        expected = None if first is None else (first.offset, first.timestamp_ms, 0)
+        assert log.reader.offset_for_timestamp(NOW_MS + late_ms, 1_000_000) == expected
+    assert log.reader.max_timestamp_offset(1_000_000) == (len(made) - 1, NOW_MS + 5000, 0)
+    assert sum(1 for _ in log.reader.search_max_timestamp(1_000_000)) > 10
 
 
 def test_times_are_found_all_over_a_log(tree: Tree) -> None:
@@ -83,7 +100,7 @@ def test_log_append_time_holds_for_every_record(tree: Tree) -> None:
     assert log.reader.offset_for_timestamp(NOW_MS, 3) == (0, NOW_MS, 0)
 
 
-def test_the_epoch_of_the_log_start_is_told(tree: Tree) -> None:
+def test_the_epoch_of_the_log_start_is_known(tree: Tree) -> None:
     """ListOffsets EARLIEST answers it, once an epoch is known (core E.8.7)."""
     log = tree.log()
     assert log.epochs.earliest(log.log_start_offset) == -1
@@ -148,7 +165,7 @@ def test_full_truncation_starts_anywhere(tree: Tree) -> None:
 
 
 def test_the_last_stable_offset_is_the_first_open_transaction(tree: Tree) -> None:
-    """Until its marker is replicated (transactions D.9)."""
+    """It stays there until the marker is replicated (transactions D.9)."""
     log = tree.log()
     one_each(log, 1)
     assert log.last_stable_offset == 1
@@ -191,7 +208,7 @@ def test_aborted_transactions_of_a_range(tree: Tree) -> None:
 
 
 def test_DSK_02_the_transaction_index_on_disk(disk: Tree) -> None:
-    """Producer, first offset, marker, and the stable offset as transactions D.10 says."""
+    """Producer, first offset, marker, and the stable offset as in transactions D.10."""
     log = disk.log()
     transactional(log, 1)
     transactional(log, 2)

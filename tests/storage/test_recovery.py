@@ -128,7 +128,7 @@ def test_damage_before_the_recovery_point_is_not_looked_for(tree: Tree) -> None:
     assert tree.log().log_end_offset == 3
 
 
-def test_damage_that_nobody_looked_for_is_told_to_readers(tree: Tree) -> None:
+def test_damage_that_recovery_did_not_check_is_answered_to_readers(tree: Tree) -> None:
     """Where no batch can be, reading answers CORRUPT_MESSAGE; what lies before is read."""
     log = tree.log(internal_segment_bytes=2 * SEGMENT)
     one_each(log, 4)
@@ -147,7 +147,7 @@ def test_damage_that_nobody_looked_for_is_told_to_readers(tree: Tree) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_deleted_indexes_are_rebuilt(tree: Tree, clean: bool) -> None:
-    """Whichever index is missing, also after a clean stop."""
+    """Each kind of index, also after a clean stop."""
     log = tree.log(internal_segment_bytes=10_000, index_interval_bytes=500)
     for index in range(200):
         append(log, sized(b"%d" % index))
@@ -206,7 +206,7 @@ def test_deleted_files_and_orphan_indexes_go(tree: Tree) -> None:
     assert [name for name in tree.names() if name.startswith(("00000000000000000007", "00000000000000000009"))] == []
 
 
-def test_a_log_that_ends_below_its_checkpointed_start_begins_anew(tree: Tree) -> None:
+def test_a_log_that_ends_below_its_checkpointed_start_is_emptied(tree: Tree) -> None:
     """Segments below go; the log restarts, empty, at its start."""
     log = tree.log(internal_segment_bytes=SEGMENT)
     one_each(log, 5)
@@ -264,7 +264,7 @@ def test_producers_and_open_transactions_come_back(tree: Tree, clean: bool) -> N
 
 
 def test_DSK_04_a_corrupt_snapshot_is_replaced_by_an_older_one(tree: Tree) -> None:
-    """The state is the same: what the older one lacks is read from the log."""
+    """The state is the same: what the older one does not have is read from the log."""
     log = tree.log(internal_segment_bytes=2 * SEGMENT)
     for sequence in range(5):
         append(log, sized(b"%d" % sequence, producer_id=5, producer_epoch=0, base_sequence=sequence))

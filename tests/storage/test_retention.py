@@ -55,7 +55,7 @@ def test_LOG_06_files_of_a_deleted_segment_stay_for_the_delay(disk: Tree) -> Non
 
 
 def test_segments_without_timestamps_expire_by_their_last_change(tree: Tree) -> None:
-    """The time of the last append stands in (core F.2.3)."""
+    """The time of the last append is used instead (core F.2.3)."""
     log = tree.log(internal_segment_bytes=SEGMENT, retention_ms=1000)
     append(log, sized(time_ms=-1), now_ms=NOW_MS)
     append(log, sized(time_ms=-1), now_ms=NOW_MS + 500)

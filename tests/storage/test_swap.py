@@ -100,7 +100,7 @@ def bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
         with contextlib.suppress(KafkaException):
             return consumer.get_watermark_offsets(partition, timeout=30)
         pause.wait(0.1)
-    raise AssertionError(f"nobody leads {partition}")
+    raise AssertionError(f"no broker leads {partition}")
 
 
 def consume(broker: RealBroker, topic: str, isolation: str) -> tuple[Seen, int, int]:

@@ -68,7 +68,7 @@ def test_there_is_no_file_without_an_entry() -> None:
 def test_a_search_finds_what_can_concern_the_records(
     fetch: int, upper: int, found: list[AbortedTransaction], complete: bool
 ) -> None:
-    """And says whether later segments can add to it (transactions D.11, FET-01 to FET-03)."""
+    """It also returns whether later segments can add to it (transactions D.11, FET-01 to FET-03)."""
     assert index_of(ENTRIES).search(fetch, upper) == (found, complete)
 
 
@@ -100,7 +100,7 @@ def test_entries_are_read_again_after_they_were_unloaded() -> None:
 
 
 def test_a_cleared_index_has_no_file() -> None:
-    """Until the next abort."""
+    """The next abort creates one."""
     files = tree()
     index = index_of(ENTRIES, files)
     index.clear()

@@ -57,7 +57,7 @@ def test_any_changes_are_refused_or_harmless(config: LogConfig, codec: Codec, da
 @settings(max_examples=300)
 @given(st.binary(max_size=120))
 def test_any_bytes_are_refused(payload: bytes) -> None:
-    """As the records of a batch, in every codec."""
+    """Random bytes as the records of a batch, in every codec."""
     for codec in CODECS:
         damaged = build_batch(records(1))[:61] + payload
         damaged[8:12] = (len(damaged) - 12).to_bytes(4, "big")

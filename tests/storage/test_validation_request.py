@@ -70,8 +70,8 @@ def test_a_first_batch_that_cannot_be_scanned_fails_the_request(position: int, v
     assert (caught.value.code, caught.value.message) == (ErrorCode.CORRUPT_MESSAGE, message)
 
 
-def test_the_scan_tells_transactional_batches() -> None:
-    """The first batch of every partition is asked (transactions D.1 G1)."""
+def test_the_scan_finds_transactional_batches() -> None:
+    """The first batch of every partition is looked at (transactions D.1 G1)."""
     assert scan_first_batch(build_batch(records(), transactional=True, producer_id=1, producer_epoch=0)) is True
     assert scan_first_batch(memoryview(build_batch(records()))) is False
 

@@ -40,7 +40,7 @@ def test_a_read_only_batch_is_copied() -> None:
 
 @pytest.mark.parametrize("claimed_ms", [0, NOW + 9 * HOUR, -1])
 def test_the_maximum_timestamp_is_recomputed(claimed_ms: int) -> None:
-    """Whatever the header said (core D.3)."""
+    """The header's own value does not count (core D.3)."""
     stored = append(build_batch(records(), max_timestamp_ms=claimed_ms))
     assert (stored.max_timestamp_ms, stored.base_timestamp_ms) == (NOW + 2, NOW)
     assert stored.crc_ok()
@@ -64,7 +64,7 @@ def test_offset_deltas_of_uncompressed_batches_are_not_looked_at() -> None:
 
 
 def test_offset_deltas_of_compressed_batches_must_count() -> None:
-    """Kept: unexpected error. Another codec: counted anew (core D.2.4)."""
+    """In a kept batch they are an unexpected error; another codec renumbers them (core D.2.4)."""
     batch = build_batch([Record(offset, NOW, b"%d" % offset, b"v") for offset in (0, 2, 1)], last_offset=2, codec=1)
     error = refusal(bytes(batch))
     assert (error.code, error.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
@@ -93,7 +93,7 @@ def test_a_rebuilt_batch_starts_at_its_first_records_time() -> None:
     """The base moves, the records keep their times (core D.3)."""
     batch = build_batch(records(), base_timestamp_ms=NOW - 5000)
     stored = append(batch, LogConfig(compression_type="gzip"))
-    assert stored.base_timestamp_ms == NOW
+    assert (stored.base_timestamp_ms, stored.max_timestamp_ms) == (NOW, NOW + 2)
     assert [record.timestamp_ms for record in read_records(stored)] == [NOW, NOW + 1, NOW + 2]
 
 
@@ -123,7 +123,7 @@ def test_a_rebuilt_batch_has_no_negative_times() -> None:
 
 
 def test_unknown_attribute_bits_are_stored_as_sent() -> None:
-    """So is the delete horizon's (core D.2.5)."""
+    """The bit of the delete horizon is too (core D.2.5)."""
     batch = stamped(build_batch(records()), 21, 0x7F40, 2)
     assert append(batch).attributes == 0x7F40
 

@@ -133,7 +133,7 @@ def _members(admin: AdminClient, group: str) -> dict[str, list[tuple[str, int]]]
 
 def consume(bootstrap: str, lows: dict[tuple[str, int], int], level: str) -> dict[tuple[str, int], list[Seen]]:
     """Everything from the partitions' first offsets to where this isolation level ends."""
-    settings: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False}
+    settings: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False}
     settings |= {"enable.partition.eof": True, "fetch.wait.max.ms": 10}  # the end is seen when a fetch comes back empty
     consumer = Consumer({**settings, "isolation.level": level})
     consumer.assign([TopicPartition(*at, low) for at, low in lows.items()])

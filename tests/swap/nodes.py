@@ -22,7 +22,7 @@ SETTINGS = {
     "metadata.log.max.record.bytes.between.snapshots": "500",
     "metadata.max.retention.bytes": "3000",
 }
-"""As short and few as both sides need them; nothing that happens by the clock shall happen between two looks."""
+"""As short and few as both sides need them; nothing that happens by the clock may happen between two looks."""
 OUR_SETTINGS = {**SETTINGS, "internal.metadata.log.segment.bytes": "3000"}  # Kafka logs a complaint about that
 KAFKA_SETTINGS = {
     **SETTINGS,
@@ -33,7 +33,7 @@ KAFKA_SETTINGS = {
 
 
 class Node:
-    """One node of a cluster of one: its directory and its address, whoever runs it."""
+    """One node of a cluster of one: its directory and its address, run by either software."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.data = folder, folder / "data"
@@ -69,7 +69,7 @@ class Node:
         self._kafka.start()
 
     def stop(self, *, clean: bool = True) -> None:
-        """End whoever runs, in good order or by SIGKILL."""
+        """End the process that runs, in good order or by SIGKILL."""
         if self._ours is not None:
             if not clean:
                 self._ours.process.process.kill()
@@ -87,12 +87,12 @@ class Node:
         return 0 < begins <= max(int(path.stem.partition("-")[0]) for path in folder.glob("*.checkpoint"))
 
     def kafka_complaints(self) -> list[str]:
-        """What Kafka logged as ERROR, or said of a log that it had to repair."""
-        words = ("ERROR", "orrupt", "xception", "nvalid")
-        # Kafka's own race: as leader of its last life it begins to load coordinators, and then registers anew.
+        """The lines that Kafka logged as ERROR, or of a log that it had to repair."""
+        bad = ("ERROR", "orrupt", "xception", "nvalid")
+        # Kafka's own race: as leader of its last life it begins to load coordinators, and then registers again.
         harmless = "Stopped loading records from __"
         text = "" if self._kafka is None else self._kafka.complaints()
-        return [line for line in text.splitlines() if any(word in line for word in words) and harmless not in line]
+        return [line for line in text.splitlines() if any(part in line for part in bad) and harmless not in line]
 
     def copy_to(self, folder: Path) -> "Node":
         """The same node with a copy of the directory, on ports of its own."""
@@ -144,7 +144,7 @@ class ThreeNodes:
             broker.start()
 
     def stop(self) -> None:
-        """End whoever runs: ours in good order, Kafka's by SIGKILL, since each would wait for the others."""
+        """End the processes that run: ours in good order, Kafka's by SIGKILL, since each would wait for the others."""
         if self._ours is not None:
             self._ours.process.stop()
             self._ours = None

@@ -55,11 +55,11 @@ class Stream:
         assert patiently(step, lambda have: have >= goal) >= goal
 
     def _delivered(self, number: int) -> Callable[[Any, Any], None]:
-        def told(error: Any, _message: Any) -> None:
+        def noted(error: Any, _message: Any) -> None:
             if error is None:
                 self.acknowledged.append(number)
 
-        return told
+        return noted
 
 
 @pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "plain"])
@@ -84,7 +84,7 @@ def test_nothing_acknowledged_is_lost_by_sigkill(bare_node: Node, idempotent: bo
 
 
 class Transactions(threading.Thread):
-    """Commits numbers, three records each, one transaction after the other, until it is told to stop."""
+    """Commits numbers, three records each, one transaction after the other, until it is stopped."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
@@ -195,7 +195,7 @@ def test_the_log_ends_before_a_flipped_byte_that_recovery_finds(bare_node: Node)
     assert values(bare_node.bootstrap)[left:] == [b"next"]
 
 
-def test_a_flipped_byte_that_nobody_looks_for_hurts_its_readers_alone(bare_node: Node) -> None:
+def test_a_flipped_byte_that_recovery_does_not_check_hurts_its_readers_alone(bare_node: Node) -> None:
     """Stopped cleanly: nothing is scanned, as in Kafka; who checks the records sees it, the rest is served."""
     reported = filled(bare_node, clean=True)
     hurt = segments(bare_node)[2]

@@ -1,4 +1,4 @@
-"""What a data directory must be like, and what becomes of things in it that nobody knows."""
+"""What a data directory must be like, and what becomes of unknown things in it."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,7 @@ def refused(node: Node, **options: object) -> str:
     return sentence.removeprefix("understudy serve: ")
 
 
-def test_a_second_process_is_told_in_one_sentence(bare_node: Node) -> None:
+def test_a_second_process_is_refused_in_one_sentence(bare_node: Node) -> None:
     """The first one goes on."""
     bare_node.start_ours()
     make_topic(bare_node.bootstrap)

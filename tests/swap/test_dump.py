@@ -53,8 +53,8 @@ def test_records_of_all_topics(directory: Path) -> None:
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         assert f"compresscodec: {codec}" in text
         assert f"payload: {codec}-19-9" in text
-    for word in ("deleteHorizonMs: OptionalLong[", "count: 0", "endTxnMarker: ABORT", "payload: open-3"):
-        assert word in text
+    for part in ("deleteHorizonMs: OptionalLong[", "count: 0", "endTxnMarker: ABORT", "payload: open-3"):
+        assert part in text
     partitions = {path.parent.name for path in files_of(directory, "[!_]*/*.log")}
     assert len(partitions) == sum(count for count, _ in TOPICS.values())
 
@@ -94,8 +94,8 @@ def test_the_metadata(directory: Path) -> None:
     """Each record decodes to JSON; those of snapshots as well."""
     text = dumped(directory, "__cluster_metadata-0/*.log", "--cluster-metadata-decoder")
     text += dumped(directory, "__cluster_metadata-0/*.checkpoint", "--cluster-metadata-decoder")
-    for word in ("SnapshotHeader", "SnapshotFooter"):
-        assert word in text
+    for kind in ("SnapshotHeader", "SnapshotFooter"):
+        assert kind in text
     records = [json.loads(line.partition("payload: ")[2]) for line in text.splitlines() if "payload: {" in line]
     assert {record["data"]["name"] for record in records if record["type"] == "TOPIC_RECORD"} >= set(TOPICS)
     assert {record["type"] for record in records} >= {

@@ -10,6 +10,7 @@ import pytest
 from tests.control.conftest import QUICK
 from tests.control.harness import ControlPlane
 from tests.control.test_openapi import EVERYTHING, something_of_everything
+from tests.control.test_security import AUTHORIZER
 from tests.serving import Server, start
 from tests.swap.test_foreign_files import fill_with_sources, tree
 
@@ -46,14 +47,15 @@ def check_kept(folder: Path) -> None:
 def test_no_verb_touches_a_file_of_the_users(tmp_path: Path) -> None:
     """All verbs of the control plane, those that delete among them, in a directory and a journal with foreign files."""
     data, journal = tmp_path / "data", tmp_path / "journal"
-    process = start(brokers=2, topics=["t:2", "u:1"], settings=QUICK, journal=journal, data_dir=data)
+    settings = {**QUICK, **AUTHORIZER}
+    process = start(brokers=2, topics=["t:2", "u:1"], settings=settings, journal=journal, data_dir=data)
     for folder in (data / "broker-1", data / "broker-2", journal):
         put(folder)
     before_snapshots = fill_with_sources(tmp_path / ".data.understudy-snapshots.mine")
     plane = ControlPlane(Server(process))
     with something_of_everything(plane) as ids:
         for method, path, body in EVERYTHING:
-            filled = path.replace("FAULT", ids["fault"]).replace("MEMBER", ids["member"])
+            filled = path.replace("FAULT", ids["fault"]).replace("MEMBER", ids["member"]).replace("ACL", ids["acl"])
             plane.http(method, filled.replace("PRODUCER", ids["producer"]), body)
             check_kept(data / "broker-1")
     plane.kafka.reset(disconnect=True)
@@ -94,7 +96,7 @@ def test_no_command_writes_over_a_file_of_the_users(tmp_path: Path) -> None:
     plane.server.finish_test()
     places = {"mine": tmp_path / "mine", "data": tmp_path / "data", "journal": tmp_path / "journal"}
     for command in COMMANDS:
-        arguments = [word.format(url=plane.kafka.control_url, **places) for word in command]
+        arguments = [part.format(url=plane.kafka.control_url, **places) for part in command]
         run = [sys.executable, "-m", "understudy", *arguments]
         done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode in {1, 2}, done.stderr.count("\n")) == (True, 1), (command, done.stderr)

@@ -34,8 +34,8 @@ def fill_with_sources(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("brokers", [1, 2])
-def test_a_folder_of_somebody_else_is_refused_and_not_touched(bare_node: Node, brokers: int) -> None:
-    """The sentence says what stands there and what to do."""
+def test_a_folder_with_other_files_is_refused_and_not_touched(bare_node: Node, brokers: int) -> None:
+    """The error lists what is there and what to do."""
     before = fill_with_sources(bare_node.data)
     sentence = refused(bare_node, brokers=brokers)
     assert ".git, README.md, src-1" in sentence
@@ -44,7 +44,7 @@ def test_a_folder_of_somebody_else_is_refused_and_not_touched(bare_node: Node, b
 
 
 def test_no_broker_of_several_is_formatted_when_one_cannot_be(bare_node: Node) -> None:
-    """Broker 2's directory is a folder of somebody else: broker 1 gets none."""
+    """Broker 2's directory has other files: broker 1 gets none."""
     before = fill_with_sources(bare_node.data / "broker-2")
     assert "broker-2 is not empty and is no data directory" in refused(bare_node, brokers=2)
     assert tree(bare_node.data / "broker-2") == before
@@ -186,7 +186,7 @@ def test_a_copied_directory_is_reset_where_the_copy_lies(bare_node: Node, tmp_pa
 
 
 def test_the_start_error_of_a_fixture_names_the_folder(tmp_path: Path) -> None:
-    """`understudy.start(data_dir=...)`, on which the pytest fixture stands, raises and changes nothing."""
+    """`understudy.start(data_dir=...)`, which the pytest fixture calls, raises and changes nothing."""
     before = fill_with_sources(tmp_path / "project")
     with pytest.raises(StartError, match="is not empty and is no data directory"):
         start(data_dir=tmp_path / "project")

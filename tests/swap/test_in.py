@@ -64,15 +64,15 @@ def test_we_go_on_with_what_kafka_wrote(node: Node, clean: bool) -> None:
 
 
 def refusal_of(producer: Producer) -> str:
-    """What a producer is told that tries to write."""
+    """The error of a producer that tries to write."""
     reported: list[str] = []
     producer.produce("t", b"x", partition=0, on_delivery=lambda error, _: reported.append(str(error)))
     assert producer.flush(PATIENCE_S) == 0
     return reported[0]
 
 
-def test_a_reader_is_served_and_a_writer_is_told_why_not(bare_node: Node) -> None:
-    """Read-only: records, members and commits as ever; POLICY_VIOLATION, at once, for whoever would change a topic."""
+def test_a_reader_is_served_and_a_writer_is_refused(bare_node: Node) -> None:
+    """Read-only: records, members and commits as ever; POLICY_VIOLATION, at once, for changes to a topic."""
     node = bare_node
     node.start_ours()
     admin = AdminClient({"bootstrap.servers": node.bootstrap})

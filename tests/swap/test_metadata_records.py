@@ -23,7 +23,7 @@ def compared(step: str, batches: Step) -> Step:
 
 
 def test_all_steps_were_recorded() -> None:
-    """Of both releases; most of the steps write something."""
+    """There are records of both releases; most of the steps write some."""
     assert set(RECORDED) == {"4.3", "4.4"}
     for steps in RECORDED.values():
         assert set(steps) == {"begin", *STEPS}

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(240)]
 
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 def test_kafka_goes_on_with_what_we_wrote(node: Node, clean: bool) -> None:
-    """Records, bounds, offsets, members and settings are those that we told; then the clients go on, and we again."""
+    """Records, bounds, offsets, members and settings are those that we returned; then clients go on, and so do we."""
     ours = node.start_ours()
     clients = fill(node.bootstrap)
     compacted = [ours.control("POST", "/v1/compaction/run")["logs_cleaned"] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""A control plane that answers what a test tells it to, and remembers what it was asked; and a process that is none."""
+"""A fake control plane with the answers of a test, which keeps the requests; and a fake server process."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from understudy.launcher import Ready
 
 
 class Server(ThreadingHTTPServer):
-    """Room for many callers at once: five, the default, make the sixth wait a second."""
+    """Accepts many callers at once: with five, the default, the sixth waits a second."""
 
     request_queue_size = 100
 
@@ -55,7 +55,7 @@ class FakeControl:
             do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - http.server's names
 
             def log_message(self, format: str, *arguments: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         return Handler
 
@@ -81,7 +81,7 @@ class FakeControl:
 
 
 class FakeProcess:
-    """Stands where a ServerProcess would: started with options, alive until it is stopped."""
+    """Replaces a ServerProcess: started with options, alive until it is stopped."""
 
     started: "list[FakeProcess]" = []  # noqa: RUF012 - what a test looks at
     answers: Mapping[str, Any] = {}

@@ -22,7 +22,7 @@ def serve(
     env: Mapping[str, str] | None = None,
     last: str = "control=",
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """A server and its banner up to the line that begins with `last`; it ends with the test, whatever the outcome."""
+    """A server and its banner up to the line that begins with `last`; it ends with the test, passed or failed."""
     given = [*command, "serve", *options]
     streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(given, text=True, cwd=cwd, env={**environment(), **(env or {})}, **streams) as process:
@@ -38,5 +38,5 @@ def serve(
 
 
 def value(lines: Iterable[str], name: str) -> str:
-    """What a line of the banner says."""
+    """The value of a line of the banner."""
     return next(line for line in lines if line.startswith(f"{name}=")).partition("=")[2]

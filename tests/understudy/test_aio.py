@@ -84,7 +84,7 @@ async def test_calls_run_side_by_side_and_can_be_cancelled(control: FakeControl)
     assert len(control.seen) == 20
 
 
-async def test_problems_and_absence_are_told_as_by_the_blocking_client(control: FakeControl) -> None:
+async def test_problems_and_absence_raise_as_in_the_blocking_client(control: FakeControl) -> None:
     """The same errors."""
     kafka = await understudy.aconnect(control.url)
     control.answers["GET /v1/health"] = (409, {"title": "Conflict", "detail": "not now"})

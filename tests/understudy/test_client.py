@@ -77,8 +77,8 @@ def part(kafka: Cluster) -> Any:
     return kafka.topics["t"].partitions[0]
 
 
-# Words of the verb -> how Python says it, what is sent, and what comes back.
-SAID: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
+# Name of the verb -> the call in Python, the request that it sends, and what it returns.
+CALLS: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     "health": (lambda k: k.health(), ("GET", "/v1/health", None), results.Health("ok")),
     "cluster": (lambda k: k.info().brokers[0], ("GET", "/v1/cluster", None), results.Broker(1, "h", 1)),
     "reset": (lambda k: k.reset(keep=["topics"]), ("POST", "/v1/reset", {"keep": ["topics"]}), None),
@@ -92,6 +92,7 @@ SAID: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
     ),
     "clock freeze": (lambda k: k.clock.freeze().frozen, ("POST", "/v1/clock/freeze", {}), True),
     "clock thaw": (lambda k: k.clock.thaw().frozen, ("POST", "/v1/clock/thaw", {}), False),
+    "acls remove": (lambda k: k.acls["7"].remove(), ("DELETE", "/v1/acls/7", None), None),
     "topics list": (lambda k: k.topics.list()[0].partitions[0].isr, ("GET", "/v1/topics", None), (1, 2)),
     "topics show": (lambda k: k.topics["t"].show().name, ("GET", "/v1/topics/t", None), "t"),
     "partitions show": (
@@ -246,16 +247,16 @@ SAID: dict[str, tuple[Callable[[Cluster], Any], tuple[str, str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("words", SAID)
-def test_every_verb_is_said_in_python_as_the_table_says(words: str, kafka: Cluster, control: FakeControl) -> None:
+@pytest.mark.parametrize("name", CALLS)
+def test_every_verb_is_called_in_python_as_the_table_has_it(name: str, kafka: Cluster, control: FakeControl) -> None:
     """Method, path, body and the typed answer; the calls that are rows' examples test_steering.py makes."""
-    say, sent, answer = SAID[words]
-    assert say(kafka) == answer
+    call, sent, answer = CALLS[name]
+    assert call(kafka) == answer
     assert control.seen[-1] == sent
 
 
 def test_the_table_names_no_verb_twice() -> None:
-    """Words and requests are unique."""
+    """Names and requests are unique."""
     assert len(BY_NAME) == len(VERBS) == len({(verb.method, verb.path) for verb in VERBS})
 
 
@@ -268,14 +269,14 @@ def test_a_problem_document_becomes_an_error_that_names_the_field(kafka: Cluster
     assert (refused.value.status, refused.value.field) == (422, "match.api")
 
 
-def test_an_error_that_is_no_problem_document_is_told_as_it_is(kafka: Cluster, control: FakeControl) -> None:
+def test_an_error_that_is_no_problem_document_is_raised_as_it_is(kafka: Cluster, control: FakeControl) -> None:
     """A proxy in between may answer anything."""
     control.answers["GET /v1/health"] = (502, b"<html>bad gateway")
     with pytest.raises(understudy.ControlError, match="<html>bad gateway"):
         kafka.health()
 
 
-def test_nobody_there_is_an_error_of_its_own(kafka: Cluster, control: FakeControl) -> None:
+def test_an_unreachable_server_is_an_error_of_its_own(kafka: Cluster, control: FakeControl) -> None:
     """The URL is in the message."""
     control.close()
     with pytest.raises(understudy.Unreachable, match=f"no control plane answers at {control.url}"):
@@ -298,7 +299,7 @@ def test_the_token_travels_as_a_bearer_token(control: FakeControl) -> None:
 
 
 def test_connect_asks_for_the_addresses(control: FakeControl) -> None:
-    """A cluster that somebody else started tells where its brokers listen."""
+    """A cluster that another process started returns its brokers' addresses."""
     assert understudy.connect(control.url).bootstrap_servers == "h:1,h:2"
 
 
@@ -317,7 +318,7 @@ def test_a_fault_that_no_request_met_is_remembered_when_it_is_taken_back(kafka: 
 
 
 def test_waiting_for_hits_that_do_not_come_is_a_timeout(kafka: Cluster, control: FakeControl) -> None:
-    """The message says how many came."""
+    """The message has the number of hits so far."""
     control.answers["GET /v1/faults/f1"] = FAULT
     with pytest.raises(TimeoutError, match="0 of 2 requests met the fault"):
         kafka.faults.add(api="EndTxn", drop=True).wait_hits(2, timeout_ms=1)
@@ -336,7 +337,7 @@ def test_a_misspelt_keyword_is_refused_with_the_nearest_name(kafka: Cluster) -> 
 
 
 @pytest.mark.parametrize(
-    ("say", "told"),
+    ("call", "message"),
     [
         (lambda k: k.faults.add(api="EndTxn"), "faults.add needs an effect, one of alter, apply_then, bytes"),
         (lambda k: k.faults.add("EndTxn"), r"pass 'EndTxn' by keyword, such as faults.add\(api="),
@@ -348,17 +349,17 @@ def test_a_misspelt_keyword_is_refused_with_the_nearest_name(kafka: Cluster) -> 
         (lambda k: k.versions.set(EndTxn=3), r"EndTxn needs \(least, most\), such as \(0, 3\), not 3"),
     ],
 )
-def test_what_makes_no_sense_is_told_with_what_does(
-    say: Callable[[Any], Any], told: str, kafka: Cluster, control: FakeControl
+def test_invalid_arguments_are_refused_with_valid_ones(
+    call: Callable[[Any], Any], message: str, kafka: Cluster, control: FakeControl
 ) -> None:
     """Before anything is sent."""
-    with pytest.raises(TypeError, match=told):
-        say(kafka)
+    with pytest.raises(TypeError, match=message):
+        call(kafka)
     assert control.seen == []
 
 
 def test_what_can_only_mean_one_thing_is_taken(kafka: Cluster, control: FakeControl) -> None:
-    """One name where several could stand, an action where its code could, an address without http."""
+    """One name where a list is expected, an action where its code is, an address without http."""
     kafka.reset(keep="topics")
     kafka.faults.add(api="EndTxn", error=understudy.Error("NOT_COORDINATOR"))
     assert [body for _, _, body in control.seen] == [
@@ -369,8 +370,8 @@ def test_what_can_only_mean_one_thing_is_taken(kafka: Cluster, control: FakeCont
     assert understudy.connect(control.url.removeprefix("http://")).control_url == control.url
 
 
-def test_start_says_its_options_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Free ports unless told otherwise; the process ends with the context."""
+def test_start_passes_its_options_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ports are free ones by default; the process ends with the context."""
     monkeypatch.setattr(cluster_module, "ServerProcess", FakeProcess)
     settings = {"a.b": True}
     with understudy.start(brokers=2, topics={"t": 3}, settings=settings, features={"f": 1}, read_only=False) as kafka:
@@ -385,15 +386,15 @@ def test_start_says_its_options_on_the_command_line(monkeypatch: pytest.MonkeyPa
     assert not process.alive
 
 
-def test_a_server_that_lacks_what_this_client_needs_is_named(kafka: Cluster, control: FakeControl) -> None:
+def test_a_server_without_what_this_client_needs_is_an_error(kafka: Cluster, control: FakeControl) -> None:
     """Missing fields without a default are an error, unknown ones are not."""
     control.answers["GET /v1/clock"] = {"ahead_ms": 0}
     with pytest.raises(TypeError, match="ClockState of the control plane has no 'now_ms'"):
         kafka.clock.show()
 
 
-def test_a_cluster_without_a_control_plane_says_so() -> None:
-    """It can be used, not steered."""
+def test_a_cluster_without_a_control_plane_refuses_control_calls() -> None:
+    """Its brokers can be used; the error names the call that needs a control plane."""
     kafka = Cluster(Address(""), ["h:1"])
     with pytest.raises(understudy.Unreachable, match="started without a control plane, which 'reset' needs"):
         kafka.reset()

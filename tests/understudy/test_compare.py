@@ -1,4 +1,4 @@
-"""`understudy compare`, with two of ours: what it says, and what it leaves."""
+"""`understudy compare`, with two of our clusters: its output, and the files that it writes."""
 
 import json
 import re
@@ -37,8 +37,8 @@ def test_a_cluster_is_like_itself(broker_with: BrokerWith, tmp_path: Path, capsy
     assert "Produce" in [case.get("name") for case in suite]
 
 
-def test_a_difference_is_told_with_the_requests_that_show_it() -> None:
-    """In the table and to CI servers; one that did not come again is told, and fails nothing."""
+def test_a_difference_is_reported_with_the_requests_that_show_it() -> None:
+    """In the table and to CI servers; one that did not come again is reported, and fails nothing."""
     pair = Pair(Target("a:1"), Target("b:2"))
     pair.coverage.note("Produce", 9, {"responses": [{"error_code": "NONE"}]})
     differs = [Difference("Produce", "responses[0].error_code", "NONE", "NOT_LEADER_OR_FOLLOWER")]

@@ -57,7 +57,7 @@ def inherits(name: str, source: str, compiled: set[str]) -> list[str]:
     return [f"{name}: {each.name}" for each in classes if imported & {ast.unparse(base) for base in each.bases}]
 
 
-def test_a_build_says_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiled_build_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled where this Python finds the library beside the server's packages; another Python's does not count."""
     monkeypatch.setattr(server_path, "folder", lambda: tmp_path)
     assert not server_path.is_compiled()

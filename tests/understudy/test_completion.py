@@ -33,9 +33,9 @@ SETS = "COMP_WORDS=({}); COMP_CWORD={}; _understudy"
     ],
 )
 def test_bash_completes_commands_verbs_and_options(line: str, offered: str) -> None:
-    """The word under the cursor, in the light of the words before it."""
-    words = ["understudy", *line.split()]
-    ask = SETS.format(shlex.join(words), len(words) - 1) + "; echo ${COMPREPLY[*]}"
+    """Complete the argument under the cursor, by the arguments before it."""
+    typed = ["understudy", *line.split()]
+    ask = SETS.format(shlex.join(typed), len(typed) - 1) + "; echo ${COMPREPLY[*]}"
     done = subprocess.run(["bash", "-c", completion.bash() + ask], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.split()) == (0, [offered]), done.stderr
 

@@ -34,7 +34,7 @@ def test_a_flag_that_is_false_counts_as_not_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "sentence"),
     [
         ("prot = 1", "names an option that does not exist: prot (did you mean port?)"),
         ("brokers = [1, 2]", "brokers takes one value"),
@@ -43,12 +43,12 @@ def test_a_flag_that_is_false_counts_as_not_given(tmp_path: Path) -> None:
         ("lifeline = true", "names an option that does not exist: lifeline"),
     ],
 )
-def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, words: str) -> None:
+def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, sentence: str) -> None:
     """One sentence with the file, the key and the nearest name."""
     (tmp_path / "u.toml").write_text(text)
     with pytest.raises(ConfigFileError, match=r"--config .*u\.toml") as refused:
         read(str(tmp_path / "u.toml"), BY_NAME)
-    assert words in str(refused.value)
+    assert sentence in str(refused.value)
 
 
 def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:

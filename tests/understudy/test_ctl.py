@@ -53,20 +53,20 @@ def sample(parameter: Parameter) -> str:
     """A value that the parameter takes."""
     if parameter.kind == "object":
         return OBJECTS[parameter.name][0]
-    return parameter.choices[0] if parameter.choices else SAMPLES.get(parameter.kind, "word")
+    return parameter.choices[0] if parameter.choices else SAMPLES.get(parameter.kind, "text")
 
 
 def meant(parameter: Parameter) -> object:
     """What the sample means."""
     if parameter.kind == "object":
         return OBJECTS[parameter.name][1]
-    return parameter.choices[0] if parameter.choices else MEANT.get(parameter.kind, "word")
+    return parameter.choices[0] if parameter.choices else MEANT.get(parameter.kind, "text")
 
 
 # What `scenario run` takes is a file, in which its body is.
 @pytest.mark.parametrize("verb", [each for each in VERBS if each.name != ctl.RUNS], ids=lambda verb: verb.name)
-def test_every_verb_can_be_said_with_every_parameter(verb: Verb, control: FakeControl) -> None:
-    """Words, then what the path and the body need, then options for the rest."""
+def test_every_verb_is_called_with_every_parameter(verb: Verb, control: FakeControl) -> None:
+    """The verb's name, then the parameters that path and body need, then options for the rest."""
     argv = ["ctl", *verb.name.split(), *("name" for _ in verb.places)]
     argv += [sample(parameter) for parameter in verb.parameters if parameter.required]
     for parameter in verb.parameters:
@@ -84,7 +84,7 @@ def test_every_verb_can_be_said_with_every_parameter(verb: Verb, control: FakeCo
 
 
 def test_a_list_is_a_table(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
-    """Numbers stand to the right, inner lists are counted, long cells are cut, what is not there is a dash."""
+    """Numbers are aligned to the right, inner lists are counted, long cells are cut, what is not there is a dash."""
     control.answers["GET /v1/topics"] = {
         "topics": [
             {"name": "orders", "id": "x" * 70, "internal": False, "partitions": [{"partition": 0}, {"partition": 1}]},
@@ -111,13 +111,13 @@ def test_an_answer_without_a_list_is_facts(control: FakeControl, capsys: pytest.
 
 
 def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
-    """Clients choose names; one that clears the screen or breaks a line is told, not done. JSON stays as it is."""
+    """Clients choose names; control characters in one are escaped in the output. JSON stays as it is."""
     evil = "a\x1b[2Jb\r\nc\x9bd\u202ee ü"
     row = {"transactional_id": evil, "state": "Empty", "pending_offsets": {evil: 1}}
     control.answers["GET /v1/transactions"] = {"transactions": [row]}
     control.answers["GET /v1/transactions/name"] = row
-    for words in (["list"], ["show", "name"]):
-        assert main(["ctl", "transactions", *words]) == 0
+    for verb in (["list"], ["show", "name"]):
+        assert main(["ctl", "transactions", *verb]) == 0
         given = capsys.readouterr().out
         assert r"a\x1b[2Jb\r\nc\x9bd\u202ee ü" in given
         assert all(each.isprintable() or each == "\n" for each in given)
@@ -125,7 +125,7 @@ def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: py
     assert json.loads(capsys.readouterr().out)["transactions"] == [row]
 
 
-def test_json_is_what_the_server_said(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_servers_answer(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
     """For scripts."""
     control.answers["GET /v1/clock"] = {"now_ms": 5, "frozen": False}
     assert main(["ctl", "--json", "clock", "show"]) == 0
@@ -145,7 +145,7 @@ def test_bytes_go_to_a_file(control: FakeControl, tmp_path: pytest.TempPathFacto
     [("250", 250), ("250ms", 250), ("1.5s", 1500), ("15m", 900_000), ("2h", 7_200_000), ("7d", 604_800_000)],
 )
 def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
-    """As people say it."""
+    """A number and a unit, or a plain number."""
     assert duration_ms(text) == ms
 
 
@@ -191,7 +191,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 
 
 def test_a_refusal_is_one_sentence_and_exit_code_1(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
-    """The problem's detail; likewise when nobody is there."""
+    """The problem's detail; likewise when no server answers."""
     control.answers["GET /v1/topics/t"] = (404, {"title": "Not Found", "detail": "no such topic: t"})
     with pytest.raises(SystemExit) as left:
         main(["ctl", "topics", "show", "t"])
@@ -234,7 +234,7 @@ def test_a_reader_that_has_enough_is_no_error(closes_early: bool, control: FakeC
 
 
 def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    """Into a shell: JSON stands between quotes."""
+    """Into a shell: JSON is quoted."""
     with pytest.raises(SystemExit):
         main(["ctl", "records", "write", "--help"])
     given = " ".join(capsys.readouterr().out.split())
@@ -243,7 +243,7 @@ def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]
 
 
 def test_the_port_is_the_servers_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inside a container `understudy ctl health` needs no argument, whatever the server was told."""
+    """Inside a container `understudy ctl health` needs no argument, also where the server's port was configured."""
     monkeypatch.delenv("UNDERSTUDY_CONTROL_URL", raising=False)
     monkeypatch.setenv("UNDERSTUDY_CONTROL_PORT", "7777")
     monkeypatch.setenv("UNDERSTUDY_CONTROL_TOKEN", "t")

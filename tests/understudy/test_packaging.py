@@ -1,4 +1,4 @@
-"""The wheel: one name at the top, the rooms inside, and a server that comes out of it."""
+"""The wheel: one name at the top, the server's packages inside, and a server that starts from it."""
 
 import os
 import re
@@ -17,7 +17,12 @@ from understudy.server_path import SERVER_PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = {".html", ".css", ".js", ".svg"}
-DATA = {".json", ".sql", ".txt"}  # the table of releases, the queries of the audits, the order of settings
+DATA = {
+    ".json",
+    ".sql",
+    ".txt",
+    ".pem",
+}  # releases, the queries of the audits, the order of settings, the exam's certificates
 
 
 def build(kind: str, source: Path, folder: Path) -> Path:
@@ -29,7 +34,7 @@ def build(kind: str, source: Path, folder: Path) -> Path:
 
 
 def bare() -> dict[str, str]:
-    """The environment without PYTHONPATH, by which a checkout could stand in for what is installed."""
+    """The environment without PYTHONPATH, by which a checkout could be imported instead of what is installed."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -44,13 +49,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_installs_one_name(wheel: Path) -> None:
-    """`understudy`, with every room below understudy/_server and nothing that is not source or metadata."""
+    """`understudy`, with every package of the server below understudy/_server, and only sources and metadata."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"understudy"}
-    rooms = {name.split("/")[2] for name in names if name.startswith("understudy/_server/")}
-    assert rooms == set(SERVER_PACKAGES)
+    packages = {name.split("/")[2] for name in names if name.startswith("understudy/_server/")}
+    assert packages == set(SERVER_PACKAGES)
     ours = [Path(name) for name in names if name.startswith("understudy/")]
     assert [path for path in ours if path.suffix not in {".py", ".typed", *DATA, *PAGE}] == []
     pages = {path.name for path in ours if path.suffix in PAGE}
@@ -109,7 +114,7 @@ def test_every_list_of_packages_is_the_same() -> None:
     assert found == {*SERVER_PACKAGES, "understudy"}
 
 
-def test_nothing_tells_people_to_install_a_stranger() -> None:
+def test_no_document_has_people_install_another_project() -> None:
     """`understudy` on the package index is another project: documents and messages name `understudy-kafka`."""
     stranger = re.compile(r"""\b(?:install|add)\b[^#]*["' ]understudy(?![\w/.-])(?! serve)|\bunderstudy\[[a-z]""")
     for text in ("pip install 'understudy[spark]'", "uv add understudy", "pip install -U understudy"):
@@ -125,7 +130,7 @@ def test_nothing_tells_people_to_install_a_stranger() -> None:
 
 
 def test_the_constraints_are_names_and_versions() -> None:
-    """No address, no path: whatever index the machine uses has them."""
+    """No address, no path: they come from the index that the machine uses."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.+!-]+", line)] == []
     names = [line.partition("==")[0].lower().replace("_", "-") for line in lines]

@@ -27,7 +27,7 @@ def run(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.RunResu
     """Run a test file in a session of its own."""
     pytester.makepyfile(code)
     loaded = [] if entry_points(group="pytest11", name="understudy") else ["-p", "understudy.pytest_plugin"]
-    unused = [word for name in ("cacheprovider", "xdist", "hypothesispytest") for word in ("-p", f"no:{name}")]
+    unused = [part for name in ("cacheprovider", "xdist", "hypothesispytest") for part in ("-p", f"no:{name}")]
     scope = ("-o", "asyncio_default_fixture_loop_scope=function")
     return pytester.runpytest_inprocess(*loaded, *unused, *scope, *arguments)
 
@@ -51,7 +51,7 @@ def test_one_process_serves_the_session_and_is_reset_between_tests(
 
 
 def test_the_marker_chooses_the_cluster(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
-    """A test's marker wins over its module's; equal wishes share a process."""
+    """A test's marker wins over its module's; equal arguments share a process."""
     code = """
         import pytest
         pytestmark = pytest.mark.kafka(brokers=3, seed=1)
@@ -90,9 +90,7 @@ def test_new_groups_do_not_wait_unless_the_test_decides(
     ]
 
 
-def test_the_factory_gives_each_wish_a_cluster_of_its_own(
-    pytester: pytest.Pytester, processes: list[FakeProcess]
-) -> None:
+def test_each_call_of_the_factory_gets_its_own_cluster(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
     """Two in one test are two processes; the next test gets one of them."""
     code = """
         def test_two_at_once(kafka_cluster):
@@ -114,7 +112,7 @@ def test_a_fault_that_no_request_met_fails_the_test(pytester: pytest.Pytester, m
 
 
 def test_an_optional_fault_may_be_missed(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """optional=True says so."""
+    """With optional=True, the test passes without a hit."""
     monkeypatch.setattr(FakeProcess, "answers", {"POST /v1/faults": FAULT, "GET /v1/faults": {"faults": [FAULT]}})
     code = "def test_it(kafka): kafka.faults.add(optional=True, api='EndTxn', drop=True)"
     run(pytester, code).assert_outcomes(passed=1)
@@ -134,7 +132,7 @@ STORY = {
 }
 
 
-def test_a_failing_test_tells_what_the_cluster_saw(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_test_shows_what_the_cluster_saw(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Last requests, why it refused, the server's log; and the journal is kept where asked."""
     monkeypatch.setattr(FakeProcess, "answers", STORY)
     result = run(pytester, "def test_it(kafka): assert not kafka", "--kafka-journal", "kept")
@@ -230,7 +228,7 @@ def test_a_marker_with_positional_arguments_is_refused(pytester: pytest.Pytester
     result.stdout.fnmatch_lines(["*@pytest.mark.kafka takes keyword arguments only, such as*"])
 
 
-def test_an_option_that_does_not_exist_is_told_in_a_sentence(pytester: pytest.Pytester) -> None:
+def test_an_unknown_option_is_refused_in_one_sentence(pytester: pytest.Pytester) -> None:
     """With the nearest name, and without a walk through our code."""
     code = """
         import pytest
@@ -239,8 +237,8 @@ def test_an_option_that_does_not_exist_is_told_in_a_sentence(pytester: pytest.Py
     """
     result = run(pytester, code)
     result.assert_outcomes(errors=1)
-    words = "no cluster for this test: understudy.start has no option 'broker' (did you mean brokers[?])"
-    result.stdout.fnmatch_lines([words])
+    sentence = "no cluster for this test: understudy.start has no option 'broker' (did you mean brokers[?])"
+    result.stdout.fnmatch_lines([sentence])
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 

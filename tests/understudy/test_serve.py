@@ -6,7 +6,7 @@ from understudy import serve
 
 
 def test_every_option_has_a_default_or_is_left_out() -> None:
-    """Without a word, only the documented defaults are there."""
+    """Without arguments, only the documented defaults are there."""
     given = serve.gather([], {})
     assert given == {
         "host": ["127.0.0.1"],
@@ -22,7 +22,7 @@ def test_every_option_has_a_default_or_is_left_out() -> None:
 
 
 def test_every_option_has_a_twin_in_the_environment() -> None:
-    """UNDERSTUDY_SOME_NAME says what --some-name says, for each row of the table."""
+    """UNDERSTUDY_SOME_NAME sets what --some-name sets, for each row of the table."""
     environ = {option.variable: "1" for option in serve.OPTIONS if option.name != "config"}
     given = serve.from_environment(environ)
     assert set(given) == {option.name for option in serve.OPTIONS} - {"config"}
@@ -71,7 +71,7 @@ def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path: Path
 def test_a_wrong_option_is_one_sentence_and_exit_code_2(
     argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The nearest name is said; nothing else is printed."""
+    """The nearest name is printed, and nothing else."""
     with pytest.raises(SystemExit) as left:
         serve.gather(argv, {})
     assert (left.value.code, capsys.readouterr().err) == (2, sentence)

@@ -1,4 +1,4 @@
-"""The command and its server, as one process: what the contract says about starting, being ready, and stopping."""
+"""The command and its server, as one process: starting, being ready, and stopping as the contract has it."""
 
 import json
 import signal
@@ -47,7 +47,7 @@ def test_an_address_of_another_machine_is_called_that(options: tuple[str, ...], 
     assert (done.returncode, done.stderr) == (1, f"understudy serve: {sentence}\n")
 
 
-def test_the_banner_and_the_ready_file_tell_the_same(tmp_path: Path) -> None:
+def test_the_banner_and_the_ready_file_agree(tmp_path: Path) -> None:
     """bootstrap.servers and control, on lines of their own and as JSON."""
     ready = tmp_path / "ready.json"
     with serve(*FREE, "--brokers", "2", "--ready-file", str(ready)) as (process, lines):
@@ -134,7 +134,7 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_it_ends_with_the_one_who_started_it() -> None:
+def test_it_ends_with_the_process_that_started_it() -> None:
     """--lifeline: standard input closes when the starter is gone, even by SIGKILL."""
     with serve(*FREE, "--lifeline") as (process, _):
         assert process.stdin is not None
@@ -161,8 +161,8 @@ def test_nonsense_is_one_sentence_and_exit_code_2() -> None:
     assert "num.partitions" in done.stderr
 
 
-def test_the_rooms_are_the_servers_own(tmp_path: Path) -> None:
-    """A user's own packages broker, storage and protocol stand in nobody's way, and the client imports none of ours."""
+def test_the_servers_packages_are_its_own(tmp_path: Path) -> None:
+    """A user's own packages broker, storage and protocol do no harm, and the client imports none of the server's."""
     for name in ("broker", "storage", "protocol"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise ImportError('this is the user\\'s {name}')\n")
@@ -179,15 +179,15 @@ def test_the_rooms_are_the_servers_own(tmp_path: Path) -> None:
         assert value(lines, "bootstrap.servers")
 
 
-def test_the_environment_says_what_the_command_line_may_say() -> None:
-    """As a container is told: by UNDERSTUDY_* alone."""
+def test_options_can_be_given_in_the_environment() -> None:
+    """By variables UNDERSTUDY_* alone, as for a container."""
     env = {"UNDERSTUDY_PORT": "0", "UNDERSTUDY_CONTROL_PORT": "0", "UNDERSTUDY_BROKERS": "2"}
     with serve(env=env) as (_, lines):
         assert value(lines, "bootstrap.servers").count(":") == 2
 
 
 def test_the_table_of_verbs_is_the_servers(cluster: Cluster) -> None:
-    """Every verb of the OpenAPI document has a row, so that Python and ctl can say it."""
+    """Every verb of the OpenAPI document has a row, so that Python and ctl can call it."""
     paths = fetch(f"{cluster.control_url}/openapi.json")["paths"]
     served = {(method.upper(), nameless(path)) for path, methods in paths.items() for method in methods}
     served -= {("GET", path) for path in ("/", "/openapi.json")}
@@ -230,7 +230,7 @@ def test_the_cluster_can_be_steered(cluster: Cluster) -> None:
     assert cluster.clock.show().ahead_ms == 0
 
 
-def test_a_refusal_of_the_server_says_what_to_write_instead(cluster: Cluster) -> None:
+def test_a_refusal_of_the_server_names_the_wrong_field(cluster: Cluster) -> None:
     """Problem details, not a stack trace."""
     with pytest.raises(understudy.ControlError) as refused:
         cluster.brokers[9].kill()
@@ -240,7 +240,7 @@ def test_a_refusal_of_the_server_says_what_to_write_instead(cluster: Cluster) ->
     assert (refused.value.status, refused.value.field) == (422, "keep")
 
 
-def test_a_server_that_cannot_start_tells_why() -> None:
+def test_a_server_that_cannot_start_raises_its_error() -> None:
     """StartError carries the sentence."""
     with pytest.raises(understudy.StartError, match=r"code 2: understudy serve: --brokers needs a number from 1"):
         understudy.start(brokers=0)

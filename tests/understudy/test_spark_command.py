@@ -1,4 +1,4 @@
-"""The commands of the pipeline at the door: what they refuse, and what they say where Spark or Java lacks."""
+"""The pipeline's commands before they start: refused arguments, and the errors without Spark or Java."""
 
 import subprocess
 import sys
@@ -11,14 +11,14 @@ from understudy import cli, spark_command
 from understudy.java import NoJavaError
 
 
-def run(*words: str) -> SimpleNamespace:
+def run(*arguments: str) -> SimpleNamespace:
     """`understudy ...` in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", "understudy", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "understudy", *arguments], capture_output=True, text=True, check=False)
     return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["audit"], "needs DIR, a broker's data directory, or the folder of several: understudy audit DIR"),
         (["audit", "README.md"], "README.md is a file; name a broker's data directory"),
@@ -35,17 +35,17 @@ def run(*words: str) -> SimpleNamespace:
         (["load", "nowhere", "--to", "x", "--codec", "rar"], "holds no _manifest.json"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence: str) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(arguments: list[str], sentence: str) -> None:
     """On stderr, with exit code 2 (1 where a file or an address is not what it should be), before Spark starts."""
-    done = run(*words)
+    done = run(*arguments)
     assert done.code == (1 if "_manifest" in sentence or "no broker" in sentence else 2)
-    assert done.err.startswith(f"understudy {words[0]}: ")
+    assert done.err.startswith(f"understudy {arguments[0]}: ")
     assert sentence in done.err
     assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["conformance"], "needs JOURNAL: understudy conformance JOURNAL"),
         (["conformance", "tests"], "no journal lies there"),
@@ -61,15 +61,15 @@ def test_what_makes_no_sense_is_told_in_one_sentence(words: list[str], sentence:
         (["report", "tests", "--retention-ms", "-2"], "-2 is neither a number of at least 0 nor -1"),
     ],
 )
-def test_wishes_of_reports_that_make_no_sense(
-    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+def test_invalid_arguments_of_reports_are_refused(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As above, within this process: they are many, and a process takes its time."""
     with pytest.raises(SystemExit) as left:
-        cli.main(words)
+        cli.main(arguments)
     assert left.value.code == 2
     answer = capsys.readouterr().err
-    assert answer.startswith(f"understudy {words[0]}: ")
+    assert answer.startswith(f"understudy {arguments[0]}: ")
     assert sentence in answer
     assert answer.count("\n") == 1
 
@@ -84,7 +84,7 @@ def test_the_checks_are_listed_and_shown_without_spark() -> None:
     assert "SELECT" in run("report", "--show", "skew").out
 
 
-def test_what_lacks_is_named_with_how_to_get_it(
+def test_a_missing_library_is_named_with_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No Spark: the extra. No Java: a JDK, or the extra that brings one."""

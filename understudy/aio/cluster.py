@@ -6,6 +6,7 @@ from typing import Any, Self, Unpack
 
 from understudy.aio.bridge import AsyncBridge
 from understudy.aio.coordination import (
+    AsyncAcls,
     AsyncBrokers,
     AsyncGroups,
     AsyncProducers,
@@ -17,7 +18,7 @@ from understudy.aio.log import AsyncClock, AsyncTopics
 from understudy.aio.registry import AsyncRegistry
 from understudy.aio.scenario import AsyncScenario
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
-from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, RetentionVerbs
+from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.aio.waiting import Pending, in_thread, pending
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
@@ -44,6 +45,8 @@ class AsyncCluster(AsyncBridge):
         self.producers = AsyncProducers(self._send)
         self.groups = AsyncGroups(self._send)
         self.users = AsyncUsers(self._send)
+        self.acls = AsyncAcls(self._send)
+        self.quotas = QuotasVerbs(self._send)
         self.versions = AsyncVersions(self._send)
         self.faults = AsyncFaults(self._send)
         self.journal = AsyncJournal(self._send)

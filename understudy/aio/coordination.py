@@ -5,6 +5,8 @@ from typing import Never
 
 from understudy import results
 from understudy.aio.verbs import (
+    AclsVerbs,
+    AclVerbs,
     BrokersVerbs,
     BrokerVerbs,
     GroupsVerbs,
@@ -95,3 +97,11 @@ class AsyncUsers(UsersVerbs):
     def __getitem__(self, user: str) -> AsyncUser:
         """The user of this name, who need not exist yet."""
         return AsyncUser(self._send, user=user)
+
+
+class AsyncAcls(AclsVerbs):
+    """The ACLs, by id."""
+
+    def __getitem__(self, acl: str) -> AclVerbs:
+        """The ACL with this id."""
+        return AclVerbs(self._send, acl=acl)

@@ -197,6 +197,10 @@ class PartitionVerbs(AsyncPart):
         )
         return [build(results.Record, each) for each in found["records"]]
 
+    async def start_at(self, offset: int) -> results.Partition:
+        """Remove all records of a partition; its log goes on, empty, at this offset."""
+        return build(results.Partition, await self._ask("partitions start-at", offset=offset))
+
     async def move_leader(self, broker: int | None) -> results.Partition:
         """Move the leader, or remove it (null); the leader epoch increases."""
         return build(results.Partition, await self._ask("leader move", broker=broker))
@@ -434,3 +438,81 @@ class UserVerbs(AsyncPart):
     async def delete(self, *, mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None) -> results.User:
         """Delete a SCRAM user, or one of its passwords."""
         return build(results.User, await self._ask("users delete", **given(mechanism=mechanism)))
+
+
+class AclsVerbs(AsyncPart):
+    """The verbs of `kafka.acls`."""
+
+    async def list(self) -> Sequence[results.Acl]:
+        """ACLs, in the order of their creation."""
+        found = await self._ask("acls list")
+        return [build(results.Acl, each) for each in found["acls"]]
+
+    async def add(
+        self,
+        principal: str,
+        operation: Literal[
+            "ALL",
+            "READ",
+            "WRITE",
+            "CREATE",
+            "DELETE",
+            "ALTER",
+            "DESCRIBE",
+            "CLUSTER_ACTION",
+            "DESCRIBE_CONFIGS",
+            "ALTER_CONFIGS",
+            "IDEMPOTENT_WRITE",
+            "CREATE_TOKENS",
+            "DESCRIBE_TOKENS",
+            "TWO_PHASE_COMMIT",
+        ],
+        resource_type: Literal["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"],
+        resource_name: str,
+        *,
+        pattern: Literal["LITERAL", "PREFIXED"] | None = None,
+        permission: Literal["ALLOW", "DENY"] | None = None,
+        host: str | None = None,
+    ) -> results.Acl:
+        """Add an ACL, as CreateAcls does."""
+        return build(
+            results.Acl,
+            await self._ask(
+                "acls add",
+                principal=principal,
+                operation=operation,
+                resource_type=resource_type,
+                resource_name=resource_name,
+                **given(pattern=pattern, permission=permission, host=host),
+            ),
+        )
+
+
+class AclVerbs(AsyncPart):
+    """The verbs of `kafka.acls[acl]`."""
+
+    async def remove(self) -> None:
+        """Remove an ACL."""
+        await self._ask("acls remove")
+
+
+class QuotasVerbs(AsyncPart):
+    """The verbs of `kafka.quotas`."""
+
+    async def list(self) -> Sequence[results.Quota]:
+        """Client quotas by entity."""
+        found = await self._ask("quotas list")
+        return [build(results.Quota, each) for each in found["quotas"]]
+
+    async def set(
+        self,
+        quotas: Mapping[str, float | None],
+        *,
+        user: str | None = None,
+        client_id: str | None = None,
+        ip: str | None = None,
+    ) -> results.Quota:
+        """Set or remove client quotas of one entity, as AlterClientQuotas does."""
+        return build(
+            results.Quota, await self._ask("quotas set", quotas=quotas, **given(user=user, client_id=client_id, ip=ip))
+        )

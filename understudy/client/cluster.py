@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack
 
 from understudy.client.bridge import Bridge
 from understudy.client.coordination import (
+    Acls,
     Brokers,
     Groups,
     Producers,
@@ -18,7 +19,7 @@ from understudy.client.log import Clock, Topics
 from understudy.client.registry import Registry
 from understudy.client.scenario import Scenario
 from understudy.client.steering import Faults, Journal, Snapshots
-from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, RetentionVerbs
+from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.client.waiting import Pending, in_thread, pending
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
@@ -45,6 +46,8 @@ class Cluster(Bridge):
         self.producers = Producers(self._send)
         self.groups = Groups(self._send)
         self.users = Users(self._send)
+        self.acls = Acls(self._send)
+        self.quotas = QuotasVerbs(self._send)
         self.versions = Versions(self._send)
         self.faults = Faults(self._send)
         self.journal = Journal(self._send)

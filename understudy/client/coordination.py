@@ -6,6 +6,8 @@ from typing import Never
 
 from understudy import results
 from understudy.client.verbs import (
+    AclsVerbs,
+    AclVerbs,
     BrokersVerbs,
     BrokerVerbs,
     GroupsVerbs,
@@ -96,3 +98,11 @@ class Users(UsersVerbs):
     def __getitem__(self, user: str) -> User:
         """The user of this name, who need not exist yet."""
         return User(self._send, user=user)
+
+
+class Acls(AclsVerbs):
+    """The ACLs, by id."""
+
+    def __getitem__(self, acl: str) -> AclVerbs:
+        """The ACL with this id."""
+        return AclVerbs(self._send, acl=acl)

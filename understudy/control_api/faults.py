@@ -32,6 +32,12 @@ class FaultConditions(TypedDict, total=False):
     client_id: Annotated[str, About("client.id of the client")]
     topic: Annotated[str, About("topic that the request names")]
     partition: Annotated[int, About("partition that the request names", least=0)]
+    offset: Annotated[
+        int,
+        About(
+            "with topic and partition: a Produce that appends, or a Fetch that begins, at this offset or later", least=0
+        ),
+    ]
     group: Annotated[str, About("group id")]
     transactional_id: Annotated[str, About("transactional id")]
     request: Annotated[Mapping[str, Any], About("path in the request -> its value", such={"committed": True})]

@@ -28,10 +28,6 @@ class Scenario(NamedTuple):
     steps: list[dict[str, Any]]
     lines: list[int]
 
-    def place(self, step: int) -> str:
-        """Where a step is, for messages; steps count from 1."""
-        return f"{self.path}, line {self.lines[step - 1]}, step {step}"
-
 
 def read(path: str) -> Scenario:
     """The steps of a file. Raises ScenarioError."""
@@ -58,10 +54,15 @@ def parse(path: str, text: str) -> Scenario:
     if isinstance(document, list):
         text = f'{{"scenario": {VERSION}, "steps": {text}}}'
         document = {"scenario": VERSION, "steps": document}
-    return Scenario(path, _steps(path, text, document), _lines(text, document))
+    steps = _steps(path, document)
+    lines = _lines(text, len(steps))
+    for at, step in enumerate(steps):
+        if not isinstance(step, dict) or not isinstance(step.get("verb"), str):
+            raise ScenarioError(f'{path}, line {lines[at]}, step {at + 1}: needs a "verb", such as {_SUCH}')
+    return Scenario(path, steps, lines)
 
 
-def _steps(path: str, text: str, document: Any) -> list[dict[str, Any]]:
+def _steps(path: str, document: Any) -> list[Any]:
     if not isinstance(document, dict) or "steps" not in document:
         raise ScenarioError(f'{path}: needs an object with "steps", such as {{"scenario": 1, "steps": [{_SUCH}]}}')
     if document.get("scenario") != VERSION:
@@ -70,25 +71,20 @@ def _steps(path: str, text: str, document: Any) -> list[dict[str, Any]]:
     steps = document["steps"]
     if not isinstance(steps, list):
         raise ScenarioError(f'{path}: "steps" needs a list of steps such as {_SUCH}')
-    lines = _lines(text, document)
-    for at, step in enumerate(steps):
-        if not isinstance(step, dict) or not isinstance(step.get("verb"), str):
-            raise ScenarioError(f'{path}, line {lines[at]}, step {at + 1}: needs a "verb", such as {_SUCH}')
     return steps
 
 
-def _lines(text: str, document: Any) -> list[int]:
-    """The line on which each step begins."""
-    if not isinstance(document, dict) or not isinstance(document.get("steps"), list):
-        return []
+def _lines(text: str, count: int) -> list[int]:
+    """The line on which each step begins. The text is passed over once: it may be large, and the steps many."""
     decode = json.JSONDecoder().raw_decode
-    at = _value_of_steps(text, decode)
-    lines = []
-    at += 1
-    for _ in document["steps"]:
+    at = _value_of_steps(text, decode) + 1
+    lines, line, counted = [], 1, 0
+    for _ in range(count):
         while text[at] in " \t\r\n,":
             at += 1
-        lines.append(text.count("\n", 0, at) + 1)
+        line += text.count("\n", counted, at)
+        counted = at
+        lines.append(line)
         _, at = decode(text, at)
     return lines
 

@@ -51,6 +51,9 @@ class NewRecord(TypedDict, total=False):
     headers: Annotated[Sequence[RecordHeader], About(such=[{"key": "h", "value": "v"}])]
     partition: Annotated[int, About("by default chosen as Kafka's Java client does", least=0)]
     timestamp_ms: Annotated[int, About("by default the cluster's time")]
+    offset: Annotated[
+        int, About("by default the next one; a later one leaves a gap, as compaction does", least=0, most=2**63 - 2)
+    ]
 
 
 class NewRecords(TypedDict):
@@ -60,6 +63,12 @@ class NewRecords(TypedDict):
         Sequence[Annotated[NewRecord, About(such={"key": "k", "value": "v"})]],
         About("the records", least=1, like="a list of records", such=[{"key": "k", "value": "v", "partition": 0}]),
     ]
+
+
+class LogStart(TypedDict):
+    """Where an emptied log starts."""
+
+    offset: Annotated[int, About("first offset of the empty log", least=0, most=2**63 - 2)]
 
 
 class LeaderMove(TypedDict):
@@ -99,6 +108,9 @@ VERBS = (
     Verb("records write", "POST", "/v1/topics/{topic}/records", "topics[topic].write(...)",
          "write records without a Kafka client", body=NewRecords, answer="topics.RecordsWritten",
          items="written", columns=("partition", "offset")),
+    Verb("partitions start-at", "POST", f"{PARTITION}/start", "topics[topic].partitions[partition].start_at(offset)",
+         "remove all records of a partition; its log goes on, empty, at this offset", body=LogStart,
+         answer="topics.Partition", example={"topic": "orders", "partition": 1, "offset": 8_000_000}),
     Verb("leader move", "POST", f"{PARTITION}/leader", "topics[topic].partitions[partition].move_leader(broker)",
          "move the leader, or remove it (null); the leader epoch increases", body=LeaderMove,
          answer="topics.Partition"),

@@ -12,6 +12,7 @@ from understudy.control_api import (
     producers,
     report,
     scenario,
+    security,
     topics,
     transactions,
     users,
@@ -34,6 +35,7 @@ VERBS: tuple[Verb, ...] = (
     *journal.VERBS,
     *diagrams.VERBS,
     *users.VERBS,
+    *security.VERBS,
     *report.VERBS,
 )
 BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}

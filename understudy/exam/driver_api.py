@@ -5,7 +5,7 @@ and has one of ``result`` (an object), ``error`` (``class``, ``code``, ``message
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -28,7 +28,12 @@ CAPABILITIES: Final = MappingProxyType(
         "static_members": "members with a group.instance.id",
         "consumer_protocol": "members of groups with group.protocol=consumer (KIP-848)",
         "commit_offsets": "consumers commit their positions when asked to",
+        "share_groups": "members of share groups that acknowledge each record (KIP-932)",
         "admin": "creates topics",
+        "tls": "talks TLS, and checks certificates against a given authority",
+        "sasl_plain": "authenticates with the mechanism PLAIN",
+        "sasl_scram": "authenticates with the mechanisms SCRAM-SHA-256 and SCRAM-SHA-512",
+        "sasl_oauthbearer": "authenticates with a token that it is given, by the mechanism OAUTHBEARER",
     }
 )
 """What a library can: a driver lists in its answer to `hello` those that it supports."""
@@ -52,7 +57,20 @@ class Command:
     fields: Mapping[str, str]
     result: Mapping[str, str]
     capability: str | None = None
+    optional: Mapping[str, str] = field(default_factory=dict)
+    """Fields that only some scenarios send, of libraries with the capabilities that they need."""
 
+
+SECURITY: Final = MappingProxyType(
+    {
+        "tls_ca": "string",
+        "sasl_mechanism": "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
+        "sasl_username": "string",
+        "sasl_password": "string",
+        "sasl_token": "string",
+    }
+)
+"""The path of an authority's certificate as PEM: connections have TLS. The mechanism: they have SASL. Never both."""
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
@@ -80,6 +98,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             },
             {},
             "producer",
+            SECURITY,
         ),
         "send": Command(
             "Hand records to the library; return without waiting for their outcome.",
@@ -123,6 +142,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             },
             {},
             "consumer",
+            SECURITY,
         ),
         "assign": Command(
             "Read these partitions from these offsets, without a group.",
@@ -154,6 +174,34 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             {"consumer": "string", "timeout_ms": "integer"},
             {},
             "commit_offsets",
+        ),
+        "share_consumer": Command(
+            "Create a member of a share group, with explicit acknowledgement.",
+            {
+                "name": "string",
+                "bootstrap_servers": "string",
+                "client_id": "string",
+                "group": "string",
+                "request_timeout_ms": "integer",
+            },
+            {},
+            "share_groups",
+        ),
+        "acknowledge": Command(
+            "Acknowledge records that were polled. `subscribe`, `poll` and `close` are those of a consumer.",
+            {
+                "consumer": "string",
+                "type": "accept, release or reject",
+                "records": "list of {topic, partition, offset}",
+            },
+            {},
+            "share_groups",
+        ),
+        "commit_acknowledgements": Command(
+            "Send the acknowledgements, and wait for the answer: an error, if one of them was refused.",
+            {"consumer": "string", "timeout_ms": "integer"},
+            {},
+            "share_groups",
         ),
         "create_topic": Command(
             "Create a topic.",
@@ -198,7 +246,7 @@ def schema() -> dict[str, Any]:
             "properties": {
                 "id": {"type": "integer"},
                 "command": {"const": name},
-                **{field: typed(kind) for field, kind in command.fields.items()},
+                **{name: typed(kind) for name, kind in {**command.fields, **command.optional}.items()},
             },
         }
         for name, command in COMMANDS.items()

@@ -226,10 +226,9 @@ class Exercise:
     """How long a scenario waits for what has to happen."""
 
     def producer(self, **options: Any) -> Producer:
-        """Create a producer; options as in the driver's command."""
-        name = self._name("producer")
-        self._create("producer", name, {**PRODUCER, "delivery_timeout_ms": self.timeout_ms, **options})
-        return Producer(self, name)
+        """Create a producer; options as in the driver's command, and `listener`, the one to connect to."""
+        defaults = {**PRODUCER, "delivery_timeout_ms": self.timeout_ms}
+        return Producer(self, self.create("producer", {**defaults, **options}))
 
     def transactional(self, transactional_id: str = "tx", **options: Any) -> Producer:
         """Create a transactional producer that has initialized."""
@@ -239,9 +238,7 @@ class Exercise:
 
     def consumer(self, **options: Any) -> Consumer:
         """Create a consumer; options as in the driver's command."""
-        name = self._name("consumer")
-        self._create("consumer", name, {**CONSUMER, **options})
-        return Consumer(self, name)
+        return Consumer(self, self.create("consumer", {**CONSUMER, **options}))
 
     def deadline(self) -> float:
         """Until when to wait, on the monotonic clock."""
@@ -252,13 +249,21 @@ class Exercise:
         """Whether the waiting is over."""
         return time.monotonic() >= deadline
 
-    def _name(self, kind: str) -> str:
+    def create(self, command: str, options: dict[str, Any]) -> str:
+        """Create a client by this command of the driver; returns its name, which is its client id."""
         self.made += 1
-        return f"exam-{kind}-{self.made}"
+        name = f"exam-{command.replace('_', '-')}-{self.made}"
+        servers = self._servers(options.pop("listener", None))
+        self.driver.call(command, name=name, bootstrap_servers=servers, client_id=name, **options)
+        return name
 
-    def _create(self, kind: str, name: str, options: Mapping[str, Any]) -> None:
-        servers = self.cluster.bootstrap_servers
-        self.driver.call(kind, name=name, bootstrap_servers=servers, client_id=name, **options)
+    def _servers(self, listener: str | None) -> str:
+        if listener is None:
+            return self.cluster.bootstrap_servers
+        found = [each for broker in self.cluster.info().brokers for each in broker.listeners if each.name == listener]
+        if not found:
+            raise NotExercised(f"the cluster has no listener {listener}")
+        return ",".join(f"{each.host}:{each.port}" for each in found)
 
     def fault(self, **options: Unpack[FaultOptions]) -> Fault:
         """Add a fault; unless a request meets it, the scenario counts as not exercised."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from understudy.client import Cluster, start
 from understudy.errors import UnderstudyError
 from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - registers them
-from understudy.exam import witnesses
+from understudy.exam import security, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
 from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
 from understudy.exam.scenario import Level, Scenario
@@ -22,7 +22,10 @@ ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySu
 OPTIONS: Final[dict[str, Any]] = {
     "brokers": 3,
     "topics": {"t": 1, "u": 1, "many": 3},
+    "listeners": security.listeners(),
+    "add_scram": security.users(),
     "settings": {
+        **security.settings(),
         "group.initial.rebalance.delay.ms": 0,
         "default.replication.factor": 3,
         "min.insync.replicas": 1,

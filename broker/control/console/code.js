@@ -1,4 +1,4 @@
-// A call of the control plane, written in the language of who wants to repeat it. With a token, the code reads it from the environment.
+// Calls of the control plane as code that repeats them. Where the server has a token, the code reads it from the environment.
 
 import { hasToken } from "./ask.js";
 

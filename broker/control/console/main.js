@@ -12,12 +12,13 @@ import * as home from "./home.js";
 import * as journal from "./journal.js";
 import * as producers from "./producers.js";
 import * as scenario from "./scenario.js";
+import * as security from "./security.js";
 import * as topics from "./topics.js";
 import * as transactions from "./transactions.js";
 
 const EVERY_MS = 1000;
-const VIEWS = { "": home, cluster, clients, topics, groups, transactions, producers, diagrams, journal, faults, scenario };
-const NAMES = { "": "Overview", cluster: "Cluster", clients: "Clients", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", diagrams: "Diagrams", journal: "Journal", faults: "Faults", scenario: "Scenario" };
+const VIEWS = { "": home, cluster, clients, topics, groups, transactions, producers, diagrams, journal, faults, security, scenario };
+const NAMES = { "": "Overview", cluster: "Cluster", clients: "Clients", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", diagrams: "Diagrams", journal: "Journal", faults: "Faults", security: "Security", scenario: "Scenario" };
 
 const at = (id) => document.getElementById(id);
 let shown = null; // what the view was last told, and of which address
@@ -99,14 +100,16 @@ function complain(text) {
 
 // ---------------------------------------------------------------- what the views may do
 
-/** Do something to the cluster, say that it is done or why not, and look again. */
+/** Do something to the cluster, say that it is done or why not, and look again. `done` is a text, or makes one of what was answered. */
 async function act(work, done = "") {
   complain("");
   patch(at("told"), []);
   try {
     steers(); // what was done before does not count
-    await work();
-    patch(at("told"), done === "" ? [] : [done, steers() && [" ", h("a", { href: "#/scenario" }, "Copy it as code")]]);
+    const found = await work();
+    draw(); // forms that are begun again
+    const text = typeof done === "function" ? done(found) : done;
+    patch(at("told"), text === "" ? [] : [text, steers() && [" ", h("a", { href: "#/scenario" }, "Copy it as code")]]);
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) askForToken();
     else complain(error.message);

@@ -74,10 +74,37 @@ function one({ topic, groups, found, cluster, replicas }, tools) {
       ["Offset", (each) => number(each.offset), "number"],
       ["Lag", (each) => lag(each.lag), "number"],
     ], read, (each) => `${each.group}/${each.partition}`, "No group has committed an offset.")),
-    panel("Messages", messages.render(topic, found, tools)),
+    panel("Messages", messages.render(topic, found, tools), write(topic, tools)),
     panel("About", facts(["Topic id", code(topic.id)], configs.length > 0 && ["Settings",
       configs.map(([name, value]) => h("div", { key: name }, code(`${name}=${value}`)))])),
   ];
+}
+
+let written = 0; // the fields of a message that was written are emptied
+
+/** One message into a topic. Headers are lines of NAME: VALUE. */
+function write(topic, { act }) {
+  const send = (event) => {
+    event.preventDefault();
+    const { key, value, headers, partition } = event.target.elements;
+    const lines = headers.value.split("\n").filter((line) => line.trim() !== "").map((line) => /^([^:]*):\s?(.*)$/.exec(line) ?? [null, line, null]);
+    const record = { key: key.value === "" ? null : key.value, value: event.target.elements.tombstone.checked ? null : value.value };
+    if (lines.length > 0) record.headers = lines.map(([, name, text]) => ({ key: name.trim(), value: text }));
+    if (partition.value !== "") record.partition = Number(partition.value);
+    act(async () => {
+      const answer = await post(path`v1/topics/${topic.name}/records`, { records: [record] });
+      written += 1;
+      return answer;
+    }, ({ written: [place] }) => `Written to partition ${place.partition} at offset ${number(place.offset)}.`);
+  };
+  return h("details", { key: "write" }, h("summary", null, "Write a message"),
+    h("form", { key: `write ${written}`, class: "fields", "aria-label": "Write a message", onsubmit: send },
+      field("Key", h("input", { name: "key", placeholder: "null", autocomplete: "off", spellcheck: "false" })),
+      field("Into partition", choices("partition", [["", "as Kafka's Java client chooses"], ...topic.partitions.map((each) => String(each.partition))])),
+      h("div", { class: "broad" }, field("Value", h("textarea", { name: "value", rows: "4", spellcheck: "false" }))),
+      h("div", { class: "broad" }, field("Headers, one a line", h("textarea", { name: "headers", rows: "2", placeholder: "name: value", spellcheck: "false" }))),
+      h("label", { class: "check" }, h("input", { type: "checkbox", name: "tombstone" }), "Without a value (a tombstone)"),
+      h("button", { type: "submit", class: "main" }, "Write")));
 }
 
 const REPLICA = [["in", "in sync"], ["held", "in sync, replicates nothing"], ["out", "out of sync"]];

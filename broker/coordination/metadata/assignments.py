@@ -6,6 +6,7 @@ from uuid import UUID
 from broker.coordination.metadata.controller import Controller
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import PartitionRecord
+from protocol.pauses import pause
 
 
 def check_assignment(controller: Controller, replicas: Sequence[int], size: int | None = None) -> None:
@@ -40,6 +41,7 @@ def new_partition(controller: Controller, topic_id: UUID, index: int, replicas: 
     Raises:
         KafkaError: INVALID_REPLICA_ASSIGNMENT where none of them is active.
     """
+    pause()
     isr = tuple(broker_id for broker_id in replicas if controller.image.active(broker_id))
     if not isr:
         raise refused(

@@ -9,6 +9,7 @@ from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.outcome import Outcome
 from protocol.log_records import metadata as records
 from protocol.log_records.metadata_security import ClientQuotaRecord
+from protocol.pauses import pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataCha
     names: dict[UUID, str] = {}
     effects: dict[MetadataChange, None] = {}  # in order
     for record in changes:
+        pause()
         match record:
             case records.TopicRecord():
                 names[record.topic_id] = record.name

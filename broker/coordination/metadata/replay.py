@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from broker.coordination.metadata.image import Broker, BrokerListener, ClusterImage, Partition, Topic
-from broker.coordination.metadata.topic_names import colliding_form, may_collide
 from protocol.log_records import metadata as records
 from protocol.log_records import metadata_security as security
+from protocol.topic_names import colliding_form, may_collide
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """Security protocols by Kafka's id."""

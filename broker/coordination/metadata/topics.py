@@ -10,10 +10,10 @@ from uuid import UUID
 
 from broker.coordination.metadata.assignments import check_assignment, new_partition, refused
 from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Controller
-from broker.coordination.metadata.topic_names import check_topic_name, colliding_form, may_collide
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
+from protocol.topic_names import check_topic_name, colliding_form, may_collide
 
 MOST_PARTITIONS = 10_000
 """That one request may make (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""

@@ -89,6 +89,10 @@ TEXTS = {
     "unclean.leader.election.interval.ms": (
         "How often the controller looks for leaderless partitions whose topics allow unclean elections."
     ),
+    "understudy.max.decompressed.batch.bytes": (
+        "How many bytes the records of one compressed batch may take, decompressed. Kafka has no such limit; a small "
+        "request can hold tens of gigabytes, which would keep the broker busy for minutes."
+    ),
     "understudy.sync": (
         "When this stand-in forces what it appended to disk: after every append ('every'), when a segment is closed "
         "('roll'), or by itself never ('never'). Without a data directory there is nothing to force."

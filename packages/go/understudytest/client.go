@@ -41,6 +41,7 @@ type FaultMatch struct {
 	ClientID        string         `json:"client_id,omitempty"`
 	Topic           string         `json:"topic,omitempty"`
 	Partition       *int           `json:"partition,omitempty"`
+	Offset          *int64         `json:"offset,omitempty"`
 	Group           string         `json:"group,omitempty"`
 	TransactionalID string         `json:"transactional_id,omitempty"`
 	Request         map[string]any `json:"request,omitempty"`

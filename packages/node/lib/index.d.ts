@@ -30,6 +30,7 @@ export interface FaultMatch {
   client_id?: string;
   topic?: string;
   partition?: number;
+  offset?: number;
   group?: string;
   transactional_id?: string;
   request?: Record<string, unknown>;

@@ -1,7 +1,8 @@
 -- title: a group's record that contradicts itself
 -- severity: error
--- A classic group with members has a leader among them and a protocol, each member once and with a session; its generation only
--- grows until the group is gone.
+-- A classic group with members has a leader among them and a protocol, each member and instance id once and with a session; its generation only
+-- grows until the group is gone. Consumers have assignments that can be read, and each partition is assigned to one of them (those
+-- of assignors with data of their own are not compared).
 WITH entries AS (
   SELECT *, lag(generation) OVER (PARTITION BY group_id ORDER BY offset) AS previous_generation,
          lag(is_tombstone) OVER (PARTITION BY group_id ORDER BY offset) AS after_tombstone
@@ -14,4 +15,10 @@ WHERE NOT is_tombstone
     OR (size(members) > 0 AND (protocol IS NULL OR leader IS NULL
       OR NOT exists(members, each -> each.member_id = leader)
       OR size(array_distinct(transform(members, each -> each.member_id))) < size(members)
+      OR size(array_distinct(transform(filter(members, each -> each.group_instance_id IS NOT NULL), each -> each.group_instance_id)))
+         < size(filter(members, each -> each.group_instance_id IS NOT NULL))
+      OR (protocol_type = 'consumer' AND (exists(members, each -> each.assigned IS NULL)
+        OR (NOT exists(members, each -> each.has_user_data)
+          AND size(array_distinct(flatten(transform(members, each -> each.assigned))))
+              < size(flatten(transform(members, each -> each.assigned))))))
       OR exists(members, each -> each.session_timeout_ms <= 0))))

@@ -1,7 +1,8 @@
 -- title: a metadata record that contradicts itself or those before
 -- severity: error
 -- A partition has replicas, each once, its ISR and leader are among them, and its topic exists; a topic's name is given once until
--- it is removed; blocks of producer ids only grow. A controller or broker that replays the log stops here, or does not agree with
+-- it is removed; blocks of producer ids only grow;
+-- the partitions of a topic are numbered without a gap. A controller or broker that replays the log stops here, or does not agree with
 -- the others.
 WITH entries AS (
   SELECT offset, type, record, from_json(record, 'name STRING, topic_id STRING, partition_id INT, replicas ARRAY<INT>, isr ARRAY<INT>,
@@ -31,3 +32,7 @@ SELECT '__cluster_metadata', 0, offset, type, record
 FROM (SELECT *, max(next_producer_id) OVER (ORDER BY offset ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest
       FROM entries WHERE type = 'ProducerIdsRecord')
 WHERE next_producer_id < highest
+UNION ALL
+SELECT '__cluster_metadata', 0, CAST(NULL AS BIGINT), 'PartitionRecord',
+       concat(topic, ': ', CAST(count(DISTINCT partition) AS STRING), ' of ', CAST(max(partition) + 1 AS STRING), ' partitions')
+FROM metadata_partitions GROUP BY topic HAVING count(DISTINCT partition) <= max(partition)

@@ -2,6 +2,7 @@
 -- severity: error
 -- A transactional id has a producer, an epoch that only grows, and a timeout; a transaction that is going on has partitions, one
 -- that is over has none, and it began before its last change. A producer id belongs to one transactional id.
+-- Its partitions are those of the topic.
 WITH entries AS (
   SELECT *, lag(transaction_producer_id) OVER each AS previous_id, lag(transaction_producer_epoch) OVER each AS previous_epoch,
          min_by(transactional_id, offset) OVER (PARTITION BY transaction_producer_id) AS owner
@@ -16,3 +17,9 @@ WHERE transaction_producer_id < 0 OR transaction_producer_epoch < 0 OR timeout_m
   OR (state = 'Ongoing' AND (coalesce(size(partitions), 0) <= 0 OR start_ms > last_update_ms OR start_ms < 0))
   OR (state IN ('Empty', 'CompleteCommit', 'CompleteAbort') AND size(partitions) > 0)
   OR owner <> transactional_id
+UNION ALL
+SELECT '__transaction_state', state_partition, state_offset, transactional_id, state, producer_id, producer_epoch, NULL, timeout_ms,
+       start_ms, last_update_ms, NULL
+FROM coordinator JOIN (SELECT topic, count(*) AS partitions FROM metadata_partitions GROUP BY topic) known
+  ON known.topic = coordinator.topic
+WHERE is_latest AND (coordinator.partition < 0 OR coordinator.partition >= partitions)

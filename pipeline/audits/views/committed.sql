@@ -1,7 +1,7 @@
 -- The committed offset of each group and partition, as `__consumer_offsets` has it last. What is pending in an open transaction is
 -- not committed.
 SELECT group_id, committed_topic AS topic, committed_partition AS partition, committed_offset, committed_leader_epoch,
-       commit_timestamp_ms, topic_id
+       commit_timestamp_ms, expire_timestamp_ms, topic_id
 FROM (
   SELECT *, row_number() OVER (PARTITION BY group_id, committed_topic, committed_partition ORDER BY offset DESC) AS newest
   FROM state_offsets

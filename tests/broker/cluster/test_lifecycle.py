@@ -1,4 +1,4 @@
-"""Brokers that die, stop, hang and come back, in a cluster inside the test's loop whose clock stands still."""
+"""Brokers that die, stop, hang and come back, in a cluster inside the test's loop with a frozen clock."""
 
 import functools
 import inspect
@@ -48,7 +48,7 @@ async def assigned(stage: Stage, *replicas: int, name: str = "t") -> None:
 
 
 async def partition(stage: Stage, broker: int = 1) -> MetadataResponsePartition:
-    """What a broker tells of partition 0."""
+    """Partition 0 in a broker's Metadata."""
     wire = await stage.connect(broker)
     answer = await wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic("t")]))
     found: MetadataResponsePartition = answer.topics[0].partitions[0]
@@ -142,7 +142,7 @@ async def test_a_leader_that_lost_its_log_does_not_cost_the_others_their_records
 
 @on_three_brokers
 async def test_what_only_the_dead_had_is_gone_when_they_come_back(stage: Stage) -> None:
-    """acks=1: a leader that dies with a record that nobody else has cannot bring it back."""
+    """acks=1: a leader that dies with a record that no other replica has cannot bring it back."""
     await assigned(stage, 2, 3)
     hosted = stage.cluster.partitions["t", 0]
     assert await produce(stage, 2, b"everywhere") is ErrorCode.NONE
@@ -159,7 +159,7 @@ async def test_what_only_the_dead_had_is_gone_when_they_come_back(stage: Stage) 
 
 @on_three_brokers
 async def test_a_broker_may_die_again_and_again(stage: Stage) -> None:
-    """Each time it is noticed anew."""
+    """Each time it is detected again."""
     await assigned(stage, 2, 3)
     for _ in range(3):
         stage.cluster.lifecycle.kill(node(stage, 2))
@@ -195,7 +195,7 @@ async def test_a_started_broker_listens_where_it_did(stage: Stage) -> None:
 
 @pytest.mark.parametrize("on_disk", [False, True])
 async def test_a_taken_port_can_be_waited_for(on_disk: bool, tmp_path: Path) -> None:
-    """Starting says so, and may be tried again."""
+    """Starting fails with the reason, and may be tried again."""
     async with running(brokers=2, data_dir=tmp_path if on_disk else None) as stage:
         _, port = stage.cluster.bootstrap[1]
         stage.cluster.lifecycle.stop(node(stage, 2))
@@ -214,7 +214,7 @@ async def test_a_taken_port_can_be_waited_for(on_disk: bool, tmp_path: Path) -> 
 
 @on_three_brokers
 async def test_a_paused_broker_answers_when_it_goes_on(stage: Stage) -> None:
-    """In time: nobody has noticed."""
+    """In time: its session has not expired."""
     await assigned(stage, 2, 3)
     wire = await stage.connect(2)
     stage.cluster.lifecycle.pause(node(stage, 2))
@@ -228,7 +228,7 @@ async def test_a_paused_broker_answers_when_it_goes_on(stage: Stage) -> None:
 
 @on_three_brokers
 async def test_a_broker_that_hangs_for_too_long_is_given_up(stage: Stage) -> None:
-    """And taken back when it goes on, as a follower."""
+    """When it goes on it registers again, as a follower."""
     await assigned(stage, 2, 3)
     stage.cluster.lifecycle.pause(node(stage, 2))
     await stage.pass_time(SESSION_MS)
@@ -281,7 +281,7 @@ async def test_a_broker_that_is_down_can_only_be_started(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ["kill", "stop", "pause"])
 @on_three_brokers
 async def test_a_reset_brings_everybody_back(stage: Stage, how: str) -> None:
-    """As just started: listening, reading, alive; and nobody is given up afterwards."""
+    """As just started: listening, reading, alive; and no broker's session expires afterwards."""
     getattr(stage.cluster.lifecycle, how)(node(stage, 2))
     await reset.reset(stage.cluster, frozenset({"clock"}))
     await stage.pass_time(10 * SESSION_MS)

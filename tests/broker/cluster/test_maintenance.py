@@ -95,7 +95,7 @@ async def test_clients_are_served_while_a_round_that_was_asked_for_runs() -> Non
 
 
 async def test_a_round_that_was_asked_for_ends_with_the_cluster() -> None:
-    """Whoever waits for it hears that nothing more was cleaned."""
+    """Its caller is answered that nothing more was cleaned."""
     async with running(COMPACTED, topics={"t": 1}) as stage:
         fill(stage, 4)
         asked = asyncio.create_task(stage.cluster.maintenance.run_cleaner(force=True))
@@ -105,7 +105,7 @@ async def test_a_round_that_was_asked_for_ends_with_the_cluster() -> None:
 
 
 async def test_what_waits_for_flush_ms_is_synced_in_time(tmp_path: Path) -> None:
-    """A flush by its own time, whatever other rounds there are, and none while nothing is new."""
+    """A flush by its own time, independent of other rounds, and none while there is nothing new."""
     async with running({"log.flush.interval.ms": "700"}, topics={"t": 1}, data_dir=tmp_path) as stage:
         log = fill(stage, 1).logs[1]
         await stage.pass_time(699)

@@ -1,4 +1,4 @@
-"""Fetch sessions without a broker around them: who is granted one, what it remembers, what it tells (core E.5)."""
+"""Fetch sessions without a broker: which requests are granted one, what it remembers, what it returns (core E.5)."""
 
 from typing import Any
 from uuid import UUID
@@ -49,7 +49,7 @@ def ask(known: SessionCache, asked: FetchRequest, now_ms: int = 0) -> Fetching:
 
 
 def answered(known: SessionCache, fetching: Fetching, now_ms: int = 0, **fields: Any) -> tuple[int, list[int]]:
-    """Session id and the partitions that are told, where each has these fields."""
+    """Session id and the partitions in the answer, where each has these fields."""
     answers = [(each, PartitionData(each.asked.partition, **fields)) for each in fetching.interests]
     session_id, reported = fetching.answer(known, answers, now_ms)
     return session_id, [each.asked.partition for each, _ in reported]
@@ -104,7 +104,7 @@ def test_an_epoch_is_used_once() -> None:
     assert known.get(session_id) is not None
 
 
-def test_who_finds_the_session_used_meanwhile_is_told_so() -> None:
+def test_a_request_that_finds_its_session_used_meanwhile_is_refused() -> None:
     """A request waits, another one goes on with the session (core E.5.7)."""
     known = cache()
     session_id = opened(known, 0)
@@ -135,7 +135,7 @@ def test_a_full_fetch_closes_the_session_that_it_names(epoch: int) -> None:
     assert (answered(known, fetching)[0] > 0) is (epoch == 0)
 
 
-# --- what it remembers and tells -------------------------------------------------------------------------------------
+# --- what it remembers and returns -----------------------------------------------------------------------------------
 
 
 def test_partitions_are_added_changed_and_forgotten() -> None:
@@ -167,7 +167,7 @@ def test_a_partition_twice_in_a_full_fetch_counts_once() -> None:
     assert interest.asked.fetch_offset == 5
 
 
-def test_nothing_new_is_not_told() -> None:
+def test_an_unchanged_partition_is_left_out() -> None:
     """Until the high watermark or the log's start moves."""
     known = cache()
     fetching = ask(known, request(0, 1))
@@ -193,7 +193,7 @@ def test_nothing_new_is_not_told() -> None:
         {"error_code": ErrorCode.NOT_LEADER_OR_FOLLOWER, "high_watermark": -1},
     ],
 )
-def test_news_are_told_each_time(news: dict[str, Any]) -> None:
+def test_a_partition_with_news_is_returned_each_time(news: dict[str, Any]) -> None:
     """Records, a redirect, a divergence, an error (core E.5.5)."""
     known = cache()
     same: dict[str, Any] = {"high_watermark": 4, "log_start_offset": 0}
@@ -203,7 +203,7 @@ def test_news_are_told_each_time(news: dict[str, Any]) -> None:
         assert answered(known, fetching, **(same | news))[1] == [0]
 
 
-def test_a_partition_that_recovers_is_told() -> None:
+def test_a_partition_that_recovers_is_returned() -> None:
     """Its high watermark counts as news after an error, though it has not moved (core SES-08)."""
     interest = Interest("foo", None, FetchPartition(0))
     assert interest.update(PartitionData(0, high_watermark=4, log_start_offset=0))
@@ -213,7 +213,7 @@ def test_a_partition_that_recovers_is_told() -> None:
 
 
 def test_who_had_records_comes_last_next_time() -> None:
-    """So that a busy partition does not take all the room in each answer (core E.5.6)."""
+    """So that a busy partition does not fill each answer by itself (core E.5.6)."""
     known = cache()
     session_id = opened(known, 0, 1, 2)
     fetching = ask(known, request(session=(session_id, 1)))
@@ -226,7 +226,7 @@ def test_who_had_records_comes_last_next_time() -> None:
     assert [each.asked.partition for each in later.interests] == [1, 2, 0]
 
 
-# --- room ------------------------------------------------------------------------------------------------------------
+# --- eviction --------------------------------------------------------------------------------------------------------
 
 
 def filled(now_ms: int = 0, replica: int = -1) -> tuple[SessionCache, list[int]]:
@@ -250,8 +250,8 @@ def test_a_full_cache_grants_no_session() -> None:
     assert all(known.get(each) for each in ids)
 
 
-def test_who_was_silent_for_two_minutes_makes_room() -> None:
-    """However valuable it is; a minute more or less does not do."""
+def test_a_session_unused_for_two_minutes_is_evicted() -> None:
+    """However valuable it is; not a millisecond earlier."""
     known, ids = filled()
     assert opened(known, 0, now_ms=TWO_MINUTES_MS) == 0
     assert opened(known, 0, now_ms=TWO_MINUTES_MS + 1) > 0

@@ -1,4 +1,4 @@
-"""Requests on their way to the writer: in batches, and never more of them than there is room for."""
+"""Requests on their way to the writer: in batches, and never more of them than the buffer holds."""
 
 import asyncio
 import marshal
@@ -16,7 +16,7 @@ SIZE = 1000
 
 
 class Pipe(asyncio.Transport):
-    """A transport whose other end takes nothing until it is told to."""
+    """A transport whose other end takes nothing until ``take`` is called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,8 +79,8 @@ async def test_a_few_requests_do_not_wait_for_more() -> None:
     assert pipe.take() == [(0, 1)]
 
 
-async def test_what_finds_no_room_is_counted() -> None:
-    """And told with the first batch that finds some."""
+async def test_requests_beyond_the_buffer_are_counted() -> None:
+    """The number is sent with the next batch."""
     feed, pipe = feed_of(100 * SIZE)
     hand(feed, 64 * 4)
     assert pipe.get_write_buffer_size() <= 100 * SIZE

@@ -59,7 +59,7 @@ def test_a_file_has_its_time(tmp_path: Path) -> None:
 
 
 @contextmanager
-def little_room() -> Iterator[int]:
+def full_disk() -> Iterator[int]:
     """No file of this process may grow beyond 20 bytes: as a full disk, in the middle of a line.
 
     Not a fixture: between a test's phases pytest itself writes, and its output may be a file.
@@ -74,22 +74,22 @@ def little_room() -> Iterator[int]:
         signal.signal(signal.SIGXFSZ, ignored)
 
 
-def test_lines_that_find_no_room_leave_none_of_their_bytes(tmp_path: Path) -> None:
-    """What stood there stands there still, and the next ones go after it."""
+def test_lines_that_the_disk_refuses_leave_none_of_their_bytes(tmp_path: Path) -> None:
+    """What was in the file is kept, and the next lines follow it."""
     written = files(tmp_path)
     written.append(LINE)
-    with little_room() as room_bytes, pytest.raises(OSError, match="File too large"):
+    with full_disk() as limit_bytes, pytest.raises(OSError, match="File too large"):
         written.append(LINE * 2)
     (path,) = tmp_path.iterdir()
     assert path.read_bytes() == LINE
-    with little_room():
+    with full_disk():
         written.append(LINE)
     assert path.read_bytes() == LINE * 2
-    assert len(LINE * 2) < room_bytes < len(LINE * 3)
+    assert len(LINE * 2) < limit_bytes < len(LINE * 3)
 
 
 def test_a_folder_that_is_gone_is_made_again(tmp_path: Path) -> None:
-    """What cannot be renamed is told; the next line begins a new file."""
+    """A file that cannot be renamed is an error; the next line begins a new file."""
     folder = tmp_path / "journal"
     written = files(folder)
     written.append(LINE)
@@ -102,7 +102,7 @@ def test_a_folder_that_is_gone_is_made_again(tmp_path: Path) -> None:
 
 
 def test_what_a_dead_writer_left_is_finished(tmp_path: Path) -> None:
-    """Cut after the last whole line, however long the torn one is; files that somebody writes are left alone."""
+    """Cut after the last whole line, however long the torn one is; files that are still written are left alone."""
     torn = tmp_path / "wire-A-000007.jsonl.open"
     torn.write_bytes(LINE * 3 + b"x" * 200_000)
     (tmp_path / "wire-B-000001.jsonl.open").write_bytes(b'{"v":')
@@ -115,7 +115,7 @@ def test_what_a_dead_writer_left_is_finished(tmp_path: Path) -> None:
 
 
 def test_files_that_no_writer_made_are_left_as_they_are(tmp_path: Path) -> None:
-    """Whether the name, the contents or a finished file of the same name says so."""
+    """Because of their name, their contents or a finished file of the same name."""
     foreign = {
         "wire-notes.jsonl.open": LINE + b"torn",
         "wire-A-000001.jsonl.open": b"mine, without a newline",

@@ -1,4 +1,4 @@
-"""A line of the journal's files: complete, readable by itself, and without what nobody may read."""
+"""A line of the journal's files: complete, readable by itself, and without secrets."""
 
 import json
 import re
@@ -78,8 +78,8 @@ def end_txn(**more: Any) -> dict[str, Any]:
     return parsed(entry_of(ApiKey.END_TXN, 3, EndTxnRequest("x", 7, 1, committed=True), refused, fault="2,5"), **more)
 
 
-def test_a_line_tells_everything_of_a_request() -> None:
-    """Who asked whom what, when, and what came of it."""
+def test_a_line_has_everything_of_a_request() -> None:
+    """Client, broker, request, time, and the response."""
     answer = end_txn(lost=12)
     duration_us = answer.pop("duration_us")
     assert duration_us >= 0
@@ -118,15 +118,15 @@ def test_a_line_tells_everything_of_a_request() -> None:
     assert next(iter(answer)) == "v"
 
 
-def test_the_page_tells_of_every_field() -> None:
-    """And of none that is not there."""
+def test_the_page_describes_every_field() -> None:
+    """And no field that does not exist."""
     page = Path(__file__).resolve().parents[3] / "docs" / "journal.md"
     table = page.read_text(encoding="utf-8").partition("## A line")[2].partition("Bodies have")[0]
     rows = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == list(end_txn())
 
 
-def test_each_error_code_stands_once_in_the_order_of_the_answer() -> None:
+def test_each_error_code_is_listed_once_in_the_order_of_the_answer() -> None:
     """The first one by its name."""
     topics = [
         MetadataResponseTopic(code, name="t")
@@ -138,7 +138,7 @@ def test_each_error_code_stands_once_in_the_order_of_the_answer() -> None:
 
 
 def fetched(*sets: Any, recorded: bool = True) -> list[dict[str, Any]]:
-    """How the records of an answer are told, partition by partition."""
+    """How the records of an answer are shown, partition by partition."""
     partitions = [PartitionData(index, records=records) for index, records in enumerate(sets)]
     response = FetchResponse(responses=[FetchableTopicResponse("", partitions, TOPIC_ID)])
     request = FetchRequest(-1, 0, 1, 1 << 20, 0, [FetchTopic("", [], TOPIC_ID)])
@@ -156,7 +156,7 @@ def stamped(first: int, count: int = 1, *, value: bytes = b"v", producer_id: int
     return bytes(made)
 
 
-def test_every_batch_of_an_answer_is_told_wherever_it_lies() -> None:
+def test_every_batch_of_an_answer_is_shown_wherever_it_lies() -> None:
     """Whole or cut out, in slices that end anywhere; of a batch that is cut at the end nothing."""
     batches = [stamped(0, 3), stamped(3, 1, value=b"w" * 3000, producer_id=44), stamped(10, 2)]
     joined = memoryview(b"".join(batches))
@@ -175,7 +175,7 @@ def test_every_batch_of_an_answer_is_told_wherever_it_lies() -> None:
     assert fetched(b"") == [{"size_bytes": 0, "count": 0}]
 
 
-def test_very_many_batches_are_told_in_part() -> None:
+def test_very_many_batches_are_shown_in_part() -> None:
     """A thousand of them are named; up to 4096 are counted; beyond, the sum is not known."""
     some, many = fetched(*([memoryview(b"".join(map(stamped, range(count))))] for count in (1500, 5000)))
     assert (len(some["batches"]), some["batch_count"], some["count"], some["last_offset"]) == (1000, 1500, 1500, 1499)
@@ -183,13 +183,13 @@ def test_very_many_batches_are_told_in_part() -> None:
 
 
 def test_without_files_the_journal_keeps_the_first_batch_only() -> None:
-    """What it costs to look at all of them is paid where somebody asked for it."""
+    """Looking at all of them costs time, and is done for files only."""
     (records,) = fetched([memoryview(stamped(0, 3) + stamped(3, 1, value=b"w" * 3000))], recorded=False)
     assert (records["base_offset"], records["count"], records["last_offset"]) == (0, None, None)
 
 
-def test_records_in_an_older_format_are_told_by_their_size() -> None:
-    """Their headers say too little."""
+def test_records_in_an_older_format_are_shown_by_their_size() -> None:
+    """Their headers have too little."""
     old = bytearray(HEADER.size * 60)
     old[8:12] = (100).to_bytes(4, "big")
     old[16] = 1
@@ -197,7 +197,7 @@ def test_records_in_an_older_format_are_told_by_their_size() -> None:
 
 
 def test_what_authenticates_is_not_written() -> None:
-    """Neither in a line nor at the HTTP door: its size is."""
+    """Neither in a line nor over HTTP: only its size is."""
     secret = b"\0ada\0lovelace"
     entry = entry_of(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(secret), SaslAuthenticateResponse())
     assert b"lovelace" not in line(Handed(entry, 0, PEER, 0), ABOUT, 0)

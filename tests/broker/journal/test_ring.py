@@ -42,8 +42,8 @@ def ids(journal: Journal) -> list[int]:
     return [raw[0] for entries, _ in journal.snapshot() for raw in entries]
 
 
-def test_the_oldest_entries_make_room() -> None:
-    """Bounded in entries; what went is counted."""
+def test_the_oldest_entries_are_dropped() -> None:
+    """Bounded in entries; dropped entries are counted."""
     journal = Journal(max_entries=160)
     fill(journal, 1000)
     assert journal.entries == len(ids(journal))
@@ -52,15 +52,15 @@ def test_the_oldest_entries_make_room() -> None:
     assert journal.dropped == 1000 - journal.entries
 
 
-def test_large_entries_make_room_sooner() -> None:
-    """Bounded in bytes, whichever comes first."""
+def test_large_entries_are_dropped_sooner() -> None:
+    """Bounded in bytes too; the lower bound wins."""
     journal = Journal(max_entries=100_000, max_bytes=4_000_000)
     fill(journal, 10_000, 1500)
     assert 2_000_000 < journal.bytes <= 4_000_000
     assert journal.entries < 2500
 
 
-def test_requests_that_are_being_served_are_told_too() -> None:
+def test_requests_that_are_being_served_are_listed_too() -> None:
     """Last, without an answer; after that they have one."""
     journal = Journal()
     waiting = served()
@@ -72,7 +72,7 @@ def test_requests_that_are_being_served_are_told_too() -> None:
 
 
 def test_a_request_from_before_a_clearing_stays_forgotten() -> None:
-    """Its answer comes later, and is nobody's business."""
+    """Its answer comes later, and is not listed."""
     journal = Journal()
     waiting = served()
     journal.arrive(waiting)

@@ -86,7 +86,7 @@ def test_a_host_may_have_a_limit_of_its_own() -> None:
 
 
 def test_above_the_brokers_limit_one_waits_unread() -> None:
-    """In the order of arrival, until somebody leaves (core A.4)."""
+    """In the order of arrival, until another one leaves (core A.4)."""
     known = connections(max_connections=1)
     first, second, third = (joined(known) for _ in range(3))
     assert (first.begun, second.begun, third.begun) == (True, False, False)
@@ -103,8 +103,8 @@ def test_who_leaves_while_waiting_is_not_begun() -> None:
     assert (second.begun, third.begun) == (False, True)
 
 
-def test_without_descriptors_the_most_silent_makes_room() -> None:
-    """Not the one that came first, if it spoke since."""
+def test_without_descriptors_the_most_silent_is_closed() -> None:
+    """Not the one that came first, if it sent something since."""
     clock = ManualClock()
     known = connections(clock, most=2)
     first, second = joined(known), joined(known)
@@ -126,7 +126,7 @@ def test_leaving_twice_counts_once() -> None:
 
 
 def test_closing_closes_all() -> None:
-    """Those that wait too; nobody is begun in their place."""
+    """Those that wait too; none is begun in their place."""
     known = connections(max_connections=1)
     peers = [joined(known) for _ in range(3)]
     known.close()
@@ -187,7 +187,7 @@ def test_a_frame_that_does_not_arrive_is_given_up() -> None:
     assert stalled.reasons == ["a request or a TLS handshake was begun and not finished in time"]
 
 
-def test_nobody_is_waited_for_after_the_end() -> None:
+def test_no_idle_timer_fires_after_the_end() -> None:
     """A broker that closes fires nothing any more."""
     clock = ManualClock()
     expired: list[Peer] = []
@@ -217,7 +217,7 @@ def test_too_much_is_paid_for_by_who_is_slowest() -> None:
 
 
 def test_what_is_given_back_can_be_held_again() -> None:
-    """Whole requests are served and gone; nobody has to pay for those."""
+    """Requests that were served are accounted for no more."""
     known = connections(queued_max_request_bytes=100)
     peer = joined(known)
     for _ in range(10):
@@ -228,8 +228,8 @@ def test_what_is_given_back_can_be_held_again() -> None:
     assert known.held_bytes == 1000
 
 
-def test_there_is_room_as_long_as_little_is_held() -> None:
-    """Then a large frame may have its buffer before it has arrived."""
+def test_large_buffers_are_granted_as_long_as_little_is_held() -> None:
+    """Such a frame may have its buffer before it has arrived."""
     known = connections()
     assert known.roomy
     known.account(ROOMY_BYTES)

@@ -107,7 +107,7 @@ def test_a_refused_certificate_gets_its_alert(secured: Secured, known: bool, ver
 
 
 def test_connections_without_a_handshake_count(secured: Secured) -> None:
-    """Silent ones keep others of their address out, until they have had their time or are gone."""
+    """Silent ones keep others of their address out, until they time out or are closed."""
     with ExitStack() as stack:
         silent = [stack.enter_context(secured.connect()) for _ in range(MOST)]
         silent[0].sendall(b"\x16\x03")
@@ -133,7 +133,7 @@ def test_connections_without_a_handshake_count(secured: Secured) -> None:
 def test_a_certificate_that_no_rule_maps_is_no_principal(secured: Secured) -> None:
     """The connection is closed with a line in the log."""
     before = secured.server.log_position()
-    context = secured.context(secured.ca.issue_cert("nobody@example.org"))
+    context = secured.context(secured.ca.issue_cert("unknown@example.org"))
     with secured.connect() as peer, context.wrap_socket(peer, server_hostname="127.0.0.1") as encrypted:
         assert not versions(encrypted)
     (line,) = until(lambda: secured.server.log_lines(before), "a line in the log")

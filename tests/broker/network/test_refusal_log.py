@@ -1,4 +1,4 @@
-"""One line for each refusal, and never more than somebody can read."""
+"""One line for each refusal, and never more than a person can read."""
 
 from structlog.testing import capture_logs
 
@@ -47,8 +47,8 @@ def test_the_next_second_has_lines_again() -> None:
     assert [line.get("count") for line in lines[-2:]] == [1, None]
 
 
-def test_what_was_not_told_is_told_at_the_end() -> None:
-    """A broker that stops says how many there were."""
+def test_refusals_that_were_not_logged_are_counted_at_the_end() -> None:
+    """A broker that stops logs their number."""
     refusals = RefusalLog(ManualClock())
     with capture_logs() as lines:
         for _ in range(LINES + 7):

@@ -180,7 +180,7 @@ async def test_frames_before_a_bad_size_are_answered() -> None:
 
 @on_each_loop
 async def test_what_was_sent_before_the_end_is_done() -> None:
-    """acks=0 and gone: the requests count, though nobody hears the answers (core A.3.3)."""
+    """acks=0, then closed: the requests are served, though no client reads the answers (core A.3.3)."""
     async with serving(echo) as bench:
         peer = await bench.connect()
         peer.send(*[b"%d" % number for number in range(50)])
@@ -282,7 +282,7 @@ async def test_above_the_limit_a_connection_waits_unread() -> None:
 
 @on_each_loop
 async def test_a_paused_broker_reads_nothing() -> None:
-    """Not from who is connected, nor from who connects now; all is answered when it goes on."""
+    """Neither from open connections nor from new ones; all is answered when it goes on."""
     async with serving(echo) as bench:
         old = await bench.connect()
         old.send(b"before")

@@ -1,4 +1,4 @@
-"""Which quota holds for whom, and what is remembered of everybody's usage (core G.10)."""
+"""Which quota applies to which client, and what is remembered of its usage (core G.10)."""
 
 import pytest
 
@@ -10,7 +10,7 @@ START_MS = 1_700_000_000_000
 
 
 def quotas(**bounds: float) -> BrokerQuotas:
-    """Of everybody without a more specific one, by user."""
+    """The default quotas of users."""
     made = BrokerQuotas(BrokerSettings(1))
     made.follow({(("user", None),): bounds})
     return made
@@ -82,5 +82,5 @@ def test_an_address_may_open_so_many_connections() -> None:
 
 @pytest.mark.parametrize(("principal", "user"), [("User:ANONYMOUS", "ANONYMOUS"), ("User:a:b", "a:b")])
 def test_a_quota_knows_the_name_of_a_principal(principal: str, user: str) -> None:
-    """Whatever its type."""
+    """Of any type."""
     assert user_of(principal) == user

@@ -1,4 +1,4 @@
-"""Rates and token buckets, step by step as Kafka's own classes tell them (core G.10)."""
+"""Rates and token buckets, step by step as Kafka's own classes compute them (core G.10)."""
 
 import pytest
 
@@ -15,7 +15,7 @@ STEPS = [
 ]  # fmt: skip
 """Ms that pass, and what is recorded then."""
 
-# What Rate and TokenBucket of Apache Kafka 4.3.1 told after each step: rates, the ms they were measured over, tokens.
+# What Rate and TokenBucket of Apache Kafka 4.3.1 returned after each step: rates, the ms they are measured over, tokens
 RATES_11 = [
     0.1, 0.19621308741293045, -4.7086521483225425, -4.540185471406492, 5.023220547815373, 448.1614859742229,
     432.0423821702594, 427.47533796127146, 457.0131280229, 456.07642308449874, 815.9316373637168, 878.9478474560844,
@@ -72,7 +72,7 @@ def test_a_rate_is_kafkas(windows: int, rates: list[float], over_ms: list[int]) 
 
 @pytest.mark.parametrize(("windows", "tokens"), [(11, TOKENS_11), (3, TOKENS_3)])
 def test_a_token_bucket_is_kafkas(windows: int, tokens: list[float]) -> None:
-    """Who owes tokens waits until they have come; nobody saves more than all windows bring."""
+    """A client that owes tokens waits until they have come; a bucket saves no more than all windows bring."""
     bucket, now_ms = TokenBucket(Windows(windows, 1_000)), START_MS
     for (passes_ms, value), left in zip(STEPS, tokens, strict=True):
         now_ms += passes_ms
@@ -90,7 +90,7 @@ def test_who_is_above_the_bound_waits_until_it_is_kept() -> None:
     assert rate.throttle_ms(1_000, START_MS) == 10_480
 
 
-def test_no_wait_is_longer_than_a_field_can_say() -> None:
+def test_no_throttle_time_exceeds_its_field() -> None:
     """ThrottleTimeMs has 31 bits."""
     rate, bucket = Rate(Windows(11, 1_000)), TokenBucket(Windows(11, 1_000))
     rate.record(1e15, START_MS)

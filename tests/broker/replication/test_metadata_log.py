@@ -1,4 +1,4 @@
-"""The metadata log as a KRaft controller keeps it: a LeaderChange begins each epoch, a snapshot stands for the past."""
+"""The metadata log as a KRaft controller keeps it: a LeaderChange begins each epoch, a snapshot replaces the past."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -77,7 +77,7 @@ class Life:
 
 
 def test_a_new_log_begins_with_a_leader_change_and_the_features() -> None:
-    """In leader epoch 1, as a real controller's; the state file says the same."""
+    """In leader epoch 1, as a real controller's; the state file has the same epoch."""
     life = Life(MemoryFiles())
     first, second = life.batches()
     assert (first.is_control, first.base_offset, first.partition_leader_epoch) == (True, 0, 1)
@@ -105,7 +105,7 @@ def test_an_epoch_that_the_node_has_seen_is_not_used_again() -> None:
     assert Life(files).epoch == 10
 
 
-def test_a_snapshot_stands_for_the_beginning_of_the_log() -> None:
+def test_a_snapshot_replaces_the_beginning_of_the_log() -> None:
     """A real controller cuts its log once there is a snapshot: its records come first, then the log from its end."""
     files = MemoryFiles()
     first = Life(files)
@@ -128,7 +128,7 @@ def names(files: MemoryFiles) -> list[str]:
 
 
 def test_a_snapshot_is_written_after_so_many_bytes() -> None:
-    """metadata.log.max.record.bytes.between.snapshots: of all that the log says; a later life begins with it."""
+    """metadata.log.max.record.bytes.between.snapshots, counted over the whole log; a later life begins with it."""
     files = MemoryFiles()
     life = Life(files, log_max_record_bytes_between_snapshots=5000)
     for number in range(40):
@@ -147,7 +147,7 @@ def test_a_snapshot_is_written_after_so_many_bytes() -> None:
 
 
 def test_a_snapshot_is_written_after_so_long() -> None:
-    """metadata.log.max.snapshot.interval.ms after the first record that the last one lacks, and not without one."""
+    """metadata.log.max.snapshot.interval.ms after the first record that is not in the last one; without one, none."""
     files = MemoryFiles()
     life = Life(files)
     life.clock.advance(3_600_000)
@@ -162,7 +162,7 @@ def test_a_snapshot_is_written_after_so_long() -> None:
 
 
 def test_what_lies_before_an_older_snapshot_goes() -> None:
-    """metadata.max.retention.bytes: the newest snapshot stays, and the log that it does not stand for."""
+    """metadata.max.retention.bytes: the newest snapshot stays, and the log after it."""
     files = MemoryFiles()
     sizes = {"log_max_record_bytes_between_snapshots": 1, "max_retention_bytes": 3000}
     life = Life(files, **sizes)

@@ -66,7 +66,7 @@ class Bench:
         self.partition.logs.pop(broker_id)
 
     def up(self, broker_id: int) -> None:
-        """It is back: the broker follows whoever leads."""
+        """Start a broker again: it follows the leader."""
         self.partition.host(broker_id, self.log(broker_id))
         self.partition.replicate()
 
@@ -101,7 +101,7 @@ def test_an_append_is_on_all_replicas_in_the_same_step() -> None:
 
 
 def test_a_follower_that_is_held_back_holds_the_high_watermark() -> None:
-    """As long as it is in sync; what it lacks comes when it is let go."""
+    """As long as it is in sync; the records that it misses come when it is released."""
     bench = Bench()
     bench.append(b"a")
     bench.partition.held = frozenset({3})
@@ -112,8 +112,8 @@ def test_a_follower_that_is_held_back_holds_the_high_watermark() -> None:
     assert bench.ends() == [(2, 2)] * 3
 
 
-def test_a_follower_outside_the_set_holds_nobody() -> None:
-    """It may lag as it likes."""
+def test_a_follower_outside_the_set_does_not_hold_the_high_watermark() -> None:
+    """It may lag by any number of records."""
     bench = Bench()
     bench.partition.held = frozenset({3})
     bench.change(isr=(1, 2))
@@ -132,7 +132,7 @@ def test_a_broker_that_is_down_holds_the_high_watermark_while_in_sync() -> None:
 
 
 def test_the_high_watermark_waits_for_enough_replicas() -> None:
-    """Below min.insync.replicas it stands still (core D.5.3)."""
+    """Below min.insync.replicas it does not move (core D.5.3)."""
     bench = Bench(min_isr=2)
     bench.change(isr=(1,))
     bench.append(b"a")
@@ -223,7 +223,7 @@ def test_a_new_leaders_epoch_begins_at_its_end() -> None:
     assert bench.log(2).epochs.end_offset_for(1, bench.log(2).log_end_offset) == (1, 2)
 
 
-def test_an_old_leader_loses_what_nobody_else_has() -> None:
+def test_an_old_leader_loses_what_no_other_replica_has() -> None:
     """It had appended more than its followers when it went; the new leader's log is the truth."""
     bench = Bench(2)
     bench.append(b"a")
@@ -325,7 +325,7 @@ def test_who_watches_hears_of_every_move() -> None:
     assert len(heard) == count
 
 
-def test_a_change_that_moves_no_leader_says_so() -> None:
+def test_a_change_that_moves_no_leader_is_false() -> None:
     """The in-sync set alone does not count."""
     bench = Bench()
     assert bench.change(isr=(1, 2)) is False

@@ -1,4 +1,4 @@
-"""Whatever a stranger sends, a mechanism answers it or refuses it."""
+"""A mechanism answers or refuses any bytes of a client."""
 
 import base64
 from collections.abc import Callable
@@ -30,7 +30,7 @@ TOKENS = st.one_of(st.binary(max_size=200), st.lists(PIECES, max_size=8).map(b""
 @pytest.mark.parametrize("make", MAKERS)
 @given(tokens=st.lists(TOKENS, min_size=1, max_size=3))
 def test_any_bytes_are_answered_or_refused(make: Callable[[], Exchange], tokens: list[bytes]) -> None:
-    """Nothing else comes of them, and nobody gets in who does not know the password."""
+    """Nothing else happens, and no client authenticates without the password."""
     made = make()
     try:
         for token in tokens:

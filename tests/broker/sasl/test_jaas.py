@@ -32,8 +32,8 @@ def test_options_are_read(text: str, options: dict[str, str]) -> None:
         ("a.B required; c.D required;", "only one login module may be named"),
     ],
 )
-def test_what_is_written_wrongly_is_told(text: str, problem: str) -> None:
-    """In a sentence, with the place."""
+def test_a_malformed_entry_is_refused(text: str, problem: str) -> None:
+    """In a sentence, with the position."""
     with pytest.raises(JaasError) as reported:
         options_of(text)
     assert problem in str(reported.value)

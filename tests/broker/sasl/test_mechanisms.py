@@ -19,8 +19,8 @@ def test_a_listener_has_its_own_mechanisms() -> None:
     assert problem(settings, "INSIDE") is None
 
 
-def test_what_is_missing_is_told_with_what_to_write() -> None:
-    """Kerberos is not there; PLAIN needs passwords; a value has to be one."""
+def test_a_missing_setting_is_named_with_what_to_write() -> None:
+    """Kerberos needs a keytab; PLAIN needs passwords; a value has to be valid."""
     answer = problem(BrokerSettings(1, {}), "INSIDE")
     assert answer is not None
     assert "GSSAPI" in answer

@@ -25,10 +25,10 @@ def message(claims: object, *, alg: str = "none", signature: bytes = b"", author
     return b"n," + authorization + b",\x01auth=Bearer " + token + b"\x01\x01"
 
 
-def answered(said: bytes, **options: str) -> tuple[bytes, Identity | None]:
-    """The server's first token, and who that is now."""
+def answered(token: bytes, **options: str) -> tuple[bytes, Identity | None]:
+    """The server's first token, and the client's identity."""
     made = OAuthBearerExchange(options, NOW_MS)
-    return made.step(said), made.identity
+    return made.step(token), made.identity
 
 
 def test_a_good_token() -> None:
@@ -39,7 +39,7 @@ def test_a_good_token() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "token",
     [
         message({**GOOD, "exp": 1_000_000}),
         message({**GOOD, "exp": "soon"}),
@@ -56,17 +56,17 @@ def test_a_good_token() -> None:
         b"n,,\x01auth=Bearer a.b.\x01\x01",
     ],
 )
-def test_a_bad_token_is_told_and_then_given_up(said: bytes) -> None:
+def test_a_bad_token_is_answered_with_its_error_and_then_refused(token: bytes) -> None:
     """The client answers with a byte 1, and is refused with the same."""
     made = OAuthBearerExchange({}, NOW_MS)
-    assert made.step(said) == INVALID
+    assert made.step(token) == INVALID
     with pytest.raises(Refused) as refused:
         made.step(b"\x01")
     assert (refused.value.message, made.identity) == (INVALID.decode(), None)
 
 
 def test_options_move_the_bounds() -> None:
-    """Skew, the claim that names somebody, the scope that is needed."""
+    """Skew, the claim with the principal, the required scope."""
     late = message({**GOOD, "exp": 999_999})
     assert answered(late)[1] is None
     assert answered(late, unsecuredValidatorAllowableClockSkewMs="2000")[1] == Identity("alice", 999_999_000)
@@ -77,16 +77,16 @@ def test_options_move_the_bounds() -> None:
     assert answered(message({**GOOD, "scope": ["write", "read", "x"]}), **needed)[1] is not None
 
 
-@pytest.mark.parametrize("said", [b"", b"n,,", b"auth=Bearer x", b"n,,\x01auth=Basic x\x01\x01"])
-def test_what_is_no_message_is_refused_at_once(said: bytes) -> None:
+@pytest.mark.parametrize("token", [b"", b"n,,", b"auth=Bearer x", b"n,,\x01auth=Basic x\x01\x01"])
+def test_what_is_no_message_is_refused_at_once(token: bytes) -> None:
     """Without a reason."""
     with pytest.raises(Refused) as refused:
-        answered(said)
+        answered(token)
     assert refused.value.message is None
 
 
 def test_an_authorization_id_has_to_be_the_token_s() -> None:
-    """Told with both names."""
+    """The error has both names."""
     with pytest.raises(Refused) as refused:
         answered(message(GOOD, authorization=b"a=bob"))
     assert refused.value.message is not None

@@ -46,7 +46,7 @@ def test_the_example_of_rfc_7677() -> None:
     ],
 )
 def test_a_proof_that_proves_nothing(final: bytes) -> None:
-    """Refused without a word of why."""
+    """Refused without a reason."""
     made = exchange(user=stored())
     made.step(FIRST)
     with pytest.raises(Refused) as refused:
@@ -61,7 +61,7 @@ def test_names_are_unescaped() -> None:
 
 
 def test_an_authorization_id_has_to_be_the_user_s() -> None:
-    """Another one is told; the same one goes on."""
+    """Another one is refused; the same one goes on."""
     assert exchange(user=stored()).step(b"n,a=user,n=user,r=x").startswith(b"r=x")
     with pytest.raises(Refused) as refused:
         exchange(user=stored()).step(b"n,a=other,n=user,r=x")
@@ -74,8 +74,8 @@ def test_too_few_iterations_are_not_taken() -> None:
         exchange(user=stored(iterations=4095)).step(FIRST)
 
 
-def test_a_token_stands_where_a_user_does() -> None:
-    """With its extension its id is looked for, and not a user; another extension is passed over."""
+def test_a_token_is_looked_up_instead_of_a_user() -> None:
+    """Its extension makes the name a token id; other extensions are ignored."""
     asked = FIRST + b",tokenauth=true"
     assert exchange(user=stored()).step(FIRST + b",other=x").startswith(b"r=")
     with pytest.raises(Refused):

@@ -48,7 +48,7 @@ class Bench:
         return made
 
     def may(self, operation: Op, name: str, *, principal: str = "User:a", host: str = "10.0.0.1") -> bool:
-        """Whether somebody may do that to a topic."""
+        """Whether a principal may do that to a topic."""
         who = Connection("c", "PLAINTEXT", host, 1, principal)
         return self.authorizer.allows(self.image, who, operation, Kind.TOPIC, name)
 
@@ -64,7 +64,7 @@ def test_without_a_class_there_is_none() -> None:
 
 
 def test_what_nothing_allows_is_denied() -> None:
-    """Unless the broker says otherwise, as long as no ACL speaks of the resource."""
+    """Unless the broker allows it, as long as the resource has no ACL."""
     assert not Bench().may(Op.READ, "t")
     free = Bench(allow_everyone_if_no_acl_found="true")
     assert free.may(Op.READ, "t")
@@ -166,7 +166,7 @@ def test_somewhere_is_a_pattern_that_no_denial_covers(acls: list[Pattern], allow
 
 @pytest.mark.parametrize("name", ["com.example.Own", "StandardAuthorizer"])
 def test_a_class_that_is_not_there_is_refused_at_start(name: str) -> None:
-    """Else everybody would be let in."""
+    """Otherwise every client would be allowed everything."""
     with pytest.raises(OptionError, match=r"No class is loaded here but org.apache.kafka"):
         parse({"set": [f"authorizer.class.name={name}"]})
     with pytest.raises(OptionError, match=r"server.properties authorizer.class.name"):
@@ -180,13 +180,13 @@ def test_a_class_that_is_not_there_is_refused_at_start(name: str) -> None:
     [("admin", "User:admin"), ("orders-1", "User:orders"), ("orders", "User:rest"), ("", "User:rest")],
 )
 def test_the_first_rule_that_fits_a_client_id_counts(client_id: str, principal: str) -> None:
-    """Patterns are those of file names; whom no rule fits is who he was."""
+    """Patterns are those of file names; a client that matches no rule keeps its principal."""
     assert speaks_as("admin=User:admin; orders-*=User:orders;*=User:rest", client_id) == principal
-    assert speaks_as("somebody=User:b", client_id) is None
+    assert speaks_as("other=User:b", client_id) is None
 
 
 @pytest.mark.parametrize("rule", ["a", "a=b", "=User:b", "a=User:a;b"])
-def test_a_rule_that_says_nothing_is_refused_at_start(rule: str) -> None:
+def test_a_malformed_rule_is_refused_at_start(rule: str) -> None:
     """With the format that it should have."""
     with pytest.raises(OptionError, match="clientIdPattern=principalType:principalName"):
         parse({"set": [f"understudy.principals={rule}"]})

@@ -212,7 +212,7 @@ def test_a_refused_change_stores_nothing(
     assert (rule, decision) == (rule, Decision(code, message))
 
 
-def test_CFG_07_a_resource_that_stands_twice_is_refused_twice() -> None:
+def test_CFG_07_a_resource_that_is_listed_twice_is_refused_twice() -> None:
     """And the others proceed, in the order of the request."""
     twice = Alteration(TOPIC, "foo", [Change("retention.ms", "1")])
     broker = Alteration(BROKER, "", [Change("log.retention.ms", "5")])
@@ -231,7 +231,9 @@ def test_CFG_07_a_resource_that_stands_twice_is_refused_twice() -> None:
         (LOGGER, "x", ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None),
     ],
 )
-def test_A10_who_may_not_alter_is_told_so(resource_type: int, name: str, code: ErrorCode, text: str | None) -> None:
+def test_A10_an_alteration_without_the_right_is_refused(
+    resource_type: int, name: str, code: ErrorCode, text: str | None
+) -> None:
     """Each kind of resource has its own code; for loggers it comes before all else."""
     decision = incremental(resource_type, name, ("bogus", SET, "1"), within=world(allowed=False))
     assert decision == Decision(code, text)

@@ -62,7 +62,7 @@ def test_a_bad_static_value_is_refused_with_kafkas_message() -> None:
 
 
 def test_listeners_hear_which_effective_values_changed() -> None:
-    """Only real changes are told, once each, and not to those who have had enough."""
+    """Only real changes are reported, once each, and not to listeners that have stopped."""
     settings = BrokerSettings(1)
     heard: list[frozenset[str]] = []
     stop = settings.on_change(heard.append)

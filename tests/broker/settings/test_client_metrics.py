@@ -57,5 +57,5 @@ def test_a_good_subscription_is_taken_and_read() -> None:
 
 
 def test_a_subscription_without_settings_has_defaults() -> None:
-    """Five minutes, nothing asked for, everybody matches."""
+    """Five minutes, no metrics, every client matches."""
     assert client_metrics.effective({}) == {"interval.ms": 300_000, "match": (), "metrics": ()}

@@ -1,4 +1,4 @@
-"""Rules between broker settings, in Kafka's words (KafkaConfig.validateValues)."""
+"""Rules between broker settings, with Kafka's own messages (KafkaConfig.validateValues)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells of each resource: values, sources, synonyms (core C.2)."""
+"""What DescribeConfigs returns of each resource: values, sources, synonyms (core C.2)."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from broker.settings.describe import (
 TOPIC, DYNAMIC, SHARED, STATIC, DEFAULT = 1, 2, 3, 4, 5
 
 
-def told(entry: Entry) -> list[tuple[str, str | None, int]]:
+def synonyms_of(entry: Entry) -> list[tuple[str, str | None, int]]:
     """Synonyms as plain tuples."""
     return [(layer.name, layer.value, int(layer.source)) for layer in entry.synonyms]
 
@@ -41,9 +41,9 @@ def test_CFG_01_a_topics_own_value_and_the_brokers_below() -> None:
         False,
     )
     assert entry.type is ConfigType.LONG
-    assert told(entry) == [("retention.ms", "1000", TOPIC)]
+    assert synonyms_of(entry) == [("retention.ms", "1000", TOPIC)]
     (entry,) = topic_entries(own, settings, ["max.message.bytes"])
-    assert told(entry) == [("max.message.bytes", "5000", TOPIC), ("message.max.bytes", "1048588", DEFAULT)]
+    assert synonyms_of(entry) == [("max.message.bytes", "5000", TOPIC), ("message.max.bytes", "1048588", DEFAULT)]
 
 
 def test_a_topic_lists_all_public_settings_and_its_hidden_ones() -> None:
@@ -58,7 +58,7 @@ def test_a_topic_lists_all_public_settings_and_its_hidden_ones() -> None:
 def test_entries_before_the_first_broker_synonym_are_dropped() -> None:
     """Only log.retention.hours is set: retention.ms has no synonym and counts as default (core C.2.11)."""
     entry = topic(BrokerSettings(1, {"log.retention.hours": "24"}), "retention.ms")
-    assert (entry.value, entry.source, told(entry)) == ("86400000", ConfigSource.DEFAULT, [])
+    assert (entry.value, entry.source, synonyms_of(entry)) == ("86400000", ConfigSource.DEFAULT, [])
 
 
 def test_CFG_09_a_cluster_wide_default_reaches_topics() -> None:
@@ -67,16 +67,16 @@ def test_CFG_09_a_cluster_wide_default_reaches_topics() -> None:
     settings.set_dynamic({"log.retention.ms": "5000"}, {})
     entry = topic(settings, "retention.ms")
     assert (entry.value, entry.source) == ("5000", ConfigSource.DYNAMIC_DEFAULT_BROKER)
-    assert told(entry) == [("log.retention.ms", "5000", SHARED), ("log.retention.hours", "168", DEFAULT)]
+    assert synonyms_of(entry) == [("log.retention.ms", "5000", SHARED), ("log.retention.hours", "168", DEFAULT)]
 
 
-def test_all_layers_stand_in_order() -> None:
+def test_all_layers_are_listed_in_order() -> None:
     """Own, for all, static, default; the broker's texts as written, the topic's as printed."""
     settings = BrokerSettings(1, {"log.cleanup.policy": " compact "})
     settings.set_dynamic({"log.cleanup.policy": "compact,delete"}, {"log.cleanup.policy": " compact , delete "})
     entry = topic(settings, "cleanup.policy", cleanup_policy=" delete , compact ")
     assert entry.value == "delete,compact"
-    assert told(entry) == [
+    assert synonyms_of(entry) == [
         ("cleanup.policy", "delete,compact", TOPIC),
         ("log.cleanup.policy", " compact , delete ", DYNAMIC),
         ("log.cleanup.policy", "compact,delete", SHARED),
@@ -92,20 +92,20 @@ def test_min_insync_replicas_of_a_fresh_cluster() -> None:
     settings.set_dynamic({"min.insync.replicas": "1"}, {})
     entry = topic(settings, "min.insync.replicas")
     assert (entry.value, entry.source) == ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER)
-    assert told(entry) == [("min.insync.replicas", "1", SHARED), ("min.insync.replicas", "1", DEFAULT)]
+    assert synonyms_of(entry) == [("min.insync.replicas", "1", SHARED), ("min.insync.replicas", "1", DEFAULT)]
 
 
-def test_CFG_03_a_broker_tells_what_is_read_only_and_hides_secrets() -> None:
-    """log.dirs read-only, log.cleaner.threads dynamic, ssl.key.password never told."""
+def test_CFG_03_a_broker_describes_what_is_read_only_and_hides_secrets() -> None:
+    """log.dirs read-only, log.cleaner.threads dynamic, ssl.key.password without a value."""
     settings = BrokerSettings(1, {"log.dirs": "/data", "ssl.key.password": "secret"})
     found = {entry.name: entry for entry in broker_entries(settings)}
     assert len(found) == 351
     assert found["log.dirs"].read_only
     assert not found["log.cleaner.threads"].read_only
     secret = found["ssl.key.password"]
-    assert (secret.sensitive, secret.value, told(secret)) == (True, None, [("ssl.key.password", None, STATIC)])
+    assert (secret.sensitive, secret.value, synonyms_of(secret)) == (True, None, [("ssl.key.password", None, STATIC)])
     assert found["log.retention.ms"].value is None
-    assert told(found["log.retention.hours"]) == [("log.retention.hours", "168", DEFAULT)]
+    assert synonyms_of(found["log.retention.hours"]) == [("log.retention.hours", "168", DEFAULT)]
 
 
 def test_what_a_broker_does_not_know_is_listed_when_set_and_secret() -> None:
@@ -116,11 +116,11 @@ def test_what_a_broker_does_not_know_is_listed_when_set_and_secret() -> None:
     keys = ["custom.thing", "super.users", prefixed, "leader.replication.throttled.rate", "never.set"]
     custom, users, threads, rate = broker_entries(settings, keys)
     assert custom == Entry("custom.thing", None, ConfigType.UNKNOWN, True, True, custom.synonyms)
-    assert told(custom) == [("custom.thing", None, DYNAMIC)]
+    assert synonyms_of(custom) == [("custom.thing", None, DYNAMIC)]
     assert (users.value, users.sensitive, users.source) == (None, True, ConfigSource.STATIC_BROKER)
     assert (threads.value, threads.type, threads.read_only) == ("4", ConfigType.INT, True)
-    assert told(threads) == [(prefixed, "4", DYNAMIC), ("num.network.threads", "3", DEFAULT)]
-    assert (rate.value, rate.read_only, told(rate)) == ("5", False, [(rate.name, "5", DYNAMIC)])
+    assert synonyms_of(threads) == [(prefixed, "4", DYNAMIC), ("num.network.threads", "3", DEFAULT)]
+    assert (rate.value, rate.read_only, synonyms_of(rate)) == ("5", False, [(rate.name, "5", DYNAMIC)])
 
 
 def test_the_cluster_wide_resource_shows_only_what_is_set_there() -> None:
@@ -128,7 +128,7 @@ def test_the_cluster_wide_resource_shows_only_what_is_set_there() -> None:
     settings = BrokerSettings(1, {"log.retention.ms": "7"})
     settings.set_dynamic({"log.retention.ms": "5", "other.thing": "1"}, {"log.retention.ms": "6"})
     retention, other = cluster_wide_entries(settings)
-    assert (retention.value, told(retention)) == ("5", [("log.retention.ms", "5", SHARED)])
+    assert (retention.value, synonyms_of(retention)) == ("5", [("log.retention.ms", "5", SHARED)])
     assert (other.value, other.sensitive, other.read_only) == (None, True, True)
 
 
@@ -139,7 +139,7 @@ def test_a_group_that_never_was_has_the_brokers_values() -> None:
     assert len(found) == 21
     heartbeat = found["consumer.heartbeat.interval.ms"]
     assert (heartbeat.value, heartbeat.source) == ("6000", ConfigSource.STATIC_BROKER)
-    assert told(found["share.isolation.level"]) == [("share.isolation.level", "read_uncommitted", DEFAULT)]
+    assert synonyms_of(found["share.isolation.level"]) == [("share.isolation.level", "read_uncommitted", DEFAULT)]
 
 
 def test_a_groups_own_values_come_first() -> None:
@@ -147,11 +147,11 @@ def test_a_groups_own_values_come_first() -> None:
     stored = {"consumer.session.timeout.ms": "50000", "share.isolation.level": "read_committed"}
     session, isolation = group_entries(stored, BrokerSettings(1), list(stored))
     assert session.source is ConfigSource.GROUP
-    assert told(session) == [
+    assert synonyms_of(session) == [
         ("consumer.session.timeout.ms", "50000", 8),
         ("group.consumer.session.timeout.ms", "45000", DEFAULT),
     ]
-    assert [layer[1] for layer in told(isolation)] == ["read_committed", "read_uncommitted"]
+    assert [layer[1] for layer in synonyms_of(isolation)] == ["read_committed", "read_uncommitted"]
 
 
 def test_a_client_metrics_subscription_shows_three_settings() -> None:
@@ -159,14 +159,14 @@ def test_a_client_metrics_subscription_shows_three_settings() -> None:
     found = {entry.name: entry for entry in client_metrics_entries({"metrics": "a, b"})}
     assert found.keys() == {"interval.ms", "match", "metrics"}
     assert (found["interval.ms"].value, found["interval.ms"].source) == ("300000", ConfigSource.DEFAULT)
-    assert (found["metrics"].value, told(found["metrics"])) == ("a,b", [("metrics", "a,b", 7)])
+    assert (found["metrics"].value, synonyms_of(found["metrics"])) == ("a,b", [("metrics", "a,b", 7)])
 
 
 def test_loggers_have_a_level_and_nothing_else() -> None:
     """Level, source 6, writable, without synonyms (core C.2.7)."""
     (entry,) = logger_entries({"root": "INFO", "broker": "WARN"}, ["root", "root"])
     assert (entry.name, entry.value, entry.source) == ("root", "INFO", ConfigSource.DYNAMIC_BROKER_LOGGER)
-    assert (entry.type, entry.read_only, told(entry)) == (ConfigType.UNKNOWN, False, [])
+    assert (entry.type, entry.read_only, synonyms_of(entry)) == (ConfigType.UNKNOWN, False, [])
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ FOR_ONE: list[tuple[dict[str, str], str | None]] = [
 
 
 def complaint(texts: dict[str, str], settings: BrokerSettings, *, per_broker: bool) -> str | None:
-    """The refusal's message, or None; any other code would stand before it."""
+    """The refusal's message, or None; another error code precedes the message."""
     try:
         validate_broker(texts, settings, per_broker=per_broker)
     except KafkaError as error:

@@ -1,4 +1,4 @@
-"""Which names there are, and what the command line says of the others."""
+"""Which names there are, and what the command line answers for others."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_broker_setting_is_looked_up_under_its_synonyms(name: str, synonyms: t
 
 
 def test_a_plugins_setting_is_unknown_to_the_broker() -> None:
-    """StandardAuthorizer reads super.users, so Kafka cannot tell its type."""
+    """StandardAuthorizer reads super.users, so Kafka does not know its type."""
     assert broker_row("super.users") is None
     assert is_setting("super.users")
 
@@ -75,6 +75,8 @@ def test_a_prefixed_setting_has_the_type_of_its_base_and_is_not_dynamic() -> Non
         ("super.users", "User:admin", None),
     ],
 )
-def test_the_command_line_is_told_in_one_sentence(name: str, text: str, problem: str | None) -> None:
+def test_a_bad_setting_on_the_command_line_is_refused_in_one_sentence(
+    name: str, text: str, problem: str | None
+) -> None:
     """Unknown names get the nearest one, bad values Kafka's reason, plugins' names pass."""
     assert static_problem(name, text) == problem

@@ -104,7 +104,7 @@ def test_lists_keep_duplicates_only_where_a_check_reads_them() -> None:
     ("table", "documented"),
     [(BROKER, docs.BROKER), (TOPIC, docs.TOPIC), (GROUP, docs.GROUP), (CLIENT_METRICS, docs.CLIENT_METRICS)],
 )
-def test_every_setting_says_what_it_is_for(table: dict[str, Row], documented: dict[str, str]) -> None:
-    """One text per row, of at least a few words, ending as a sentence does."""
+def test_every_setting_describes_its_purpose(table: dict[str, Row], documented: dict[str, str]) -> None:
+    """One text per row, of at least four words, ending as a sentence does."""
     assert table.keys() == documented.keys()
     assert all(len(text.split()) >= 4 and text.endswith(".") for text in documented.values())

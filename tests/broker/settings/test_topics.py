@@ -61,7 +61,7 @@ def test_a_stored_text_that_does_not_parse_counts_as_not_set() -> None:
     ],
 )
 def test_a_topic_is_refused_settings_that_cannot_be(proposed: dict[str, str | None], message: str) -> None:
-    """With Kafka's words, code 40."""
+    """With Kafka's messages, code 40."""
     with pytest.raises(KafkaError) as refusal:
         topics.validate(proposed, BrokerSettings(1))
     assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)

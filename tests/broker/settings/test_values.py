@@ -1,4 +1,4 @@
-"""Text to value and back, with Kafka's own words for what it refuses (core C.3)."""
+"""Text to value and back, with Kafka's own messages for what it refuses (core C.3)."""
 
 import math
 
@@ -147,7 +147,7 @@ def test_a_text_means_what_kafka_takes_it_for(name: str, text: str, value: Value
 
 
 @pytest.mark.parametrize(("name", "text", "message"), REFUSED)
-def test_a_refusal_says_what_kafka_says(name: str, text: str, message: str) -> None:
+def test_a_refusal_has_kafkas_message(name: str, text: str, message: str) -> None:
     """Every message is the one that a 4.3.1 broker sends."""
     with pytest.raises(KafkaError) as refusal:
         parse(ROWS[name], text)

@@ -56,7 +56,7 @@ def note(log: EventLog[str, Event], key: str, names: str) -> None:
 
 
 def shown(log: EventLog[str, Event], key: str) -> str:
-    """The events of an id; with a number where one stands for many."""
+    """The events of an id; with a number where one has been folded from many."""
     return " ".join(each.name + (f"*{each.count}" if each.count > 1 else "") for each in log.of(key))
 
 
@@ -66,14 +66,14 @@ def counted(log: EventLog[str, Event], key: str) -> int:
 
 
 def test_the_latest_events_are_kept_one_by_one() -> None:
-    """Nothing is folded as long as there is room."""
+    """Nothing is folded as long as the log is not full."""
     log = log_of(a="h1 x1 h2 h3")
     assert shown(log, "a") == "h1 x1 h2 h3"
     assert log.forgotten("a") == 0
 
 
 def test_older_healthy_events_are_one_that_counts() -> None:
-    """Named after the last of them; those that do not fold stand as they are."""
+    """Named after the last of them; those that do not fold stay as they are."""
     log = log_of(a="h1 h2 h3 m1 h4 h5 a b c d")
     assert shown(log, "a") == "h3*3 m1 h5*2 a b c d"
     assert log.forgotten("a") == 0
@@ -120,7 +120,7 @@ def test_refusals_that_clients_retry_give_way_first() -> None:
     assert counted(log, "a") == 155
 
 
-def test_ids_that_are_silent_for_longest_make_room() -> None:
+def test_ids_without_events_for_the_longest_are_folded_first() -> None:
     """They keep their refusals, and what is healthy is folded."""
     log = log_of(old="h h x1 h", b="h h h h", c="h h h h")
     assert shown(log, "old") == "h h x1 h"

@@ -79,7 +79,7 @@ def test_equal_refusals_are_one_that_counts() -> None:
 
 
 def test_what_does_not_fit_is_counted_as_forgotten() -> None:
-    """More different refusals than there is room for."""
+    """More different refusals than the log holds."""
     log: LOG = EventLog(Folding())
     for number in range(1000):
         log.note("g", refusal(number, generation=number))
@@ -87,8 +87,8 @@ def test_what_does_not_fit_is_counted_as_forgotten() -> None:
     assert log.forgotten("g") + len(log.of("g")) == 1000
 
 
-def test_all_groups_together_take_a_bounded_room() -> None:
-    """The group whose latest event is the oldest makes room."""
+def test_all_groups_together_are_bounded() -> None:
+    """The group whose latest event is the oldest is folded first."""
     log: LOG = EventLog(Folding(), Limits(recent=100, kept=100))
     for number in range(1000):
         for generation in (1, 2):
@@ -116,7 +116,7 @@ def test_the_causes_of_a_refusal() -> None:
 
 
 def test_a_member_that_is_not_remembered_may_have_been_there() -> None:
-    """Where events are folded or forgotten, the causes say that they are not complete."""
+    """Where events are folded or forgotten, the causes are marked as incomplete."""
     log: LOG = EventLog(Folding())
     rebalance(log, 0, 0)
     assert causes_of(refusal(1), list(log.newest_first("g")), None, forgotten=False).complete

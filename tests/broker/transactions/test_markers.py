@@ -21,7 +21,7 @@ async def turn() -> None:
 
 
 async def state(stage: Stage) -> tuple[str, dict[str, list[int]]]:
-    """What DescribeTransactions tells of ``tx``."""
+    """State and partitions of ``tx`` in DescribeTransactions."""
     answer = await stage.ask(describe_transactions.API, DescribeTransactionsRequest(("tx",)), 0)
     (reported,) = answer.transaction_states
     return reported.transaction_state, {topic.topic: list(topic.partitions) for topic in reported.topics}
@@ -37,12 +37,12 @@ async def committed(stage: Stage, *topics: str) -> None:
 
 
 def lead(stage: Stage, topic: str, leader: int) -> None:
-    """Another broker, or nobody, leads partition 0."""
+    """Give partition 0 another leader, or none."""
     stage.image.topics[topic].partitions[0] = Partition((1, 2), (1, 2), leader)
     stage.partitions[topic, 0].leader = leader
 
 
-async def test_a_marker_goes_to_whoever_leads_the_partition() -> None:
+async def test_a_marker_goes_to_the_leader_of_the_partition() -> None:
     """The coordinator is on broker 1, the partition on broker 2."""
     stage = Stage()
     stage.topic("foo", leader=2)
@@ -53,7 +53,7 @@ async def test_a_marker_goes_to_whoever_leads_the_partition() -> None:
 
 
 @pytest.mark.parametrize("gone", ["deleted", "leaderless"])
-async def test_LOAD_03_a_partition_that_nobody_leads_is_left_out(gone: str) -> None:
+async def test_LOAD_03_a_partition_without_a_leader_is_left_out(gone: str) -> None:
     """A deleted topic; and, as 4.3.1 does it (KAFKA-20734), a partition whose broker is fenced."""
     stage = Stage()
     stage.topic("foo")
@@ -166,7 +166,7 @@ def written(stage: Stage) -> list[int]:
     ],
 )
 async def test_a_transaction_is_held_at_a_step(at: Step, after: int, markers: list[int], left: dict[str, Any]) -> None:
-    """So many markers are written, the rest is outstanding, and clients hear CONCURRENT_TRANSACTIONS."""
+    """Some markers are written, the rest is outstanding, and clients are answered CONCURRENT_TRANSACTIONS."""
     stage = await held(at, after)
     assert written(stage) == markers
     assert await state(stage) == ("PrepareCommit", left)
@@ -184,7 +184,7 @@ async def test_a_transaction_is_held_at_a_step(at: Step, after: int, markers: li
 
 
 async def test_a_hold_stops_one_id_only_and_can_be_moved() -> None:
-    """Another id goes on; a new hold leaves what is stopped where it is."""
+    """Another id is not held; a new hold does not release a transaction that is stopped already."""
     stage = await held(Step.PREPARE)
     stage.markers.holds.hold("other", Step.PREPARE)
     assert stage.markers.holds.held("other") == (Step.PREPARE, False)

@@ -101,7 +101,7 @@ async def test_VER_03_an_open_transaction_is_not_asked_about(stage: Stage) -> No
 
 @pytest.mark.parametrize("version", [11, 12])
 async def test_VER_04_a_coordinator_that_cannot_be_asked_is_a_reason_to_retry(stage: Stage, version: int) -> None:
-    """19, with the reason in words: no topic, no leader, silent, moved, loading."""
+    """19, with the reason in the message: no topic, no leader, silent, moved, loading."""
 
     async def heard() -> str:
         (one,) = await verified(stage, version, entry(stage))
@@ -131,12 +131,12 @@ async def test_VER_04_a_coordinator_that_cannot_be_asked_is_a_reason_to_retry(st
 async def test_VER_06_09_strangers_and_zombies(
     stage: Stage, version: int, fields: dict[str, int], name: str, code: int
 ) -> None:
-    """90 reads 47 here, whatever the version; the rest is as the coordinator says."""
+    """90 becomes 47 here in every version; other errors are the coordinator's."""
     assert await asked(stage, version, entry(stage, **fields), name=name) == [code]  # type: ignore[arg-type]
 
 
 async def test_a_stale_epoch_is_refused_before_the_coordinator_is_asked(stage: Stage) -> None:
-    """4.1: the partition knows better; its own words stay with it."""
+    """4.1: the partition knows better; its message is not sent."""
     stage.partitions["foo", 0].log.producers._producers[1000] = ProducerEntry(1000, 3)
     (one,) = await verified(stage, 12, entry(stage))
     assert error_of(one).code == 47

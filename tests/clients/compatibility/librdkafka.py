@@ -79,7 +79,7 @@ def transaction(bootstrap: str, name: str) -> None:
 
 STEPS: dict[str, Callable[..., None]] = {
     "produce": produce,
-    "idempotent": lambda *words: produce(*words, **{"enable.idempotence": "true"}),
+    "idempotent": lambda *target: produce(*target, **{"enable.idempotence": "true"}),
     "consume": consume,
     "transaction": transaction,
 }

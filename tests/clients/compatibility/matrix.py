@@ -67,7 +67,7 @@ def record(clients: Sequence[str], releases: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """As the command line says."""
+    """Record the clients and releases that the command line names."""
     parser = argparse.ArgumentParser(description="Records what real brokers let clients do.")
     parser.add_argument("--clients", default=",".join(CLIENTS))
     parser.add_argument("releases", nargs="*", default=NAMES)

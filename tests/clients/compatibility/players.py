@@ -11,6 +11,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Final
 
+from tests.clients import drivers
 from tests.clients.drivers import HERE, command
 from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, ROOT, kafka_libs
 
@@ -36,7 +37,7 @@ PINNED: Final[Mapping[str, Sequence[str]]] = {
     "franz-go as 2.4": ("franz-go", "v2.4"),
     "franz-go": ("franz-go",),
 }
-"""Clients in Go that are told which release they have before them -> the words of their driver."""
+"""Clients in Go that are configured for a broker of one release -> the arguments of their driver."""
 STREAMS: Final[Mapping[str, tuple[str, str]]] = {
     "2.5.1 exactly_once": ("2.5.1", "exactly_once"),
     "2.6.3 exactly_once": ("2.6.3", "exactly_once"),
@@ -72,11 +73,9 @@ def streams_classes() -> Path:
 
 
 def _compiled(name: str, jars: Path) -> Path:
-    classes = CACHE / "build" / "java" / name
-    classes.mkdir(parents=True, exist_ok=True)
-    source = HERE / "java" / "compatibility" / f"{name}.java"
-    command(["javac", "-nowarn", "-d", classes, "-cp", f"{jars}/*", source])
-    return classes
+    return drivers.java_classes(
+        CACHE / "build" / "java" / name, jars, [HERE / "java" / "compatibility" / f"{name}.java"]
+    )
 
 
 def _streams_jars(version: str) -> Path:
@@ -85,7 +84,7 @@ def _streams_jars(version: str) -> Path:
 
 @cache
 def go_binary() -> Path:
-    """Sarama and franz-go, whichever it is called with."""
+    """Build the driver of Sarama and franz-go; the first argument chooses one."""
     command([HERE / "setup.sh", "go"])
     return _built(HERE / "go", "compatibility")
 
@@ -99,13 +98,13 @@ def librdkafka_binary() -> Path:
 
 def _built(module: Path, package: str, **environment: str) -> Path:
     binary = CACHE / "build" / "go" / ("compatibility" if package != "." else module.name)
-    words = [str(CACHE / "go" / "go"), "build", "-o", str(binary), f"./{package}"]
-    command(words, module, GOTOOLCHAIN="auto", **environment)
+    build = [str(CACHE / "go" / "go"), "build", "-o", str(binary), f"./{package}"]
+    command(build, module, GOTOOLCHAIN="auto", **environment)
     return binary
 
 
-def words_of(client: str) -> Sequence[str]:
-    """The command that plays it; what it needs is fetched and built before."""
+def command_of(client: str) -> Sequence[str]:
+    """The command that runs a client; what it needs is fetched and built first."""
     if client in PINNED:
         return [str(go_binary()), *PINNED[client]]
     if client == OLD_LIBRDKAFKA:
@@ -131,10 +130,10 @@ class Player:
     """A client's process, asked again and again."""
 
     def __init__(self, client: str) -> None:
-        words = words_of(client)
+        arguments = command_of(client)
         self.client = client
         with (CACHE / "compatibility.log").open("a") as log:
-            self.process = Popen(words, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=ROOT)
+            self.process = Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=ROOT)
 
     def play(self, bootstrap: str, name: str = "", codec: str = "") -> str:
         """What became of the steps, on a topic of that name or of its own: all well, or each with its error.

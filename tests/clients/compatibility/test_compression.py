@@ -1,7 +1,7 @@
 """librdkafka takes the versions of Produce for what a broker can compress; the trap that Kafka 4.x nearly fell into.
 
-Where Produce is listed from version 3, librdkafka up to 2.6 sends its batches uncompressed, and says so in a debug line
-only. Kafka lists it from 0 (its pull request 18727). Every release that is played here does.
+Where Produce is listed from version 3, librdkafka up to 2.6 sends its batches uncompressed, and logs that at level
+debug only. Kafka lists it from 0 (its pull request 18727). Every release that is played here does.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def codec_sent(server: Server, player: Player, codec: Codec) -> int:
 
 @pytest.mark.parametrize("name", ["0.11", "3.9", "4.3"])
 def test_what_is_compressed_stays_so(servers: Servers, old: Player, name: str) -> None:
-    """Whatever release is played."""
+    """With every emulated release."""
     server = servers.fresh(settings=SETTINGS)
     server.control("PUT", "/v1/versions", {"as_version": name})
     assert [codec_sent(server, old, codec) for codec in TRAPPED] == list(TRAPPED)

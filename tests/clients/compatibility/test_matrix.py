@@ -61,7 +61,7 @@ def test_clients_come_as_far_as_with_a_real_broker(servers: Servers, some: list[
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
 def test_the_whole_matrix(servers: Servers, everyone: list[Player]) -> None:
-    """Every client with every release; the page says what came out, beside what real brokers gave."""
+    """Play every client with every release; the page lists the results beside those of real brokers."""
     found: dict[str, dict[str, str]] = {client: {} for client in CLIENTS}
     for name in NAMES:
         address = server(servers, name).addresses[0]

@@ -1,4 +1,4 @@
-"""A client that is told which release it has before it asks in that release's versions, whatever the cluster offers."""
+"""A client that is configured for a release sends that release's versions, also where the cluster offers newer ones."""
 
 import pytest
 

@@ -19,7 +19,7 @@ function tell(call, what) {
 }
 
 function raised(call, error) {
-  tell(call, { raised: error.type || error.code || error.name, told: String(error.message || error).slice(0, 300) });
+  tell(call, { raised: error.type || error.code || error.name, message: String(error.message || error).slice(0, 300) });
 }
 
 // The object with its calls told; what the calls in `made` give is observed as well, under the name that stands there.

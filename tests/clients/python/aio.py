@@ -1,6 +1,6 @@
 """aiokafka through the script; its event loop runs in a thread of its own: heartbeats go on between two calls."""
 
-# ruff: noqa: D102 -- `Client` in script.py says what each method is for
+# ruff: noqa: D102 -- `Client` in script.py documents each method
 
 import asyncio
 import functools

@@ -1,6 +1,6 @@
 """confluent-kafka (librdkafka) through the script; written for 2.3 and for the newest."""
 
-# ruff: noqa: D102 -- `Client` in script.py says what each method is for
+# ruff: noqa: D102 -- `Client` in script.py documents each method
 
 import contextlib
 import uuid

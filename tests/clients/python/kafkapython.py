@@ -1,6 +1,6 @@
 """kafka-python through the script."""
 
-# ruff: noqa: D102 -- `Client` in script.py says what each method is for
+# ruff: noqa: D102 -- `Client` in script.py documents each method
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,8 @@
 """What a Python client observes: each call of the scripts, with what came back or was raised, as lines of JSON.
 
-With ``OBSERVE=1`` in the environment the scripts print them among their steps; ``tests/differential/clients.py`` holds
-those of two clusters against each other. What hangs on timing is told so that timing does not show: calls that are
-repeated until they show something count once, and of what a member reads, each partition's first offset is told.
+With ``OBSERVE=1`` in the environment the scripts print them among their steps; ``tests/differential/clients.py``
+compares those of two clusters. What depends on timing is printed so that timing does not show: calls that are repeated
+until they show something count once, and of what a member reads, each partition's first offset is printed.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ T = TypeVar("T")
 MADE = {"join", "source", "transactor"}
 """Calls that return something to be observed as well."""
 READING = {"poll"}
-UNTOLD = {"assigned", "metadata"}
+NOT_OBSERVED = {"assigned", "metadata"}
 """Which member has which partition is the assignor's draw of member ids; `metadata` is an opaque object."""
 
 
@@ -36,27 +36,27 @@ def plain(value: Any) -> Any:
 
 
 class Observed:
-    """Stands before a client (or its member, or its producer), and tells of each call."""
+    """Wraps a client (or its member, or its producer), and prints each call."""
 
     def __init__(self, inner: Any, name: str) -> None:
         self._inner, self._name = inner, name
         self._read: dict[int, int] = {}  # partition -> the first offset that was read
 
     def __getattr__(self, call: str) -> Any:
-        """A call that tells what came of it; anything else as it is."""
+        """Wrap a method so that its result is printed; return anything else as it is."""
         found = getattr(self._inner, call)
-        if not callable(found) or call in UNTOLD:
+        if not callable(found) or call in NOT_OBSERVED:
             return found
-        return lambda *words, **more: self._called(call, found, words, more)
+        return lambda *arguments, **more: self._called(call, found, arguments, more)
 
-    def _called(self, call: str, work: Callable[..., Any], words: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    def _called(self, call: str, work: Callable[..., Any], arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
         if call == "close" and self._read:
-            tell(f"{self._name}.read", {"first": {index: self._read[index] for index in sorted(self._read)}})
-        words = tuple(word._inner if isinstance(word, Observed) else word for word in words)
+            print_call(f"{self._name}.read", {"first": {index: self._read[index] for index in sorted(self._read)}})
+        arguments = tuple(argument._inner if isinstance(argument, Observed) else argument for argument in arguments)
         try:
-            result = work(*words, **more)
+            result = work(*arguments, **more)
         except BaseException as error:
-            tell(f"{self._name}.{call}", {"raised": type(error).__name__, "told": str(error)[:300]})
+            print_call(f"{self._name}.{call}", {"raised": type(error).__name__, "message": str(error)[:300]})
             raise
         if call in READING:
             for record in result:
@@ -64,17 +64,17 @@ class Observed:
                 self._read.setdefault(index, offset)
             return result
         if call in MADE:
-            tell(f"{self._name}.{call}", {"returned": call})
+            print_call(f"{self._name}.{call}", {"returned": call})
             return Observed(result, call)
-        tell(f"{self._name}.{call}", {"returned": plain(result)})
+        print_call(f"{self._name}.{call}", {"returned": plain(result)})
         return result
 
 
-def tell(call: str, what: Mapping[str, Any]) -> None:
-    """Print one call."""
+def print_call(call: str, what: Mapping[str, Any]) -> None:
+    """Print one call as a line of JSON."""
     sys.stdout.write(json.dumps({"call": call, **what}) + "\n")
 
 
 def observed(client: T) -> T:
-    """The client, observed if somebody wants to know."""
+    """The client, wrapped if ``OBSERVE`` is set."""
     return Observed(client, "client") if os.environ.get("OBSERVE") else client  # type: ignore[return-value]

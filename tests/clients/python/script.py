@@ -1,6 +1,6 @@
 """The steps of `tests/clients/steps.py`, written once; each Python client is an adapter behind `Client`."""
 
-# ruff: noqa: D102 -- STEPS says what each step is for
+# ruff: noqa: D102 -- STEPS documents each step
 
 import json
 import sys
@@ -130,10 +130,10 @@ def records_of(base_ms: int, first: int, parts: Iterable[tuple[str | None, str |
     ]
 
 
-def expect(condition: object, told: object) -> None:
+def expect(condition: object, seen: object) -> None:
     """Fail the step with what was seen."""
     if not condition:
-        raise AssertionError(str(told))
+        raise AssertionError(str(seen))
 
 
 class Script:
@@ -341,11 +341,11 @@ class Script:
         until(lambda: self.client.topic not in self.client.list_topics(), lambda: "still listed")
 
 
-def until(condition: Callable[[], bool], told: Callable[[], object]) -> None:
+def until(condition: Callable[[], bool], seen: Callable[[], object]) -> None:
     """Try until it holds; a client's own waiting sets the pace. Raises AssertionError after PATIENCE_S seconds."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        expect(time.monotonic() < deadline, told())
+        expect(time.monotonic() < deadline, seen())
 
 
 def report(name: str, step: Callable[[], object]) -> None:
@@ -357,7 +357,7 @@ def report(name: str, step: Callable[[], object]) -> None:
         line["ok"] = True
     except UnsupportedError as reason:
         line["detail"] = f"unsupported: {reason}"
-    except Exception as error:  # whatever a client raises is what the step reports  # noqa: BLE001
+    except Exception as error:  # any error of a client is what the step reports  # noqa: BLE001
         line["detail"] = f"{type(error).__name__}: {error}"[:1500]
         traceback.print_exc()
     line["ms"] = round((time.monotonic() - began) * 1000)

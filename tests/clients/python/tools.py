@@ -3,7 +3,7 @@
 Called as `python -m tests.clients.python.tools LIBS BOOTSTRAP BROKERS TOPIC BASE_MS`.
 """
 
-# ruff: noqa: D102 -- TOOL_STEPS says what each step is for
+# ruff: noqa: D102 -- TOOL_STEPS documents each step
 
 import json
 import os
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.clients.python.observed import tell
+from tests.clients.python.observed import print_call
 from tests.clients.python.script import expect, report, until
 from tests.clients.steps import CODECS, TOOL_STEPS
 from tests.clients.targets import CACHE, JVM
@@ -32,14 +32,14 @@ WRITTEN = PER_CODEC * len(CODECS) + 3
 
 
 class Tools:
-    """Runs the tools, and says what they printed."""
+    """Runs the tools, and returns what they printed."""
 
     def __init__(self, libs: str, bootstrap: str, brokers: int, topic: str) -> None:
         self.libs, self.bootstrap, self.brokers, self.topic = libs, bootstrap, brokers, topic
         self.group = f"{topic}-group"
 
     def run(self, main_class: str, *arguments: str, stdin: str = "", bare: bool = False) -> str:
-        """What the tool printed; fails the step unless it ends with 0. `bare`: without --bootstrap-server."""
+        """Run a tool and return its output; fail the step unless it ends with 0. `bare`: without --bootstrap-server."""
         server = () if bare else ("--bootstrap-server", self.bootstrap)
         # The first tool leaves an archive of its loaded classes, and the others start in half the time.
         archive = "SharedArchiveFile" if ARCHIVE.exists() else "ArchiveClassesAtExit"
@@ -54,7 +54,7 @@ class Tools:
         )
         sys.stderr.write(done.stderr)
         if os.environ.get("OBSERVE"):
-            tell(main_class.rpartition(".")[2], {"code": done.returncode, "returned": done.stdout.splitlines()})
+            print_call(main_class.rpartition(".")[2], {"code": done.returncode, "returned": done.stdout.splitlines()})
         expect(
             done.returncode == 0,
             f"{main_class} {arguments}: {done.returncode} {done.stdout[-700:]} {done.stderr[-700:]}",
@@ -228,10 +228,10 @@ class Tools:
         expect(len(found) == 4 * min(self.brokers, 3), described)
 
     def step_delete_records(self) -> None:
-        wish = {"version": 1, "partitions": [{"topic": self.topic, "partition": 0, "offset": 5}]}
+        offsets = {"version": 1, "partitions": [{"topic": self.topic, "partition": 0, "offset": 5}]}
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "offsets.json"
-            file.write_text(json.dumps(wish))
+            file.write_text(json.dumps(offsets))
             self.run(f"{TOOLS}.DeleteRecordsCommand", "--offset-json-file", str(file))
         expect(self.offsets("--time", "earliest")[0] == 5, "earliest offset")
 

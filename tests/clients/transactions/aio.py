@@ -1,6 +1,6 @@
 """aiokafka through the transactional script."""
 
-# ruff: noqa: D102 -- the protocols in script.py say what each method is for
+# ruff: noqa: D102 -- the protocols in script.py document each method
 
 import sys
 import time
@@ -80,8 +80,8 @@ class AioTransactor:
 
     @waited
     async def send_offsets(self, topic: str, offsets: Mapping[int, int], metadata: Any) -> None:
-        wish = {aiokafka.TopicPartition(topic, p): offset for p, offset in offsets.items()}
-        await self.producer.send_offsets_to_transaction(wish, metadata)
+        offsets_by_partition = {aiokafka.TopicPartition(topic, p): offset for p, offset in offsets.items()}
+        await self.producer.send_offsets_to_transaction(offsets_by_partition, metadata)
 
     @waited
     async def commit(self) -> None:

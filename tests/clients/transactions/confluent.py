@@ -1,6 +1,6 @@
 """confluent-kafka through the transactional script."""
 
-# ruff: noqa: D102 -- the protocols in script.py say what each method is for
+# ruff: noqa: D102 -- the protocols in script.py document each method
 
 import sys
 import time
@@ -78,8 +78,8 @@ class ConfluentTransactor:
             raise KafkaException(failures[0])
 
     def send_offsets(self, topic: str, offsets: Mapping[int, int], metadata: Any) -> None:
-        wish = [TopicPartition(topic, p, offset) for p, offset in offsets.items()]
-        self.producer.send_offsets_to_transaction(wish, metadata, WAIT_S)
+        offsets_by_partition = [TopicPartition(topic, p, offset) for p, offset in offsets.items()]
+        self.producer.send_offsets_to_transaction(offsets_by_partition, metadata, WAIT_S)
 
     def commit(self) -> None:
         self.producer.commit_transaction(WAIT_S)

@@ -1,6 +1,6 @@
 """kafka-python through the transactional script."""
 
-# ruff: noqa: D102 -- the protocols in script.py say what each method is for
+# ruff: noqa: D102 -- the protocols in script.py document each method
 
 import sys
 import time
@@ -69,8 +69,10 @@ class KafkaPythonTransactor:
             future.get(WAIT_S)
 
     def send_offsets(self, topic: str, offsets: Mapping[int, int], metadata: Any) -> None:
-        wish = {kafka.TopicPartition(topic, p): kafka.OffsetAndMetadata(o, "", -1) for p, o in offsets.items()}
-        self.producer.send_offsets_to_transaction(wish, metadata)
+        offsets_by_partition = {
+            kafka.TopicPartition(topic, p): kafka.OffsetAndMetadata(o, "", -1) for p, o in offsets.items()
+        }
+        self.producer.send_offsets_to_transaction(offsets_by_partition, metadata)
 
     def commit(self) -> None:
         self.producer.commit_transaction()

@@ -1,6 +1,6 @@
 """The transactional steps, written once; each Python client is an adapter behind `Client`."""
 
-# ruff: noqa: D102 -- TRANSACTION_STEPS says what each step is for
+# ruff: noqa: D102 -- TRANSACTION_STEPS documents each step
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +75,7 @@ class Client(Protocol):
         """What the group has committed, by partition."""
 
     def is_fenced(self, error: Exception) -> bool:
-        """Whether that is how the client tells that it was fenced."""
+        """Whether that is the client's error for a fenced producer."""
 
 
 def values(name: str) -> list[tuple[int, bytes]]:
@@ -152,10 +152,10 @@ class Script:
 
     @staticmethod
     def refused(work: Callable[[], object]) -> Exception:
-        """What the work raised; it has to."""
+        """Return what the work raised; fail if it raised nothing."""
         try:
             work()
-        except Exception as error:  # whatever the client raises  # noqa: BLE001
+        except Exception as error:  # any error of the client  # noqa: BLE001
             return error
         raise AssertionError("nothing was refused")
 

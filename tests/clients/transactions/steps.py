@@ -6,7 +6,7 @@ TOPIC-group.
 """
 
 TRANSACTION_STEPS = {
-    "create": "the topics are created, and 300 numbered records stand in the input",
+    "create": "the topics are created, and 300 numbered records are in the input",
     "commit": "three partitions in one transaction: read_committed sees it after the commit",
     "abort": "an aborted transaction is seen by read_uncommitted only",
     "isolation": "read_committed sees neither an open transaction nor what comes after it, until it ends",

@@ -3,7 +3,7 @@
 Called as `python -m tests.clients.transactions.tools CLASS_PATH tools|streams BOOTSTRAP BROKERS TOPIC BASE_MS`.
 """
 
-# ruff: noqa: D102 -- TOOLS_STEPS and STREAMS_STEPS say what each step is for
+# ruff: noqa: D102 -- TOOLS_STEPS and STREAMS_STEPS document each step
 
 import json
 import queue
@@ -79,8 +79,8 @@ class Tools:
 
     def create(self, partitions: int) -> None:
         """The two topics."""
-        wish = [cadmin.NewTopic(topic, partitions, self.replicas) for topic in (self.inputs, self.output)]
-        for future in self.client.admin.create_topics(wish).values():
+        topics = [cadmin.NewTopic(topic, partitions, self.replicas) for topic in (self.inputs, self.output)]
+        for future in self.client.admin.create_topics(topics).values():
             future.result(20)
 
     def read(self, topic: str, partitions: int, count: int, quiet_s: float = 1.0) -> list[tuple[bytes, bytes]]:
@@ -100,23 +100,23 @@ class Tools:
 
     def step_verifiable_producer(self) -> str:
         self.create(PARTITIONS)
-        wish = ("--topic", self.inputs, "--max-messages", str(RECORDS), "--repeating-keys", "100")
-        producer = self.java("VerifiableProducer", *wish, "--bootstrap-server", self.bootstrap)
+        arguments = ("--topic", self.inputs, "--max-messages", str(RECORDS), "--repeating-keys", "100")
+        producer = self.java("VerifiableProducer", *arguments, "--bootstrap-server", self.bootstrap)
         acknowledged = 0
 
-        def told(line: dict[str, Any]) -> bool:
+        def is_summary(line: dict[str, Any]) -> bool:
             nonlocal acknowledged
             acknowledged += line["name"] == "producer_send_success"
             return bool(line["name"] == "tool_data")
 
-        expect(producer.follow(told), "it ended without its summary")
+        expect(producer.follow(is_summary), "it ended without its summary")
         expect(acknowledged == RECORDS, f"{acknowledged} acknowledged")
         expect(producer.end() == 0, "exit code")
         return f"{acknowledged} acknowledged"
 
     def step_verifiable_consumer(self) -> str:
-        wish = ("--topic", self.inputs, "--group-id", self.group, "--bootstrap-server", self.bootstrap)
-        consumers = [self.java("VerifiableConsumer", *wish) for _ in range(2)]
+        arguments = ("--topic", self.inputs, "--group-id", self.group, "--bootstrap-server", self.bootstrap)
+        consumers = [self.java("VerifiableConsumer", *arguments) for _ in range(2)]
         counts = [0, 0]
         committed: dict[int, int] = {}
         deadline = time.monotonic() + PATIENCE_S
@@ -140,7 +140,7 @@ class Tools:
 
     def copier(self, number: int) -> Process:
         """One copier of the group."""
-        wish = {
+        options = {
             "--input-topic": self.inputs,
             "--input-partition": "-1",
             "--output-topic": self.output,
@@ -150,7 +150,7 @@ class Tools:
             "--transactional-id": f"{self.output}-copier-{number}",
             "--transaction-timeout": "20000",
         }
-        flags = [part for pair in wish.items() for part in pair]
+        flags = [part for pair in options.items() for part in pair]
         return self.java(
             "TransactionalMessageCopier", *flags, "--group-mode", "--use-group-metadata", "--enable-random-aborts"
         )
@@ -181,12 +181,12 @@ class Tools:
     def step_exactly_once_v2(self) -> str:
         self.create(3)
         with tempfile.TemporaryDirectory() as folder:
-            wish = (self.bootstrap, self.inputs, self.output, f"{self.group}-streams", folder)
-            first = Process(self.class_path, "streams.Count", *wish)
+            arguments = (self.bootstrap, self.inputs, self.output, f"{self.group}-streams", folder)
+            first = Process(self.class_path, "streams.Count", *arguments)
             self.feed(range(PER_KEY // 2))
             begun = len(self.read(self.output, 3, 300, quiet_s=0))
             first.kill()
-            second = Process(self.class_path, "streams.Count", *wish)
+            second = Process(self.class_path, "streams.Count", *arguments)
             self.feed(range(PER_KEY // 2, PER_KEY))
             read = self.read(self.output, 3, KEYS * PER_KEY)
             second.process.terminate()

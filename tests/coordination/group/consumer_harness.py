@@ -74,7 +74,7 @@ Owned = dict[UUID, list[int]]
 
 @dataclass
 class Consumer:
-    """A member; ``epoch`` and ``owned`` are what it was told last."""
+    """A member; ``epoch`` and ``owned`` are those of its last answer."""
 
     context: Context
     member_id: str = "m1"
@@ -86,7 +86,7 @@ class Consumer:
     owned: Owned = field(default_factory=dict)
 
     def ask(self, epoch: int | None = None, **fields: Any) -> Answer:
-        """One heartbeat; what is not said is null."""
+        """Send one heartbeat; fields that are not given are null."""
         if isinstance(fields.get("topic_partitions"), dict):
             fields["topic_partitions"] = [TopicPartitions(*each) for each in fields["topic_partitions"].items()]
         fields.setdefault("topic_partitions", None)
@@ -97,7 +97,7 @@ class Consumer:
         return context.ask(lambda to: context.machine.consumers.heartbeat(request, beat, context.now_ms, to))
 
     def beat(self, epoch: int | None = None, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that is answered well; what was told is taken over."""
+        """Send a heartbeat that succeeds, and take over its epoch and assignment."""
         answer = self.ask(epoch, **fields).message
         assert isinstance(answer, ConsumerGroupHeartbeatResponse), answer
         self.epoch = answer.member_epoch
@@ -125,7 +125,7 @@ class Consumer:
         return answer.code
 
     def keeps_up(self) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that confirms whatever the member was told."""
+        """Send a heartbeat that confirms the last assignment."""
         return self.beat(topic_partitions=dict(self.owned))
 
     @property
@@ -142,7 +142,7 @@ def group(context: Context) -> ConsumerGroup:
 
 
 def held_by_two(context: Context) -> list[tuple[UUID, int]]:
-    """Partitions that two members have, be it that they give them up."""
+    """Partitions that two members have; one of them may be giving them up."""
     seen: set[tuple[UUID, int]] = set()
     twice = []
     for member in group(context).members.values():

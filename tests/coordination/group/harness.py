@@ -151,7 +151,7 @@ class Context:
     # --- what the runtime does ---------------------------------------------------------------------------------------
 
     def ask(self, operation: Callable[[Answer], GroupOutcome]) -> Answer:
-        """Run an operation that somebody waits for."""
+        """Run an operation; the result holds its reply."""
         answer = Answer()
         try:
             self.perform(operation(answer))
@@ -371,7 +371,7 @@ class Client:
 
 
 def assembled(*clients: Client) -> tuple[Client, ...]:
-    """All of them joined in one generation, the first one leading, nobody synced (CompletingRebalance)."""
+    """All of them joined in one generation, led by the first one; none has synced (CompletingRebalance)."""
     first, *others = clients
     first.start()
     first.context.advance(first.context.settings.int("group.initial.rebalance.delay.ms"))

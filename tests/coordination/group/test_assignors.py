@@ -1,4 +1,4 @@
-"""The server's assignors (groups C.7): the specification's vectors, and what holds whatever there is to assign."""
+"""The server's assignors (groups C.7): the specification's vectors, and what holds for every assignment."""
 
 import base64
 from collections.abc import Mapping
@@ -41,8 +41,8 @@ def job(
     return Job(members, {IDS[letter]: count for letter, count in counts.items()}, alike)
 
 
-def told(assigned: Assigned) -> dict[str, str]:
-    """As the specification writes it: ``b0 f1``."""
+def written(assigned: Assigned) -> dict[str, str]:
+    """The assignment as the specification writes it: ``b0 f1``."""
     return {
         member_id: " ".join(sorted(f"{TOPICS[topic]}{at}" for topic, partitions in mine.items() for at in partitions))
         for member_id, mine in assigned.items()
@@ -79,7 +79,7 @@ def test_KIP848_35_uniform(counts: dict[str, int], steps: list[tuple[dict[str, s
     target: Assigned = {}
     for subscribed, expected in steps:
         target = assign_uniformly(job(counts, subscribed, target, {}))
-        assert told(target) == expected
+        assert written(target) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_KIP848_35_uniform(counts: dict[str, int], steps: list[tuple[dict[str, s
 def test_KIP848_35_range(
     counts: dict[str, int], subscribed: dict[str, str], instances: dict[str, str], expected: dict[str, str]
 ) -> None:
-    """Static members first, whatever their ids."""
-    assert told(assign_ranges(job(counts, subscribed, {}, instances))) == expected
+    """Static members come first, by instance id; member ids do not matter to them."""
+    assert written(assign_ranges(job(counts, subscribed, {}, instances))) == expected
 
 
 SUBSCRIBED = st.dictionaries(
@@ -109,7 +109,7 @@ SUBSCRIBED = st.dictionaries(
     turns=st.lists(SUBSCRIBED, min_size=1, max_size=4),
 )
 def test_everything_is_assigned_once(assign: Assignor, counts: dict[str, int], turns: list[dict[str, str]]) -> None:
-    """To somebody who subscribes to it; and who could do with fewer has no more than one over who has least."""
+    """Each partition goes to one subscriber; with equal subscriptions, sizes differ by one partition at most."""
     target: Assigned = {}
     for subscribed in turns:
         now = job(counts, subscribed, target, {})
@@ -128,6 +128,6 @@ def test_everything_is_assigned_once(assign: Assignor, counts: dict[str, int], t
 @settings(max_examples=60, deadline=None)
 @given(counts=st.fixed_dictionaries(dict.fromkeys("fbz", st.integers(1, 40))), subscribed=SUBSCRIBED)
 def test_uniform_moves_nothing_without_a_reason(counts: dict[str, int], subscribed: dict[str, str]) -> None:
-    """Of what it has assigned itself."""
+    """An assignment that the assignor made itself stays as it is."""
     target = assign_uniformly(job(counts, subscribed, {}, {}))
-    assert told(assign_uniformly(job(counts, subscribed, target, {}))) == told(target)
+    assert written(assign_uniformly(job(counts, subscribed, target, {}))) == written(target)

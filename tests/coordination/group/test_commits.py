@@ -55,21 +55,21 @@ def test_OFF_01_a_commit_without_a_member_makes_a_simple_group() -> None:
     ("knows", "code"), [(False, ErrorCode.ILLEGAL_GENERATION), (True, ErrorCode.GROUP_ID_NOT_FOUND)]
 )
 def test_OFF_02_a_generation_needs_a_group(knows: bool, code: ErrorCode) -> None:
-    """22 up to version 8, 69 from 9 on; no group comes of it."""
+    """ILLEGAL_GENERATION up to version 8, GROUP_ID_NOT_FOUND from 9 on; no group is created."""
     context = Context()
     assert context.commit("foo", {0: 5}, 3, "m", knows_stale_epochs=knows) is code
     assert not context.machine.groups
 
 
 def test_OFF_03_a_stable_group_takes_members_commits_only() -> None:
-    """Without member data: 25."""
+    """UNKNOWN_MEMBER_ID without a member id."""
     context = Context()
     stable(Client(context))
     assert context.commit("foo", {0: 5}) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_OFF_04_a_member_is_fenced() -> None:
-    """Another generation 22, an unknown member or instance 25, another member's instance 82."""
+    """Another generation, an unknown member or instance, and another member's instance have an error each."""
     context = Context()
     member, static = stable(Client(context), Client(context, instance_id="i1"))
     generation, member_id = member.generation, member.member_id
@@ -83,8 +83,8 @@ def test_OFF_04_a_member_is_fenced() -> None:
     assert context.commit("foo", {0: 5}, generation, static.member_id, instance_id="i1") == {0: OK}
 
 
-def test_OFF_05_nobody_commits_while_the_group_completes() -> None:
-    """27."""
+def test_OFF_05_commits_are_refused_while_the_group_completes() -> None:
+    """REBALANCE_IN_PROGRESS, until the leader has synced."""
     context = Context()
     (client,) = assembled(Client(context))
     assert context.commit("foo", {0: 5}, client.generation, client.member_id) is ErrorCode.REBALANCE_IN_PROGRESS
@@ -101,7 +101,7 @@ def test_OFF_06_a_member_commits_while_others_join() -> None:
 
 
 def test_a_commit_keeps_the_session() -> None:
-    """As a heartbeat does (groups B.1)."""
+    """It renews the session as a heartbeat does (groups B.1)."""
     context = Context()
     (client,) = stable(Client(context))
     context.advance(9999)
@@ -111,7 +111,7 @@ def test_a_commit_keeps_the_session() -> None:
 
 
 def test_OFF_07_metadata_has_a_limit() -> None:
-    """12 for that partition only; quirk: UTF-16 units are counted, not bytes."""
+    """OFFSET_METADATA_TOO_LARGE for that partition only; quirk: UTF-16 units are counted, not bytes."""
     context = Context()
     metadata = {0: "x" * 4097, 1: "ü" * 4096, 2: "😀" * 2049}
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -189,7 +189,7 @@ def test_all_offsets_are_fetched_by_topic() -> None:
 
 
 def test_an_absent_group_has_no_offsets() -> None:
-    """No error: -1 for what was named."""
+    """No error, and offset -1 for each named partition."""
     answer = fetch(Context(), OffsetFetchRequestTopics("foo", [0]))
     assert answer.error_code is OK
     assert answer.topics[0].partitions == [OffsetFetchResponsePartitions(0, -1, -1, "")]
@@ -209,7 +209,7 @@ def test_OFF_23_a_subscribed_topic_keeps_its_offsets() -> None:
 
 
 def test_unknown_subscriptions_are_subscriptions_to_everything() -> None:
-    """A "consumer" group whose metadata nobody can read (groups B.4)."""
+    """A "consumer" group whose metadata cannot be read (groups B.4)."""
     context = Context()
     (client,) = stable(Client(context))
     context.commit("foo", {0: 5}, client.generation, client.member_id)
@@ -217,7 +217,7 @@ def test_unknown_subscriptions_are_subscriptions_to_everything() -> None:
 
 
 def test_offsets_of_other_protocol_types_are_deleted_when_empty() -> None:
-    """68 while there are members, 69 without a group."""
+    """NON_EMPTY_GROUP while there are members, GROUP_ID_NOT_FOUND without a group."""
     context = Context()
     assert delete(context, "foo", 0) is ErrorCode.GROUP_ID_NOT_FOUND
     (client,) = stable(Client(context, protocol_type="connect"))

@@ -1,4 +1,4 @@
-"""Consumer groups under whatever members do: nothing is read by two, and when they are left alone all is settled."""
+"""Consumer groups with any sequence of events: no partition has two owners, and a group left alone becomes stable."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +12,11 @@ NAMES = ("m1", "m2", "m3")
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("join"), st.sampled_from(NAMES), st.sampled_from([("foo",), ("bar",), ("foo", "bar"), ()])),
-        st.tuples(st.just("says"), st.sampled_from(NAMES), st.sampled_from([("foo",), ("bar",), ("foo", "bar"), ()])),
+        st.tuples(
+            st.just("subscribes"), st.sampled_from(NAMES), st.sampled_from([("foo",), ("bar",), ("foo", "bar"), ()])
+        ),
         st.tuples(st.just("keeps up"), st.sampled_from(NAMES)),
-        st.tuples(st.just("says nothing"), st.sampled_from(NAMES)),
+        st.tuples(st.just("heartbeats"), st.sampled_from(NAMES)),
         st.tuples(st.just("leaves"), st.sampled_from(NAMES)),
         st.tuples(st.just("goes for a while"), st.just("m3")),
         st.tuples(st.just("time"), st.sampled_from([100, 1_000, 20_000, 50_000])),
@@ -26,7 +28,7 @@ STEPS = st.lists(
 
 
 class History:
-    """Three members, of which m3 is static, and what they are told."""
+    """Three members, of which m3 is static, and the assignments that they get."""
 
     def __init__(self) -> None:
         self.cluster = Cluster()
@@ -40,7 +42,7 @@ class History:
         self.inside: set[str] = set()
 
     def step(self, what: str, *more: object) -> None:
-        """One thing happens; a member that is refused joins anew when it is asked to keep up."""
+        """Take one step; a member that was refused joins again when its next step is to keep up."""
         if what == "time":
             self.context.advance(int(str(more[0])))
         elif what == "grow":
@@ -53,14 +55,14 @@ class History:
             self._member(what, self.members[str(more[0])], *more[1:])
 
     def _member(self, what: str, member: Consumer, *more: object) -> None:
-        if what in {"join", "says"} and more:
+        if what in {"join", "subscribes"} and more:
             member.topics = tuple(map(str, more[0])) if isinstance(more[0], tuple) else ()
         fields: dict[str, object] = {}
         epoch = member.epoch
         if what == "join" or (what != "leaves" and epoch <= 0):
             epoch, member.owned = 0, {}
             fields = {"rebalance_timeout_ms": 5_000, "subscribed_topic_names": member.topics, "topic_partitions": []}
-        elif what == "says":
+        elif what == "subscribes":
             fields = {"subscribed_topic_names": member.topics, "topic_partitions": dict(member.owned)}
         elif what == "keeps up":
             fields = {"topic_partitions": dict(member.owned)}
@@ -115,7 +117,7 @@ def settled(history: History) -> None:
 
 
 def test_a_history_can_fail() -> None:
-    """A member that nobody tells what it has would be seen."""
+    """The check finds partitions that the coordinator's records give to two members."""
     history = History()
     history.step("join", "m1", ("foo",))
     assert history.members["m1"].refused(7) is ErrorCode.FENCED_MEMBER_EPOCH

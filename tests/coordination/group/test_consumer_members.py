@@ -72,7 +72,7 @@ def test_the_hash_of_topics_is_kafkas() -> None:
 
 
 def test_a_heartbeat_without_news_writes_nothing(context: Context) -> None:
-    """Its session begins anew."""
+    """It starts the member's session timer again."""
     member = Consumer(context)
     member.join()
     context.advance(44_999)
@@ -109,7 +109,7 @@ def test_a_deleted_group_leaves_tombstones_of_everything(context: Context) -> No
 
 
 def test_a_static_member_returns_under_another_id(context: Context) -> None:
-    """Three tombstones of the old one; who is, shall have and has what of the new one."""
+    """Three tombstones for the old id; metadata, target and current assignment for the new one."""
     Consumer(context, instance_id="i").join()
     Consumer(context, instance_id="i").beat(-2)
     assert (group(context).member("m1").epoch, group(context).epoch) == (-2, 2)
@@ -188,8 +188,8 @@ def test_any_prefix_of_the_log_is_loaded(context: Context, cluster: Cluster) -> 
     }
 
 
-def test_a_coordinator_that_comes_back_knows_who_owes_partitions(context: Context) -> None:
-    """Sessions begin anew, and so does the wait for what has to be given up (groups C.11)."""
+def test_a_reloaded_coordinator_knows_which_members_revoke_partitions(context: Context) -> None:
+    """Session timers start again, and so do the timeouts for revoked partitions (groups C.11)."""
     first = Consumer(context, rebalance_ms=7_000)
     first.join()
     context.advance(1_000)

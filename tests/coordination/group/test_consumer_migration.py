@@ -70,8 +70,8 @@ def test_a_classic_group_goes_over(context: Context) -> None:
         assert len(context.reloaded(size).log) == size
 
 
-def test_who_is_parked_is_called_back(context: Context) -> None:
-    """By REBALANCE_IN_PROGRESS; it is a member of the consumer group already."""
+def test_parked_requests_are_sent_back_to_join(context: Context) -> None:
+    """They get REBALANCE_IN_PROGRESS; the member is in the consumer group already."""
     old = classic(context)
     late = Client(context, [("range", subscription("foo"))]).start()
     assert late.parked.parked
@@ -83,7 +83,7 @@ def test_who_is_parked_is_called_back(context: Context) -> None:
 
 @pytest.mark.parametrize("policy", ["disabled", "Downgrade"])
 def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> None:
-    """Whatever its letters."""
+    """The policy's name in any case."""
     old = classic(context)
     context.settings.policy = policy
     given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
@@ -91,8 +91,8 @@ def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> N
     assert old.heartbeat() is ErrorCode.NONE
 
 
-def test_an_assignor_of_ones_own_keeps_a_classic_group(context: Context) -> None:
-    """What it has put into the assignment nobody else can follow."""
+def test_a_custom_assignor_keeps_a_classic_group(context: Context) -> None:
+    """Its assignment cannot be read, so the group cannot be converted."""
     member = Client(context, [("range", subscription("foo"))])
     stable(member)
     given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
@@ -136,7 +136,7 @@ def test_the_reason_of_a_group_that_turns_back(context: Context) -> None:
 
 
 def test_without_downgrade_it_stays_a_consumer_group(context: Context) -> None:
-    """Of classic members alone."""
+    """Also when only classic members are left."""
     first = Consumer(context)
     first.join()
     late = Client(context, [("range", subscription("foo"))])
@@ -163,7 +163,7 @@ def test_a_classic_member_that_does_not_come_back(context: Context) -> None:
     assert late.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_what_members_say_is_read_whole() -> None:
+def test_subscriptions_of_members_are_read_completely() -> None:
     """Every version of a subscription; bytes that are none; what is written is read back."""
     owned = struct.pack(">ih3sii", 1, 3, b"foo", 1, 2)
     head = struct.pack(">ih3si", 1, 3, b"foo", -1)

@@ -12,7 +12,7 @@ from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMem
 from tests.coordination.group.harness import START_MS, Client, Context, G, assembled, stable
 
 
-def test_CLS_01_a_first_join_is_told_its_id() -> None:
+def test_CLS_01_a_first_join_is_answered_with_a_member_id() -> None:
     """A dynamic member of version 4 gets an id and nothing else; the group is there, Empty, and remembered."""
     context = Context()
     client = Client(context, version=4, client_id="cid")
@@ -47,7 +47,7 @@ def test_CLS_02_the_id_joins() -> None:
 
 
 def test_CLS_03_old_versions_join_directly() -> None:
-    """Version 3 knows no MEMBER_ID_REQUIRED; until it hears of its id it cannot be expired by its session."""
+    """Version 3 knows no MEMBER_ID_REQUIRED; before its answer, its session cannot expire."""
     context = Context({"group.initial.rebalance.delay.ms": 3000})
     client = Client(context, version=3)
     assert client.ask().parked
@@ -92,7 +92,7 @@ def test_CLS_08_strangers_are_turned_away(protocol: str, protocol_type: str) -> 
 
 @pytest.mark.parametrize(("protocol_type", "protocols"), [("", [("range", b"")]), ("consumer", [])])
 def test_a_failed_first_join_leaves_an_empty_group(protocol_type: str, protocols: list[tuple[str, bytes]]) -> None:
-    """Quirk: the group is remembered although nobody has joined it (groups A.4 J5)."""
+    """Quirk: the group is remembered although no member has joined it (groups A.4 J5)."""
     context = Context()
     client = Client(context, protocols, protocol_type=protocol_type)
     assert client.ask().code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -113,7 +113,7 @@ def test_CLS_09_most_votes_win() -> None:
 
 @pytest.mark.parametrize(("names", "winner"), [(("sticky", "range"), "sticky"), (("a", "b"), "a")])
 def test_tied_votes_fall_as_in_java(names: tuple[str, str], winner: str) -> None:
-    """The first in the order of a HashMap, whoever joined first (groups 0.8)."""
+    """The first in the order of a HashMap wins, not the first to join (groups 0.8)."""
     context = Context()
     first, second = names
     clients = assembled(
@@ -135,7 +135,7 @@ def test_CLS_20_a_leader_rejoins_while_the_group_completes() -> None:
 
 
 def test_a_changed_member_rebalances_while_the_group_completes() -> None:
-    """Other protocols need another generation; those who wait for assignments hear 27 (groups A.4 J4.5)."""
+    """Other protocols need another generation; parked SyncGroups get REBALANCE_IN_PROGRESS (groups A.4 J4.5)."""
     context = Context()
     leader, follower = assembled(Client(context), Client(context))
     waiting = follower.sync()
@@ -147,7 +147,7 @@ def test_a_changed_member_rebalances_while_the_group_completes() -> None:
 
 
 def test_CLS_21_a_follower_rejoins_unchanged() -> None:
-    """It gets the current generation without members, and nobody else notices."""
+    """It gets the current generation without members, and no other member notices."""
     context = Context()
     leader, follower = stable(Client(context), Client(context))
     again = follower.join()
@@ -204,7 +204,7 @@ def test_an_id_that_was_handed_out_is_not_for_static_members() -> None:
     ],
 )
 def test_a_rejoining_member_is_fenced(member_id: str, instance_id: str | None, code: ErrorCode) -> None:
-    """25 for an unknown id, 82 for another member's instance id (groups A.4 J4.3)."""
+    """UNKNOWN_MEMBER_ID for an unknown id, FENCED_INSTANCE_ID for another member's instance id (groups A.4 J4.3)."""
     context = Context()
     stable(Client(context), Client(context, instance_id="i1"))
     answer = Client(context, member_id=member_id, instance_id=instance_id).ask()
@@ -212,23 +212,23 @@ def test_a_rejoining_member_is_fenced(member_id: str, instance_id: str | None, c
 
 
 def test_an_empty_group_knows_no_member() -> None:
-    """25, as nobody is left (groups A.4 J4.7)."""
+    """UNKNOWN_MEMBER_ID, as no member is left (groups A.4 J4.7)."""
     context = Context()
     (client,) = stable(Client(context))
     context.leave(client.identity())
     assert client.ask().code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_CLS_28_a_full_group_takes_nobody() -> None:
-    """Group.max.size: 81, with no id."""
+def test_CLS_28_a_full_group_takes_no_member() -> None:
+    """group.max.size: GROUP_MAX_SIZE_REACHED, with no id."""
     context = Context({"group.max.size": 1})
     stable(Client(context))
     answer = Client(context).ask()
     assert (answer.code, answer.message.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
 
 
-def test_a_rebalance_takes_as_many_as_there_is_room_for() -> None:
-    """Ids that were handed out take no room; who comes last is turned away and forgotten (groups A.4 J2)."""
+def test_a_rebalance_takes_as_many_members_as_the_group_may_have() -> None:
+    """Ids that were handed out do not count; the last to join is refused and forgotten (groups A.4 J2)."""
     context = Context({"group.max.size": 1, "group.initial.rebalance.delay.ms": 100})
     first, second = Client(context), Client(context)
     second.member_id = second.ask().message.member_id
@@ -240,7 +240,7 @@ def test_a_rebalance_takes_as_many_as_there_is_room_for() -> None:
 
 
 def test_CLS_34_a_static_follower_returns() -> None:
-    """It gets a new id and the same generation; nobody rebalances, and its old id is fenced."""
+    """It gets a new id and the same generation; the group does not rebalance, and its old id is fenced."""
     context = Context()
     leader, static = stable(Client(context), Client(context, instance_id="i1"))
     records = len(context.records)
@@ -305,7 +305,7 @@ def test_CLS_36_a_static_member_returns_with_another_choice() -> None:
 
 
 def test_CLS_37_the_second_of_one_instance_fences_the_first() -> None:
-    """A parked join under the old id hears 82."""
+    """A parked join under the old id gets FENCED_INSTANCE_ID."""
     context = Context()
     (leader,) = stable(Client(context))
     first = Client(context, instance_id="i1").start()
@@ -329,20 +329,20 @@ def test_a_static_member_that_returns_while_the_group_completes_rebalances() -> 
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "answered"),
     [
         (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_a_return_that_cannot_be_remembered_has_not_happened(refusal: ErrorCode, told: ErrorCode) -> None:
-    """The old id is a member again, with what it had said, and leads if it led (groups A.6.2)."""
+def test_a_return_that_cannot_be_remembered_has_not_happened(refusal: ErrorCode, answered: ErrorCode) -> None:
+    """The old id is a member again, with its protocols and timeouts, and leads if it led (groups A.6.2)."""
     context = Context()
     static, follower = stable(Client(context, instance_id="i1"), Client(context))
     context.refuse_append = refusal
     answer = Client(context, instance_id="i1", session_ms=20_000).ask()
-    assert answer.message == JoinGroupResponse(told, 2, "range", static.member_id, protocol_type="consumer")
+    assert answer.message == JoinGroupResponse(answered, 2, "range", static.member_id, protocol_type="consumer")
     assert static.heartbeat() is follower.heartbeat() is ErrorCode.NONE
     assert context.group().leader == static.member_id
     assert context.due_in("member", G, static.member_id) == 10_000
@@ -351,7 +351,7 @@ def test_a_return_that_cannot_be_remembered_has_not_happened(refusal: ErrorCode,
 
 @pytest.mark.parametrize("version", [3, 9])
 def test_a_group_that_cannot_be_remembered_does_not_exist(version: int) -> None:
-    """The parked join hears the error; an id that was handed out was handed out (groups A.4 J5)."""
+    """The parked join gets the error; ids that were handed out stay so (groups A.4 J5)."""
     context = Context(refuse_append=ErrorCode.NOT_ENOUGH_REPLICAS)
     answer = Client(context, version=version).ask()
     reported = ErrorCode.COORDINATOR_NOT_AVAILABLE if version == 3 else ErrorCode.MEMBER_ID_REQUIRED

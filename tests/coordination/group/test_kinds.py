@@ -88,7 +88,7 @@ def test_other_groups_are_not_its_business(machine: GroupMachine, added: AddedKi
 
 
 def test_each_record_of_groups_has_exactly_one_kind(machine: GroupMachine) -> None:
-    """But for offsets, which all kinds have."""
+    """Records of offsets are the exception: groups of all kinds have them."""
     classes = set(get_args(GroupRecord)) - {OffsetCommit, OffsetCommitTombstone}
     owned = [each for kind in machine._kinds.values() for each in kind.record_classes]
     assert len(classes) >= 3

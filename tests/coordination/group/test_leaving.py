@@ -37,7 +37,7 @@ def test_CLS_30_an_instance_id_is_enough_to_leave() -> None:
 
 
 def test_CLS_31_a_stranger_cannot_leave_for_an_instance() -> None:
-    """82, and the member stays."""
+    """FENCED_INSTANCE_ID, and the member stays."""
     context = Context()
     first, static = stable(Client(context), Client(context, instance_id="i1"))
     answer = context.leave(MemberIdentity("other", "i1"))
@@ -45,8 +45,8 @@ def test_CLS_31_a_stranger_cannot_leave_for_an_instance() -> None:
     assert first.heartbeat() is static.heartbeat() is ErrorCode.NONE
 
 
-def test_CLS_32_nobody_leaves_an_absent_group() -> None:
-    """No top-level error; each entry says 25."""
+def test_CLS_32_leaving_an_absent_group_is_refused_member_by_member() -> None:
+    """No top-level error; each entry has UNKNOWN_MEMBER_ID."""
     context = Context()
     answer = context.leave(MemberIdentity("a"), MemberIdentity("b"))
     assert answer.error_code is ErrorCode.NONE
@@ -65,7 +65,7 @@ def test_CLS_33_the_last_one_leaves_an_empty_group() -> None:
 
 
 def test_a_leave_that_cannot_be_remembered_is_refused() -> None:
-    """The client hears the append's error."""
+    """The client gets the append's error."""
     context = Context()
     (client,) = stable(Client(context))
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -73,7 +73,7 @@ def test_a_leave_that_cannot_be_remembered_is_refused() -> None:
 
 
 def test_a_parked_join_of_a_member_that_leaves_is_answered() -> None:
-    """25 without an id; the join phase ends if all others are there."""
+    """UNKNOWN_MEMBER_ID without an id; the join phase ends if all others are there."""
     context = Context()
     first, second, third = stable(Client(context), Client(context), Client(context))
     first.start()
@@ -108,7 +108,7 @@ def test_leaving_does_not_end_the_initial_delay() -> None:
 
 
 def test_a_leave_while_the_group_completes_rebalances() -> None:
-    """Those who wait for assignments hear 27."""
+    """Members that wait for assignments get REBALANCE_IN_PROGRESS."""
     context = Context()
     _, second, third = assembled(Client(context), Client(context), Client(context))
     waiting = second.sync()
@@ -129,7 +129,7 @@ def test_an_evicted_member_is_gone() -> None:
 
 
 def test_a_rebalance_can_be_asked_for() -> None:
-    """Steering: members hear 27; nothing happens in an Empty group."""
+    """By the control plane: members get REBALANCE_IN_PROGRESS; nothing happens in an Empty group."""
     context = Context()
     (client,) = stable(Client(context))
     context.perform(context.machine.rebalance(G, context.now_ms))
@@ -152,7 +152,7 @@ def test_a_stable_group_is_described_with_its_members() -> None:
 
 
 def test_a_rebalancing_group_is_described_without_metadata() -> None:
-    """Protocol and metadata are told of Stable groups only; assignments are kept."""
+    """Only Stable groups are described with protocol and metadata; assignments are kept."""
     context = Context()
     client, _ = stable(Client(context), Client(context))
     client.start()
@@ -170,7 +170,7 @@ def test_CLS_42_an_absent_group_is_not_found() -> None:
 
 
 def test_CLS_43_groups_are_listed_by_state_and_type() -> None:
-    """Filters come in lower case; what nobody knows matches nothing."""
+    """Filters are compared in lower case; an unknown one matches nothing."""
     context = Context()
     stable(Client(context, group_id="s"))
     context.commit("foo", {0: 1}, group_id="e")
@@ -182,7 +182,7 @@ def test_CLS_43_groups_are_listed_by_state_and_type() -> None:
 
 
 def test_CLS_44_only_empty_groups_are_deleted() -> None:
-    """68 with members, 69 without a group; else its offsets go first, then the group."""
+    """Refused with members or without a group; else its offsets go first, then the group."""
     context = Context()
     (client,) = stable(Client(context))
     context.commit("foo", {0: 7, 1: 8}, client.generation, client.member_id)
@@ -208,7 +208,7 @@ def test_CLS_44_only_empty_groups_are_deleted() -> None:
 
 
 def test_CLS_45_an_empty_group_without_offsets_goes_at_the_next_check() -> None:
-    """Whatever the retention; the pass comes again."""
+    """The retention does not matter; the check runs periodically."""
     context = Context()
     (client,) = stable(Client(context, session_ms=6000))
     context.advance(6000)

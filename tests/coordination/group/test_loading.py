@@ -58,7 +58,7 @@ def test_a_group_in_its_first_generation_is_lost() -> None:
 
 
 def test_handed_out_ids_are_lost() -> None:
-    """The client hears 25 and asks for another one."""
+    """The client gets UNKNOWN_MEMBER_ID and asks for another one."""
     context = Context()
     client = Client(context)
     client.member_id = client.ask().message.member_id
@@ -111,8 +111,8 @@ def test_the_subscriptions_of_a_loaded_group_are_known() -> None:
     assert after.group().subscriptions == frozenset({"foo"})
 
 
-def test_those_who_wait_hear_that_the_coordinator_has_moved() -> None:
-    """Parked joins name their member, parked syncs nothing; both say 16."""
+def test_parked_requests_are_answered_when_the_coordinator_moves() -> None:
+    """Parked joins and syncs get NOT_COORDINATOR; a join's answer has its member id."""
     context = Context()
     leader, follower = stable(Client(context), Client(context))
     leader.start()

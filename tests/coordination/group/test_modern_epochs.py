@@ -13,15 +13,15 @@ def test_epochs_that_a_heartbeat_may_have(epoch: int, *, owns_subset: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("epoch", "owns_subset", "word"), [(6, True, "greater"), (4, False, "smaller"), (3, True, "smaller")]
+    ("epoch", "owns_subset", "size"), [(6, True, "greater"), (4, False, "smaller"), (3, True, "smaller")]
 )
-def test_epochs_that_are_fenced(epoch: int, word: str, *, owns_subset: bool) -> None:
+def test_epochs_that_are_fenced(epoch: int, size: str, *, owns_subset: bool) -> None:
     """The message names the kind, the epoch and the one that is known."""
     with pytest.raises(KafkaError) as refused:
         check_member_epoch(5, 4, epoch, owns_subset=owns_subset, kind="share")
     assert refused.value.code is ErrorCode.FENCED_MEMBER_EPOCH
     assert refused.value.message == (
-        f"The share group member has a {word} member epoch ({epoch}) than the one known by the group coordinator (5). "
+        f"The share group member has a {size} member epoch ({epoch}) than the one known by the group coordinator (5). "
         "The member must abandon all its partitions and rejoin."
     )
 

@@ -50,7 +50,7 @@ def test_a_pending_offset_belongs_to_the_producers_transaction() -> None:
 
 
 def test_GRP_01_pending_offsets_are_unstable() -> None:
-    """88 for those who ask for stable offsets; others get the old value."""
+    """UNSTABLE_OFFSET_COMMIT for requests of stable offsets; others get the old value."""
     context = Context()
     context.commit("foo", {0: 5})
     commit(context, {0: 10})
@@ -80,7 +80,7 @@ def test_GRP_04_a_later_plain_commit_wins() -> None:
 
 
 def test_GRP_05_an_earlier_plain_commit_loses() -> None:
-    """The transactional one stands later in the log."""
+    """The transactional one is later in the log."""
     context = Context()
     context.commit("foo", {0: 7})
     commit(context, {0: 9})
@@ -115,7 +115,7 @@ def test_GRP_07_all_topics_leaves_out_what_is_only_pending() -> None:
 
 
 def test_GRP_08_a_member_is_fenced() -> None:
-    """Another generation 22, an unknown member 25, another member's instance 82."""
+    """Another generation, an unknown member, and another member's instance have an error each."""
     context = Context()
     member, _ = stable(Client(context), Client(context, instance_id="i1"))
     generation, member_id = member.generation, member.member_id
@@ -135,7 +135,7 @@ def test_GRP_09_no_member_data_is_no_fence() -> None:
 
 
 def test_a_rebalance_does_not_stop_a_transaction() -> None:
-    """No 27 (transactions C.4.2.5)."""
+    """Its commits do not get REBALANCE_IN_PROGRESS (transactions C.4.2.5)."""
     context = Context()
     (client,) = assembled(Client(context))
     assert commit(context, {0: 5}, client.generation, client.member_id) == {0: OK}
@@ -151,7 +151,7 @@ def test_GRP_10_an_absent_group_is_made_for_no_generation() -> None:
 
 
 def test_GRP_14_metadata_has_a_limit() -> None:
-    """12 for that partition only."""
+    """OFFSET_METADATA_TOO_LARGE for that partition only."""
     context = Context()
     codes = commit(context, {0: 5, 1: 6}, metadata={0: "x" * 4097})
     assert codes == {0: ErrorCode.OFFSET_METADATA_TOO_LARGE, 1: OK}
@@ -159,7 +159,7 @@ def test_GRP_14_metadata_has_a_limit() -> None:
 
 
 def test_GRP_15_what_is_pending_survives_the_coordinator() -> None:
-    """Until its marker comes."""
+    """Pending offsets are replayed, and stay until the transaction's marker."""
     context = Context()
     context.commit("foo", {0: 5})
     commit(context, {0: 10})
@@ -195,7 +195,7 @@ def test_GRP_17_one_marker_decides_for_all_groups() -> None:
 
 
 def test_a_transaction_that_the_log_refuses_is_refused() -> None:
-    """A stale producer epoch: the caller hears it, nothing is pending."""
+    """A stale producer epoch: the caller gets the log's error, and nothing is pending."""
     context = Context(refuse_append=ErrorCode.INVALID_PRODUCER_EPOCH)
     assert commit(context, {0: 5}) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert context.offset("foo", stable=True) == -1

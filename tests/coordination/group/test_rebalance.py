@@ -42,7 +42,7 @@ def test_CLS_11_the_windows_end_with_the_rebalance_timeout() -> None:
 
 
 def test_CLS_12_one_member_waits_one_window() -> None:
-    """Nobody else comes: answered after the delay."""
+    """No other member joins: it is answered after the delay."""
     context = Context(dict(DELAY))
     client = Client(context).start()
     assert context.due_in("join", G) == 3000
@@ -91,7 +91,7 @@ def test_CLS_15_a_member_may_sync_again() -> None:
 
 
 def test_CLS_16_another_generation_or_member_is_refused() -> None:
-    """22 and 25, for SyncGroup and Heartbeat alike."""
+    """ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID, for SyncGroup and Heartbeat alike."""
     context = Context()
     (client,) = stable(Client(context))
     assert client.sync(generation=0).code is client.heartbeat(generation=0) is ErrorCode.ILLEGAL_GENERATION
@@ -99,8 +99,8 @@ def test_CLS_16_another_generation_or_member_is_refused() -> None:
     assert client.heartbeat(instance_id="i9") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_nobody_is_a_member_of_no_group() -> None:
-    """SyncGroup and Heartbeat of an absent or an Empty group: 25 (groups A.3)."""
+def test_an_absent_or_empty_group_knows_no_member() -> None:
+    """SyncGroup and Heartbeat of an absent or an Empty group: UNKNOWN_MEMBER_ID (groups A.3)."""
     context = Context()
     client = Client(context, member_id="m", generation=1)
     assert client.sync().code is client.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
@@ -117,7 +117,7 @@ def test_CLS_17_a_sync_names_the_groups_protocol(named: dict[str, Any]) -> None:
 
 
 def test_CLS_18_a_newcomer_rebalances() -> None:
-    """The others hear 27 until they have joined again; then all are answered."""
+    """The others get REBALANCE_IN_PROGRESS until they have joined again; then all are answered."""
     context = Context()
     first, second = stable(Client(context), Client(context))
     third = Client(context).start()
@@ -131,7 +131,7 @@ def test_CLS_18_a_newcomer_rebalances() -> None:
 
 
 def test_a_heartbeat_during_a_rebalance_keeps_the_session() -> None:
-    """27, and the timer is armed again (groups A.8)."""
+    """REBALANCE_IN_PROGRESS, and the timer is armed again (groups A.8)."""
     context = Context()
     first, second = stable(Client(context), Client(context))
     first.start()
@@ -140,7 +140,7 @@ def test_a_heartbeat_during_a_rebalance_keeps_the_session() -> None:
     assert context.due_in("member", G, second.member_id) == 10_000
 
 
-def test_CLS_19_who_does_not_rejoin_is_out() -> None:
+def test_CLS_19_a_member_that_does_not_rejoin_is_removed() -> None:
     """After the rebalance timeout the generation starts without it."""
     context = Context()
     first, second = stable(
@@ -152,8 +152,8 @@ def test_CLS_19_who_does_not_rejoin_is_out() -> None:
     assert second.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_CLS_23_a_newcomer_calls_back_those_who_wait_for_assignments() -> None:
-    """Parked SyncGroups hear 27 without type and name; their sessions start again."""
+def test_CLS_23_a_new_member_sends_parked_syncs_back_to_join() -> None:
+    """Parked SyncGroups get REBALANCE_IN_PROGRESS without protocol type and name; their sessions start again."""
     context = Context()
     _, follower = assembled(Client(context), Client(context))
     waiting = follower.sync()
@@ -164,7 +164,7 @@ def test_CLS_23_a_newcomer_calls_back_those_who_wait_for_assignments() -> None:
     assert context.due_in("sync", G) is None
 
 
-def test_CLS_24_who_does_not_sync_is_out() -> None:
+def test_CLS_24_a_member_that_does_not_sync_is_removed() -> None:
     """After the rebalance timeout it is removed, and the others rebalance."""
     context = Context()
     leader, follower = assembled(Client(context, rebalance_ms=1000), Client(context, rebalance_ms=1000))
@@ -176,8 +176,8 @@ def test_CLS_24_who_does_not_sync_is_out() -> None:
     assert context.due_in("member", G, follower.member_id) is None
 
 
-def test_a_group_in_which_nobody_syncs_becomes_empty() -> None:
-    """The last ones out leave an Empty group behind, one generation on (groups A.5 R8)."""
+def test_a_group_in_which_no_member_syncs_becomes_empty() -> None:
+    """Removing the last members leaves an Empty group, one generation on (groups A.5 R8)."""
     context = Context()
     (client,) = assembled(Client(context, rebalance_ms=1000))
     context.advance(1000)
@@ -207,7 +207,7 @@ def test_CLS_25_a_silent_member_is_out() -> None:
 
 
 def test_a_heartbeat_keeps_the_session() -> None:
-    """A member that speaks in time stays."""
+    """A member that sends heartbeats in time stays."""
     context = Context()
     (client,) = stable(Client(context, session_ms=6000))
     for _ in range(3):
@@ -225,8 +225,8 @@ def test_a_leader_that_falls_silent_is_followed_by_the_first_member() -> None:
     assert context.group().leader in {client.member_id for client in others}
 
 
-def test_CLS_26_who_waits_for_a_join_is_not_expired() -> None:
-    """A parked member need not speak, however long the others take."""
+def test_CLS_26_a_parked_join_keeps_its_member_from_expiring() -> None:
+    """A parked member need not send heartbeats, however long the others take."""
     context = Context()
     first, second = stable(Client(context, session_ms=6000), Client(context, session_ms=100_000))
     first.start()
@@ -236,8 +236,8 @@ def test_CLS_26_who_waits_for_a_join_is_not_expired() -> None:
     assert context.due_in("member", G, first.member_id) == 6000
 
 
-def test_who_waits_for_its_assignment_is_not_expired() -> None:
-    """Nor is a parked SyncGroup; the answer begins a new session (groups A.5 R9)."""
+def test_a_parked_sync_keeps_its_member_from_expiring() -> None:
+    """The answer to a parked SyncGroup starts a new session (groups A.5 R9)."""
     context = Context()
     leader, follower = assembled(Client(context, session_ms=30_000), Client(context, session_ms=6000))
     waiting = follower.sync()
@@ -247,8 +247,8 @@ def test_who_waits_for_its_assignment_is_not_expired() -> None:
     assert context.due_in("member", G, follower.member_id) == 6000
 
 
-def test_CLS_27_an_id_that_does_not_come_back_stops_nobody() -> None:
-    """A handed-out id holds up the join phase for its session, no longer."""
+def test_CLS_27_an_unused_member_id_delays_a_join_for_its_session_only() -> None:
+    """An id that was handed out and does not join holds up the join phase for its session timeout, no longer."""
     context = Context()
     (first,) = stable(Client(context))
     Client(context, session_ms=800).ask()
@@ -259,8 +259,8 @@ def test_CLS_27_an_id_that_does_not_come_back_stops_nobody() -> None:
     assert len(first.joined().members) == 1
 
 
-def test_a_new_member_that_waits_too_long_is_told_to_begin_again() -> None:
-    """After 300 s its parked join hears 25 without an id (groups A.5 R9)."""
+def test_a_new_member_that_waits_too_long_has_to_join_again() -> None:
+    """After 300 s its parked join is answered with UNKNOWN_MEMBER_ID and no id (groups A.5 R9)."""
     context = Context()
     first, second = stable(
         Client(context, session_ms=1_000_000, rebalance_ms=1_000_000),
@@ -297,7 +297,7 @@ def test_CLS_38_a_static_member_may_miss_a_rebalance() -> None:
     assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_in_which_nobody_joins_waits_on() -> None:
+def test_a_rebalance_that_no_member_joins_waits_on() -> None:
     """With static members alone and none of them there, the join timer is armed again (groups A.5 R7.2)."""
     context = Context()
     first, second = stable(
@@ -315,7 +315,7 @@ def test_a_rebalance_in_which_nobody_joins_waits_on() -> None:
 
 
 def test_assignments_that_cannot_be_remembered_are_taken_back() -> None:
-    """All parked SyncGroups hear the error, and the group rebalances (groups A.7.6)."""
+    """All parked SyncGroups get the error, and the group rebalances (groups A.7.6)."""
     context = Context()
     leader, follower = assembled(Client(context), Client(context))
     waiting = follower.sync()
@@ -361,7 +361,7 @@ def test_a_refused_assignment_is_no_change() -> None:
     assert [change.reason.kind for change in context.applied.changes] == ["a rebalance begins"]
 
 
-def test_a_state_is_entered_from_where_the_table_says() -> None:
+def test_a_state_is_entered_only_from_those_of_the_table() -> None:
     """The transition table: anything else is a mistake of ours, not of a client."""
     context = Context()
     context.commit("foo", {0: 1})

@@ -151,7 +151,7 @@ def test_SHR_06_members_that_go(context: Context, silent: bool) -> None:
 
 @pytest.mark.parametrize(("name", "moves"), [("4.3", False), ("4.4", True)])
 def test_the_assignment_of_an_emptied_group(cluster: Cluster, name: str, moves: bool) -> None:
-    """Has the group's epoch since 4.4."""
+    """Since 4.4 the assignment has the group's epoch."""
     context = Context(topics=cluster, behaves=release(name).has)
     member = ShareConsumer(context)
     assembled(context, member)
@@ -220,7 +220,7 @@ def test_partitions_that_come_later(cluster: Cluster, name: str, start: int) -> 
 
 
 def test_a_deleted_topic_leaves_the_lists(context: Context, cluster: Cluster) -> None:
-    """And the assignment with the next epoch."""
+    """Its partitions leave the assignment with the next epoch."""
     member = ShareConsumer(context, topics=("foo", "bar"))
     assembled(context, member)
     foo = cluster.by_name["foo"].id

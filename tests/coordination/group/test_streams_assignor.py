@@ -106,7 +106,7 @@ def test_every_step_of_a_story_equals_kafkas(name: str, release: str) -> None:
 
 
 def test_a_job_without_members_has_no_targets() -> None:
-    """As there is nothing to assign to."""
+    """There is no member to assign tasks to."""
     assert assign_sticky(Job([], {"0": 3}, frozenset(), 0)) == {}
 
 

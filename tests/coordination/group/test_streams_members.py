@@ -96,7 +96,7 @@ def test_STR_02_an_empty_group_waits_for_further_members(cluster: Cluster) -> No
 
 
 def test_a_group_that_is_empty_when_the_delay_ends_gets_no_target(cluster: Cluster) -> None:
-    """And the next member waits again."""
+    """The next member to join waits for the delay again."""
     context = bench(cluster, initial_rebalance_delay_ms=3_000)
     member = StreamsMember(context)
     member.join()
@@ -267,7 +267,7 @@ def test_epochs_that_are_not_the_members_are_fenced(context: Context) -> None:
     ],
 )
 def test_STR_08_STR_15_heartbeats_that_are_not_valid(context: Context, epoch: int, fields: dict[str, Any]) -> None:
-    """42 each, and nothing is written."""
+    """INVALID_REQUEST for each, and nothing is written."""
     member = StreamsMember(context)
     member.join()
     written = len(context.records)

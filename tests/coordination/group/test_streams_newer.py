@@ -52,7 +52,7 @@ def test_a_static_member_leaves_for_a_while_and_another_takes_its_place(context:
 
 
 def test_static_members_are_fenced(context: Context) -> None:
-    """111 while the holder is there, 82 for another member id, 25 for an instance id that is not known."""
+    """Unreleased while the holder is there, fenced for another member id, unknown for an unknown instance id."""
     member = static(context)
     other = StreamsMember(context, "m2")
     assert other.refused_join(instance_id="i") is ErrorCode.UNRELEASED_INSTANCE_ID
@@ -75,8 +75,21 @@ def test_a_join_without_an_endpoint_removes_it(context: Context) -> None:
     """Before 4.4 it is kept."""
     member = StreamsMember(context)
     member.join(user_endpoint=Endpoint("host", 1))
+    response = member.join()
+    assert (member.seen.user_endpoint, response.endpoint_information_epoch) == (None, 1)
+    assert response.partitions_by_user_endpoint == []
+
+
+def test_a_member_that_becomes_static_begins_no_epoch(context: Context) -> None:
+    """The instance id is recorded alone."""
+    member = StreamsMember(context)
     member.join()
-    assert member.seen.user_endpoint is None
+    member.join(instance_id="i")
+    assert (member.epoch, group(context).epoch, member.seen.instance_id) == (2, 2, "i")
+    member.beat(instance_id="i", user_endpoint=Endpoint("host", 1))
+    assert group(context).epoch == 2
+    member.join()
+    assert (member.epoch, member.seen.instance_id) == (3, "i"), "without its instance id, as a dynamic member's"
 
 
 def test_task_offsets_are_described(context: Context) -> None:
@@ -87,6 +100,9 @@ def test_task_offsets_are_described(context: Context) -> None:
     member.beat(task_offsets=[TaskOffset("0", 1, 6)])
     (seen,) = context.machine.streams.describe(G).members
     assert [seen.task_offsets, seen.task_end_offsets] == [[DescribedOffset("0", 1, 6)], [DescribedOffset("0", 1, 9)]]
+    member.beat(task_offsets=[TaskOffset("1", 0, 1), TaskOffset("0", 2, 2), TaskOffset("0", 1, 3)])
+    (seen,) = context.machine.streams.describe(G).members
+    assert [(each.subtopology_id, each.partition) for each in seen.task_offsets] == [("0", 1), ("0", 2), ("1", 0)]
     assert member.result.response.task_offset_interval_ms == 60_000
     assert member.result.response.acceptable_recovery_lag == 10_000
     member.beat(-1)
@@ -100,7 +116,7 @@ def test_missing_client_tags_are_a_status(context: Context) -> None:
     context.rack_tags = ("zone", "cluster")
     member.beat()
     assert (member.statuses, group(context).epoch) == ([6], 3)
-    assert member.details[0].startswith("Missing required client tags for rack-aware standby assignment: cluster.")
+    assert member.details[0].startswith("Missing required client tags for rack-aware standby assignment: [cluster].")
     assert group(context).assignment_configs["rack.aware.assignment.tags"] == "zone,cluster"
     member.join(client_tags=[Tag("cluster", "b"), Tag("zone", "a")])
     assert member.statuses == []
@@ -123,3 +139,45 @@ def test_a_member_that_a_full_group_has_may_join_again(context: Context) -> None
     assert StreamsMember(context, "m2").refused_join() is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert member.beat(LEAVING_STATIC, instance_id="i").member_epoch == LEAVING_STATIC
     assert static(context, "m3").epoch == 2
+
+
+@pytest.mark.parametrize(("newer", "promised"), [(False, 2), (True, 1)])
+def test_the_assignor_goes_by_the_tasks_that_members_have(newer: bool, promised: int) -> None:
+    """In 4.3 by their targets: there, m2 keeps a task that it was promised and that m1 has not given up."""
+    cluster = Cluster()
+    cluster.create("in", 3)
+    context = bench(cluster, newer=newer, assignment_interval_ms=0)
+    for name, process in {"m1": "p0", "m2": "p1", "m3": "p2"}.items():
+        StreamsMember(context, name, process_id=process).join()
+        assert "m3" in group(context).targets or group(context).targets[name].active["0"] >= {2}
+    targets = {name: target.active["0"] for name, target in group(context).targets.items()}
+    assert targets == {"m1": {0}, "m2": {promised}, "m3": {3 - promised}}
+
+
+def test_a_task_is_reported_once(context: Context) -> None:
+    """INVALID_REQUEST for a list of task offsets that names one twice, as the last check of the heartbeat."""
+    member = StreamsMember(context)
+    member.join(task_offsets=[TaskOffset("0", 1, 5)])
+    twice = [TaskOffset("0", 1, 5), TaskOffset("0", 1, 6)]
+    assert member.refused(task_offsets=twice) is ErrorCode.INVALID_REQUEST
+    assert member.refused(task_end_offsets=twice) is ErrorCode.INVALID_REQUEST
+    assert member.refused(9, task_offsets=twice) is ErrorCode.FENCED_MEMBER_EPOCH
+    assert member.beat(-1, task_offsets=twice).member_epoch == -1
+
+
+def test_endpoints_of_a_topology_without_its_source_topics() -> None:
+    """UNKNOWN_SERVER_ERROR, as on 4.4.0, which has no subtopologies to list; without an endpoint it is a status."""
+    context = bench(Cluster(), newer=True, assignment_interval_ms=0)
+    member = StreamsMember(context)
+    assert member.refused_join(user_endpoint=Endpoint("host", 1)) is ErrorCode.UNKNOWN_SERVER_ERROR
+    member.join()
+    assert member.statuses == [1]
+
+
+def test_a_stranger_that_leaves_shuts_the_application_down(context: Context) -> None:
+    """The member is not known, and its shutdown is noted all the same, as on 4.4.0."""
+    member = StreamsMember(context)
+    member.join()
+    assert StreamsMember(context, "stranger").refused(-1, shutdown_application=True) is ErrorCode.UNKNOWN_MEMBER_ID
+    member.beat()
+    assert (member.statuses, "stranger" in member.details[0]) == ([4], True)

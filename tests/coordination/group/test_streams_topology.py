@@ -52,7 +52,7 @@ def test_STR_03_source_topics_that_are_missing(context: Context, cluster: Cluste
 
 
 def test_at_most_three_topics_are_named() -> None:
-    """And how many more there are."""
+    """The others are counted."""
     assert summarized(["a", "b", "c"]) == "a, b, c"
     assert summarized(["a", "b", "c", "d", "e"]) == "a, b, c and 2 additional topics"
 
@@ -84,7 +84,7 @@ def test_STR_05_a_repartition_topic_takes_the_count_of_its_source(context: Conte
 
 
 def test_STR_06_topics_that_are_not_co_partitioned(context: Context) -> None:
-    """Status 2, with their counts."""
+    """Status 2 (INCORRECTLY_PARTITIONED_TOPICS), with their counts."""
     member = joined(context, subtopology("0", ["in", "other"], copartitioned=[([0, 1], [])]))
     assert (member.active, member.statuses) == ({}, [2])
     assert member.details == ["Following topics do not have the same number of partitions: [{in=4, other=3}]"]
@@ -108,7 +108,7 @@ def test_co_partitioned_repartition_topics_take_one_count(context: Context) -> N
 
 
 def test_a_fixed_repartition_topic_with_another_count(context: Context) -> None:
-    """Status 2."""
+    """Status 2 (INCORRECTLY_PARTITIONED_TOPICS), with both counts."""
     member = joined(context, subtopology("0", ["in"], repartitions=[info("fixed", 5)], copartitioned=[([0], [0])]))
     assert member.statuses == [2]
     (detail,) = member.details
@@ -127,13 +127,13 @@ def test_a_fixed_repartition_topic_with_another_count(context: Context) -> None:
     ],
 )
 def test_STR_07_topologies_that_cannot_be_resolved(context: Context, topology: list[Subtopology]) -> None:
-    """130 fails the heartbeat, and nothing is written."""
+    """STREAMS_INVALID_TOPOLOGY fails the heartbeat, and nothing is written."""
     assert StreamsMember(context, topology=topology).refused_join() is ErrorCode.STREAMS_INVALID_TOPOLOGY
     assert context.records == []
 
 
 def test_STR_11_another_topology(context: Context) -> None:
-    """42 at the same or a higher epoch; a lower epoch is stale, with status 0 in every response."""
+    """INVALID_REQUEST at the same or a higher epoch; a lower epoch is stale, with status 0 in every response."""
     StreamsMember(context, topology_epoch=3).join()
     other = (subtopology("0", ["other"]),)
     for epoch in (3, 4):

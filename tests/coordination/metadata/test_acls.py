@@ -18,7 +18,7 @@ def acl(name: str = "t", operation: int = AclOperation.READ) -> Acl:
     return Acl(ZERO_UUID, ResourceType.TOPIC, name, PatternType.LITERAL, "User:a", "*", operation, PermissionType.ALLOW)
 
 
-def test_each_is_written_once_with_an_id_of_its_own() -> None:
+def test_each_acl_is_written_once_with_an_id_of_its_own() -> None:
     """Also where it is asked for twice, in one request or in two."""
     bench = Bench()
     outcome = bench.machine.create_acls([acl(), acl("u"), acl()], TOKEN)
@@ -29,7 +29,7 @@ def test_each_is_written_once_with_an_id_of_its_own() -> None:
     assert bench.machine.create_acls([acl()]).records == ()
 
 
-def test_they_outlive_a_restart_and_stand_in_snapshots() -> None:
+def test_acls_outlive_a_restart_and_are_in_snapshots() -> None:
     """Until they are removed."""
     bench = Bench()
     bench.do(bench.machine.create_acls([acl(), acl("u")]))
@@ -45,8 +45,8 @@ def test_they_outlive_a_restart_and_stand_in_snapshots() -> None:
     assert bench.reloaded().image.acls == {}
 
 
-def test_too_many_do_not_go_at_once() -> None:
-    """Nor do some of them."""
+def test_too_many_acls_cannot_be_deleted_at_once() -> None:
+    """INVALID_REQUEST, and none of them is deleted."""
     bench = Bench()
     for half in range(2):
         bench.do(bench.machine.create_acls([acl(f"{half}-{index}") for index in range(MOST_AT_ONCE // 2)]))

@@ -52,7 +52,7 @@ def test_a_registration_is_fenced_and_its_epoch_is_its_offset() -> None:
 
 
 def test_MET_09_a_clean_restart_of_the_only_replica_takes_two_leader_epochs() -> None:
-    """To nobody and back, with eligible leader replicas in between."""
+    """To no leader and back, with eligible leader replicas in between."""
     bench = Bench()
     bench.create("t", [1])
     epoch = bench.image.brokers[1].epoch
@@ -72,7 +72,7 @@ def test_MET_09_a_clean_restart_of_the_only_replica_takes_two_leader_epochs() ->
 
 
 def test_a_restart_without_elr_keeps_the_last_in_sync_replica_on_record() -> None:
-    """As before KIP-966: only the leader goes and comes."""
+    """As before KIP-966: only the leader changes, to none and back."""
     bench = Bench(levels=NO_ELR)
     bench.create("t", [1])
     _, lost, _ = bench.do(bench.machine.broker_stopped(1))
@@ -119,7 +119,7 @@ def test_another_in_sync_replica_takes_over(how: str) -> None:
     assert not bench.image.alive(2)
 
 
-def test_a_broker_whose_directory_failed_leads_what_nobody_else_can() -> None:
+def test_a_broker_whose_directory_failed_leads_what_no_other_can() -> None:
     """It lives on; what another in-sync replica holds is led there (KIP-858)."""
     bench = Bench(3)
     bench.create("t", [2, 3], [1, 2])
@@ -132,7 +132,7 @@ def test_a_broker_whose_directory_failed_leads_what_nobody_else_can() -> None:
 
 
 def test_fencing_twice_or_unfencing_twice_is_nothing() -> None:
-    """And nobody is told."""
+    """No record is written, so followers of the log see nothing."""
     bench = Bench()
     assert bench.machine.unfence_broker(1).effects == ()
     bench.do(bench.machine.fence_broker(1))
@@ -152,7 +152,7 @@ def test_an_unregistered_broker_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("how", ["unfence_broker", "fence_broker", "broker_stopped", "unregister_broker"])
-def test_a_broker_that_nobody_knows_is_refused(how: str) -> None:
+def test_an_unknown_broker_is_refused(how: str) -> None:
     """BROKER_ID_NOT_REGISTERED with Kafka's sentence."""
     with pytest.raises(KafkaError) as refused:
         getattr(Bench().machine, how)(4711)

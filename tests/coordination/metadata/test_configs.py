@@ -132,7 +132,7 @@ def test_a_fresh_cluster_has_the_levels_of_4_4() -> None:
     ],
 )
 def test_impossible_levels_fail_all(update: FeatureUpdate, sentence: str) -> None:
-    """Kafka's sentences, as 4.3.1 said them; the updates before it are not made either."""
+    """Kafka's messages, as 4.3.1 answers; the updates before it are not made either."""
     with pytest.raises(KafkaError) as refused:
         decide([FeatureUpdate("transaction.version", 2), update], LEVELS, [CONTROLLER])
     assert (refused.value.code, refused.value.message) == (ErrorCode.INVALID_UPDATE_VERSION, FAILED + sentence)
@@ -178,7 +178,7 @@ def test_levels_move_both_ways() -> None:
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
-def test_producer_ids_come_in_blocks_that_nobody_else_gets() -> None:
+def test_producer_ids_come_in_blocks_that_are_given_once() -> None:
     """KIP-730, also after a reload."""
     bench = Bench()
     epoch = bench.image.brokers[1].epoch
@@ -188,7 +188,7 @@ def test_producer_ids_come_in_blocks_that_nobody_else_gets() -> None:
 
 
 def test_records_of_security_are_kept_and_taken_away() -> None:
-    """Others decide on them; the image holds them for whoever asks."""
+    """Other modules judge them; the image holds them."""
     bench = Bench()
     acl = AccessControlEntryRecord(_ID, 2, "t")
     scram, token = UserScramCredentialRecord("u", 1), DelegationTokenRecord(token_id="k")

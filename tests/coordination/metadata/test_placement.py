@@ -26,7 +26,7 @@ def test_leaders_rotate_and_replicas_follow() -> None:
     assert [placer.place(2) for _ in range(3)] == [(1, 2), (2, 3), (3, 1)]
 
 
-def test_after_a_round_the_brokers_are_dealt_anew() -> None:
+def test_after_a_round_the_brokers_are_shuffled_again() -> None:
     """Else partition n+1 would have the replicas of partition 1; leaders stay spread evenly."""
     placer = Placer(brokers(None, None, None, None), random.Random(1).randrange)
     first, second = [placer.place(2) for _ in range(4)], [placer.place(2) for _ in range(4)]
@@ -80,7 +80,7 @@ def test_T17_too_few_brokers(fenced: tuple[int, ...], factor: int, message: str)
     seed=st.integers(0, 2**32),
 )
 def test_no_broker_holds_a_partition_twice(racks: list[str | None], factor: int, seed: int) -> None:
-    """Whatever the racks and the chance, and leaders are spread evenly over one round without racks."""
+    """With any racks and any seed; without racks, leaders are spread evenly over one round."""
     factor = min(factor, len(racks))
     placer = Placer(brokers(*racks), random.Random(seed).randrange)
     placed = [placer.place(factor) for _ in range(len(racks))]

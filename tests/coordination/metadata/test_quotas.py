@@ -34,7 +34,7 @@ def test_what_changes_is_written_and_nothing_else() -> None:
     assert bench.image.quotas == {BOTH: {"request_percentage": 1.5}}
 
 
-def test_they_outlive_a_restart_and_stand_in_snapshots() -> None:
+def test_quotas_outlive_a_restart_and_are_in_snapshots() -> None:
     """Until they are removed."""
     bench = Bench()
     alter(bench, alteration(producer_byte_rate=5.0))
@@ -43,8 +43,8 @@ def test_they_outlive_a_restart_and_stand_in_snapshots() -> None:
     assert [(each.key, each.value) for each in written] == [("producer_byte_rate", 5.0)]
 
 
-def test_the_brokers_hear_of_it_once() -> None:
-    """However many quotas changed; and not at all where none did, or where it was only validated."""
+def test_the_brokers_are_notified_once() -> None:
+    """However many quotas changed; not at all where none changed, or where the request only validates."""
     bench = Bench()
     wanted = [alteration(producer_byte_rate=5.0, consumer_byte_rate=6.0)]
     tried = bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool, validate_only=True)
@@ -55,7 +55,7 @@ def test_the_brokers_hear_of_it_once() -> None:
 
 
 def test_an_address_has_to_be_one() -> None:
-    """Whoever knows is asked, with the default entity left out."""
+    """The name has to resolve; the default entity is not looked up."""
     bench, asked = Bench(), []
 
     def resolves(name: str) -> bool:

@@ -53,14 +53,14 @@ def moved(
 def test_ELE_01_what_needs_no_election(
     election: Election, topic: str, index: int, result: tuple[ErrorCode, str]
 ) -> None:
-    """The preferred replica leads, or anybody at all; unknown names are told first."""
+    """The preferred replica leads, or for an unclean election any replica; unknown names are refused first."""
     bench = Bench(2)
     bench.create("t", [1, 2])
     assert elected(bench, election, topic, index) == result
 
 
 def test_a_preferred_leader_takes_over_when_it_is_back_in_sync() -> None:
-    """Not before; then with the next leader epoch."""
+    """An election before that is refused; after it, the leader epoch is the next one."""
     bench = Bench(2)
     bench.create("t", [1, 2])
     bench.do(bench.machine.broker_stopped(1))
@@ -74,7 +74,7 @@ def test_a_preferred_leader_takes_over_when_it_is_back_in_sync() -> None:
     assert (state.leader, state.leader_epoch, state.isr) == (1, 2, (2, 1))
 
 
-def test_an_unclean_election_takes_whoever_lives() -> None:
+def test_an_unclean_election_takes_any_live_replica() -> None:
     """The records that only the others had are given up: the leader is alone in sync, and recovers."""
     bench = Bench(2)
     bench.create("t", [1, 2])
@@ -90,7 +90,7 @@ def test_an_unclean_election_takes_whoever_lives() -> None:
 
 
 def test_topics_may_allow_unclean_elections_by_themselves() -> None:
-    """unclean.leader.election.enable of the topic, else of the broker: then nobody has to ask."""
+    """unclean.leader.election.enable of the topic, else of the broker: then no request is needed."""
     bench = Bench(2)
     bench.create("t", [1, 2], configs={"unclean.leader.election.enable": "true"})
     bench.create("u", [1, 2])
@@ -101,7 +101,7 @@ def test_topics_may_allow_unclean_elections_by_themselves() -> None:
 
 
 def test_below_min_insync_replicas_the_last_ones_stay_eligible() -> None:
-    """KIP-966: both can lead again without loss, in whichever order they come back."""
+    """KIP-966: both can lead again without loss, in any order of their return."""
     bench = Bench(3)
     bench.create("t", [1, 2, 3], configs={"min.insync.replicas": "2"})
     for broker_id in (1, 2, 3):
@@ -148,7 +148,7 @@ def test_REA_01_a_move_to_where_it_is_changes_nothing() -> None:
 def test_REA_01_impossible_moves(
     topic: str, index: int, target: list[int] | None, result: tuple[ErrorCode, str | None]
 ) -> None:
-    """In Kafka's words (core B.11)."""
+    """With Kafka's messages (core B.11)."""
     bench = Bench(2)
     bench.create("t", [1, 2])
     assert moved(bench, target, index, topic) == result

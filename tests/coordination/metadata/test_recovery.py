@@ -44,13 +44,13 @@ def eventful() -> Bench:
 
 
 def test_a_reloaded_machine_knows_the_same() -> None:
-    """Through the bytes of the log."""
+    """Every record is encoded and decoded on the way."""
     bench = eventful()
     assert bench.reloaded().image == bench.image
 
 
 def test_a_snapshot_knows_the_same() -> None:
-    """Through the bytes of its records, of every kind; and so does one of a cluster that says less."""
+    """Through the bytes of its records, of every kind; so does one of a cluster with a single broker."""
     bench = eventful()
     entry = QuotaEntity("user", None)
     for record in (
@@ -100,8 +100,8 @@ def test_records_of_a_metadata_transaction_wait_for_its_end(end: object, level: 
     assert machine.image.offset == 2
 
 
-def test_records_of_real_controllers_that_say_nothing_here_are_passed_over() -> None:
-    """NoOp and registrations of controllers; fences of before 3.3 are understood."""
+def test_records_of_real_controllers_without_meaning_here_are_skipped() -> None:
+    """NoOp and registrations of controllers; fencing records of releases before 3.3 are understood."""
     bench = Bench()
     for record in (NoOpRecord(), RegisterControllerRecord(1), FenceBrokerRecord(1)):
         bench.machine.replay(record, bench.image.offset + 1)

@@ -48,7 +48,7 @@ def refusal(bench: Bench, topic: NewTopic) -> tuple[ErrorCode, str | None]:
 
 
 def test_T20_a_topic_is_its_records() -> None:
-    """Topic, configs, partitions; everybody who follows is told, then the requester is answered."""
+    """Topic, configs, partitions; followers of the log are notified, then the request is answered."""
     bench = Bench(3)
     outcome = bench.machine.create_topics([NewTopic("t", 2, 2, configs={"retention.ms": "1"})], TOKEN)
     assert outcome.records == (
@@ -116,7 +116,7 @@ def test_T8_two_new_topics_may_collide_with_each_other() -> None:
     assert [created.error for created in answers] == [None, None]
 
 
-def test_T9_T10_settings_are_judged_by_whoever_knows_them() -> None:
+def test_T9_T10_settings_are_judged_by_the_given_check() -> None:
     """After the name, before assignments and counts."""
 
     def judge(configs: Mapping[str, str | None]) -> None:
@@ -165,13 +165,13 @@ def test_T9_T10_settings_are_judged_by_whoever_knows_them() -> None:
         ),
     ],
 )
-def test_T11_to_T17_impossible_wishes(topic: NewTopic, code: ErrorCode, message: str) -> None:
-    """Code and sentence of each row, on two brokers."""
+def test_T11_to_T17_impossible_topics_are_refused(topic: NewTopic, code: ErrorCode, message: str) -> None:
+    """Error code and message of each row, on two brokers."""
     assert refusal(Bench(2), topic) == (code, message)
 
 
 def test_T14_a_partition_needs_an_active_broker() -> None:
-    """Fenced and leaving brokers may hold replicas, but somebody has to lead."""
+    """Fenced and leaving brokers may hold replicas, but one active broker has to lead."""
     bench = Bench(2)
     bench.do(bench.machine.fence_broker(2))
     sentence = "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled "
@@ -189,7 +189,7 @@ def test_one_refused_topic_leaves_the_others_alone() -> None:
 
 
 def test_validate_only_answers_in_full_and_writes_nothing() -> None:
-    """Counts, settings and an id that belongs to nobody (core B.7.2)."""
+    """Counts, settings and an id that no topic has (core B.7.2)."""
     outcome = Bench().machine.create_topics([NewTopic("t", 3, 1)], TOKEN, validate_only=True)
     assert (outcome.records, changes(outcome)) == ((), [])
     assert answer(outcome) == [CreatedTopic("t", None, UUID(int=1000), 3, 1)]

@@ -57,7 +57,7 @@ def test_reads_of_a_newer_leader_fence_older_ones() -> None:
 
 
 def test_an_older_incarnation_is_fenced_by_the_state_epoch() -> None:
-    """Of the group: its writes, and its initializations."""
+    """Writes and initializations with an older state epoch of the group are refused."""
     bench = Bench()
     bench.initialize(state_epoch=7)
     assert bench.write(state_epoch=6) is ErrorCode.FENCED_STATE_EPOCH
@@ -142,7 +142,7 @@ def test_idle_states_are_repeated_once() -> None:
 
 
 def test_the_log_is_pruned_below_the_oldest_needed_snapshot() -> None:
-    """And not again before something more is redundant."""
+    """It is not pruned again before more of it is redundant."""
     bench = Bench(share__coordinator__cold__partition__snapshot__interval__ms=10 * INTERVAL_MS)
     bench.initialize(key=KEY)
     bench.initialize(key=SharePartitionKey("h", TOPIC, 0))

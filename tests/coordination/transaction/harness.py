@@ -37,7 +37,7 @@ class FakeSettings:
 
 
 class Bench:
-    """Asks a machine, keeps what it writes, and does what it says, in order."""
+    """Asks a machine, keeps what it writes, and performs its effects, in order."""
 
     def __init__(self, log: list[tuple[bytes, bytes | None]] | None = None, *, version: int = 2) -> None:
         self.now_ms = START_MS
@@ -61,7 +61,7 @@ class Bench:
     # --- asking ------------------------------------------------------------------------------------------------------
 
     def ask(self, operation: Callable[[str], TransactionOutcome]) -> Any:
-        """The message of the reply; an error is raised. What else was said stands in :attr:`effects`."""
+        """Return the message of the reply; raise it if it is an error. Other effects are in :attr:`effects`."""
         self.effects.clear()
         self.do(operation("me"))
         (reply,) = [effect.message for effect in self.effects if isinstance(effect, Reply) and effect.to == "me"]
@@ -197,7 +197,7 @@ class Bench:
     def plant(
         self, state: S, epoch: int, *, producer_id: int = 1000, previous: int | None = None, last: int = -1
     ) -> None:
-        """Put an id ``tx`` into a state, as if a log had said so."""
+        """Put an id ``tx`` into a state, as if it had been replayed from a log."""
         next(self.ids)  # 1000 is taken
         partitions = None if state is S.EMPTY else frozenset({FOO} if state in OPEN else ())
         start_ms = -1 if state is S.EMPTY else self.now_ms

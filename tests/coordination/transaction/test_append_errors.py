@@ -8,8 +8,8 @@ from tests.coordination.transaction.harness import FOO, Bench
 MAPPED = {3: 15, 19: 15, 20: 15, 7: 15, 6: 16, 56: 16, 10: -1, 18: -1, 2: 2}
 
 
-@pytest.mark.parametrize(("refused", "heard"), MAPPED.items())
-def test_the_client_hears_the_logs_error_in_the_coordinators_words(refused: int, heard: int) -> None:
+@pytest.mark.parametrize(("refused", "answered"), MAPPED.items())
+def test_an_error_of_the_log_is_answered_as_the_coordinators_error(refused: int, answered: int) -> None:
     """For each request that writes; afterwards everything is as it was, and a retry works (transactions B.4)."""
     bench = Bench()
     bench.init()
@@ -20,7 +20,7 @@ def test_the_client_hears_the_logs_error_in_the_coordinators_words(refused: int,
     ):
         before, state = len(bench.log), bench.state()
         bench.refuse_append = ErrorCode(refused)
-        assert bench.code(operation) == heard
+        assert bench.code(operation) == answered
         assert (len(bench.log), bench.state()) == (before, state)
         bench.refuse_append = None
         assert bench.code(operation) == 0
@@ -40,7 +40,7 @@ def test_a_new_id_keeps_its_producer_id_over_a_refused_append() -> None:
 
 
 def test_a_transaction_whose_start_was_refused_times_out_when_it_starts_later() -> None:
-    """The timer that came with the refused records is set anew."""
+    """The timer that came with the refused records is armed again."""
     bench = Bench()
     bench.init(timeout_ms=1_000)
     bench.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -92,7 +92,7 @@ def test_a_refused_timeout_is_tried_by_the_next_scan() -> None:
 
 @pytest.mark.parametrize(("refused", "completes"), [(19, True), (7, True), (6, False), (56, False), (10, False)])
 def test_a_refused_completion_is_repeated_where_the_log_may_come_back(refused: int, completes: bool) -> None:
-    """15 is tried again; a lost log is its new coordinator's business."""
+    """COORDINATOR_NOT_AVAILABLE is tried again; a lost log is its new coordinator's business."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO, client=2)
@@ -104,7 +104,7 @@ def test_a_refused_completion_is_repeated_where_the_log_may_come_back(refused: i
     bench.refuse_append = None
     bench.advance(1_000)
     assert (bench.state()[0] == "CompleteCommit") is completes
-    assert bench.effects == [], "the markers stand already"
+    assert bench.effects == [], "the markers are written already"
 
 
 def test_tombstones_that_were_refused_are_tried_by_the_next_scan() -> None:

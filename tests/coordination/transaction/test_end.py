@@ -93,7 +93,7 @@ def test_a_newer_client_waits_for_the_markers_before_it_is_known(state: S, commi
 
 
 def test_a_retry_over_the_rotation_is_recognised() -> None:
-    """The producer at (p, 32766) hears (q, 0) again for the same decision, and only for that (transactions E2-10)."""
+    """The producer at (p, 32766) is given (q, 0) again for the same decision, and only then (transactions E2-10)."""
     done = stored(S.COMPLETE_COMMIT, 0, producer_id=2000, previous=1000)
     assert outcome(end_by_newer_client, done, False, EndRequest(1000, 32766, True)) is NONE
     assert outcome(end_by_newer_client, done, False, EndRequest(1000, 32766, False)) == 48

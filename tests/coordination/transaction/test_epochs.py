@@ -56,14 +56,14 @@ def test_an_idle_id_is_given_its_epoch_by_the_table(
     assert bench.machine.transactions["tx"].last_epoch == last_epoch
 
 
-def test_a_new_id_starts_at_epoch_0_whatever_the_producer_believes() -> None:
+def test_a_new_id_starts_at_epoch_0_and_ignores_the_requests_producer() -> None:
     """The server's producer id counts, not the request's (transactions A.1 A12, A.3 E5, IPI-23)."""
     bench = Bench()
     assert bench.init(expected=(4711, 4)) == (1000, 0)
 
 
 def test_IPI_17_the_retry_of_a_rotation_is_given_the_same_again() -> None:
-    """The producer at (p, 32766) asks twice and hears the new id both times."""
+    """The producer at (p, 32766) asks twice and is given the same new id."""
     bench = Bench()
     bench.plant(S.EMPTY, 32766)
     rotated = bench.init(expected=(1000, 32766))

@@ -36,7 +36,7 @@ def test_DESC_01_an_id_is_described_with_its_partitions(bench: Bench) -> None:
         (START_MS, frozenset()),
     ]
     with pytest.raises(KafkaError) as refused:
-        describe(bench.machine, "nobody")
+        describe(bench.machine, "absent")
     assert refused.value.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
 
@@ -58,7 +58,7 @@ def test_LIST_03_durations_count_from_the_start(bench: Bench) -> None:
 
 
 def test_LIST_04_a_pattern_has_to_match_all_of_the_id(bench: Bench) -> None:
-    """None and the empty one filter nothing."""
+    """Without a pattern, or with an empty one, every id is listed."""
     assert names(bench, pattern=compile_pattern("o.*|d")) == {"open"}
     assert names(bench, pattern=compile_pattern("o")) == set()
     assert compile_pattern(None) is None

@@ -23,8 +23,8 @@ def prepared(*partitions: tuple[str, int]) -> Bench:
     return bench
 
 
-def tell(bench: Bench, results: dict[tuple[str, int], ErrorCode], producer: ProducerIdAndEpoch = P1) -> None:
-    """Report results."""
+def report(bench: Bench, results: dict[tuple[str, int], ErrorCode], producer: ProducerIdAndEpoch = P1) -> None:
+    """Report the results of WriteTxnMarkers, by partition."""
     bench.effects.clear()
     bench.do(bench.machine.markers_written("tx", producer, results, bench.now_ms))
 
@@ -33,7 +33,7 @@ def tell(bench: Bench, results: dict[tuple[str, int], ErrorCode], producer: Prod
 def test_a_partition_that_has_its_marker_or_can_have_none_is_done(result: ErrorCode) -> None:
     """The transaction completes."""
     bench = prepared(FOO)
-    tell(bench, {FOO: result})
+    report(bench, {FOO: result})
     assert bench.state() == ("CompleteCommit", 1000, 1)
 
 
@@ -41,7 +41,7 @@ def test_a_partition_that_has_its_marker_or_can_have_none_is_done(result: ErrorC
 def test_a_partition_without_a_leader_is_asked_again_later(result: ErrorCode) -> None:
     """Only that partition; the others are out of the transaction, as DescribeTransactions shows."""
     bench = prepared(FOO, BAR)
-    tell(bench, {FOO: ErrorCode.NONE, BAR: result})
+    report(bench, {FOO: ErrorCode.NONE, BAR: result})
     assert bench.state()[0] == "PrepareCommit"
     assert describe(bench.machine, "tx")[1] == {BAR}
     assert bench.effects == []
@@ -56,7 +56,7 @@ def test_retries_come_less_often() -> None:
     bench = prepared(FOO)
     waits = []
     for _ in range(8):
-        tell(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
+        report(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
         waits.append(bench.timers["markers", "tx"].at_ms - bench.now_ms)
         bench.advance(waits[-1])
     assert waits == [20, 40, 80, 160, 320, 500, 500, 500]
@@ -65,8 +65,8 @@ def test_retries_come_less_often() -> None:
 def test_results_that_come_singly_share_one_retry() -> None:
     """Two partitions fail one after the other; both go out again together."""
     bench = prepared(FOO, BAR)
-    tell(bench, {FOO: ErrorCode.NOT_LEADER_OR_FOLLOWER})
-    tell(bench, {BAR: ErrorCode.REQUEST_TIMED_OUT})
+    report(bench, {FOO: ErrorCode.NOT_LEADER_OR_FOLLOWER})
+    report(bench, {BAR: ErrorCode.REQUEST_TIMED_OUT})
     bench.advance(20)
     assert bench.effects == [WriteMarkers("tx", 1000, 1, True, frozenset({FOO, BAR}), 2)]
     assert bench.timers.keys() <= {"timeouts", "expiries"}
@@ -76,7 +76,7 @@ def test_results_that_come_singly_share_one_retry() -> None:
 def test_a_transaction_that_another_coordinator_has_stays_prepared(result: ErrorCode) -> None:
     """Fenced, or refused in a way that Kafka does not expect: prepared until the next load, which sends all again."""
     bench = prepared(FOO, BAR)
-    tell(bench, {FOO: ErrorCode.NONE, BAR: result})
+    report(bench, {FOO: ErrorCode.NONE, BAR: result})
     bench.advance(3_000)
     assert bench.state()[0] == "PrepareCommit"
     assert bench.effects == []
@@ -88,24 +88,24 @@ def test_a_transaction_that_another_coordinator_has_stays_prepared(result: Error
 def test_after_a_fence_no_marker_goes_out_any_more() -> None:
     """What was to be sent again is not, and late answers change nothing."""
     bench = prepared(FOO, BAR)
-    tell(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
-    tell(bench, {BAR: ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+    report(bench, {FOO: ErrorCode.NETWORK_EXCEPTION})
+    report(bench, {BAR: ErrorCode.TRANSACTION_COORDINATOR_FENCED})
     bench.advance(1_000)
-    tell(bench, {FOO: ErrorCode.NONE, BAR: ErrorCode.NONE})
+    report(bench, {FOO: ErrorCode.NONE, BAR: ErrorCode.NONE})
     assert bench.effects == []
     assert bench.state()[0] == "PrepareCommit"
 
 
 @pytest.mark.parametrize("fenced_first", [True, False])
 def test_a_fenced_transaction_lists_only_the_partitions_without_a_marker(fenced_first: bool) -> None:
-    """Markers that were written count whatever the others met (TransactionMarkerRequestCompletionHandler)."""
+    """Markers that were written count, whether others failed or not (TransactionMarkerRequestCompletionHandler)."""
     bench = prepared(FOO, BAR)
     results = {BAR: ErrorCode.INVALID_PRODUCER_EPOCH, FOO: ErrorCode.NONE}
-    tell(bench, results if fenced_first else dict(reversed(results.items())))
+    report(bench, results if fenced_first else dict(reversed(results.items())))
     assert describe(bench.machine, "tx")[1] == {BAR}
     bench = prepared(FOO, BAR)
-    tell(bench, {BAR: ErrorCode.INVALID_PRODUCER_EPOCH})
-    tell(bench, {FOO: ErrorCode.NONE})
+    report(bench, {BAR: ErrorCode.INVALID_PRODUCER_EPOCH})
+    report(bench, {FOO: ErrorCode.NONE})
     assert describe(bench.machine, "tx")[1] == {BAR}
     assert bench.state()[0] == "PrepareCommit"
 
@@ -113,20 +113,20 @@ def test_a_fenced_transaction_lists_only_the_partitions_without_a_marker(fenced_
 def test_news_of_another_transaction_are_ignored() -> None:
     """Late answers of the last transaction's markers do not end this one."""
     bench = prepared(FOO)
-    tell(bench, {FOO: ErrorCode.NONE}, ProducerIdAndEpoch(1000, 0))
+    report(bench, {FOO: ErrorCode.NONE}, ProducerIdAndEpoch(1000, 0))
     assert bench.state()[0] == "PrepareCommit"
-    tell(bench, {FOO: ErrorCode.NONE})
+    report(bench, {FOO: ErrorCode.NONE})
     written = len(bench.log)
-    tell(bench, {FOO: ErrorCode.NONE})
+    report(bench, {FOO: ErrorCode.NONE})
     assert len(bench.log) == written
 
 
 def test_a_transaction_can_be_held_before_it_is_complete() -> None:
-    """All markers are written and nothing is noted, until somebody says so again."""
+    """All markers are written, and no Complete record is, until their results are reported again."""
     bench = prepared(FOO)
     bench.do(bench.machine.markers_written("tx", P1, {FOO: ErrorCode.NONE}, bench.now_ms, completes=False))
     assert bench.state()[0] == "PrepareCommit"
     assert describe(bench.machine, "tx")[1] == frozenset()
     assert bench.code(bench.init) == 51
-    tell(bench, {})
+    report(bench, {})
     assert bench.state()[0] == "CompleteCommit"

@@ -53,13 +53,13 @@ def test_ADD_08_strangers_and_zombies_are_refused(producer: tuple[int, int], cod
 
 
 def test_ADD_07_an_unknown_id_is_no_mapping() -> None:
-    """49 where there is no entry (transactions C.1.1 P7)."""
+    """INVALID_PRODUCER_ID_MAPPING where there is no entry (transactions C.1.1 P7)."""
     bench = Bench()
     assert bench.code(lambda: bench.add((1000, 0), FOO)) == 49
 
 
 def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
-    """Even a stranger gets CONCURRENT_TRANSACTIONS; afterwards each is told apart (transactions C.1.1 P8, P9)."""
+    """Another producer gets CONCURRENT_TRANSACTIONS too; afterwards each has its error (transactions C.1.1 P8, P9)."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
@@ -76,8 +76,8 @@ def test_ADD_09_10_while_markers_are_outstanding_everybody_waits() -> None:
 
 
 @pytest.mark.parametrize(("producer", "code"), [((1001, 0), 49), ((1000, 1), 90), ((1000, 0), 51)])
-def test_ADD_10_before_4_0_a_stranger_is_told_first(producer: tuple[int, int], code: int) -> None:
-    """As 3.9 answers (tests/releases: a stranger while markers wait; transactions C.1.1 P9, P10, P11)."""
+def test_ADD_10_before_4_0_another_producer_is_refused_first(producer: tuple[int, int], code: int) -> None:
+    """As 3.9 answers (tests/releases: another producer while markers wait; transactions C.1.1 P9, P10, P11)."""
     bench = Bench()
     bench.init()
     bench.add((1000, 0), FOO)
@@ -88,7 +88,7 @@ def test_ADD_10_before_4_0_a_stranger_is_told_first(producer: tuple[int, int], c
 
 @pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
 def test_a_stuck_transaction_keeps_everybody_waiting(state: S) -> None:
-    """Prepared, though nobody writes markers any more (transactions C.1.1 P12, C.1.3 V6, A.2 I3)."""
+    """Prepared, though no markers are written any more (transactions C.1.1 P12, C.1.3 V6, A.2 I3)."""
     bench = Bench()
     bench.plant(state, 1)
     bench.machine.completions.clear()

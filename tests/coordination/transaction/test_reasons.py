@@ -15,8 +15,8 @@ from tests.coordination.transaction.harness import FOO, Bench
 S = TransactionState
 
 
-def told(bench: Bench) -> list[tuple[str, str]]:
-    """What the records so far are called, and by which rule they were written."""
+def reasons(bench: Bench) -> list[tuple[str, str]]:
+    """Kind and rule of each record so far."""
     return [(reason.kind, reason.rule) for reason in bench.reasons]
 
 
@@ -33,7 +33,7 @@ def test_each_step_of_a_transaction(client: int, decided: str, *, committed: boo
     bench.end((1000, 0), committed, client=client)
     bench.write_markers()
     verb = "commit" if committed else "abort"
-    assert told(bench) == [
+    assert reasons(bench) == [
         ("initialised", "transactions A.3 E4"),
         ("begun", "transactions C.1.1 P14"),
         ("partitions added", "transactions C.1.1 P14"),
@@ -59,17 +59,17 @@ def test_each_row_by_which_a_producer_gets_its_epoch(
     bench = Bench()
     bench.plant(S.EMPTY, epoch, last=last)
     bench.init(expected=expected)
-    assert told(bench) == [("initialised", f"transactions A.3 {row}")]
+    assert reasons(bench) == [("initialised", f"transactions A.3 {row}")]
 
 
 def test_a_new_id_that_names_a_producer() -> None:
     """Row transactions A.3 E5: the id and epoch that the request names are not checked."""
     bench = Bench()
     bench.init(expected=(7, 3))
-    assert told(bench) == [("initialised", "transactions A.3 E5")]
+    assert reasons(bench) == [("initialised", "transactions A.3 E5")]
 
 
-def test_what_nobody_asked_for() -> None:
+def test_steps_that_no_request_asked_for() -> None:
     """A timeout, a new producer, an id that expires, the control plane."""
     bench = Bench()
     bench.init()
@@ -85,7 +85,7 @@ def test_what_nobody_asked_for() -> None:
     bench.ask(lambda to: bench.machine.abort("tx", bench.now_ms, to))
     bench.write_markers()
     bench.advance(8 * 24 * 3_600_000)
-    kinds = [each for each in told(bench) if each[0] not in ("initialised", "begun", "aborted")]
+    kinds = [each for each in reasons(bench) if each[0] not in ("initialised", "begun", "aborted")]
     assert kinds == [
         ("timed out", "transactions B.7"),
         ("aborted for a new producer", "transactions A.2 I5"),
@@ -131,7 +131,7 @@ def test_each_refusal_names_its_row() -> None:
 
 
 def test_what_the_log_refuses_names_the_log() -> None:
-    """As transactions B.4 has it: the reply has the code that clients know, the refusal what the log said."""
+    """As transactions B.4 has it: the reply has the code that clients know, the refusal names the log's error."""
     bench = Bench()
     bench.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     outcome = bench.machine.init_producer_id("tx", 60_000, NO_PRODUCER, bench.now_ms, "me")

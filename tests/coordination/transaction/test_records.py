@@ -7,7 +7,7 @@ from tests.coordination.transaction.harness import BAR, FOO, START_MS, Bench, S
 
 
 def record(state: S, epoch: int, **more: object) -> TransactionRecord:
-    """A record of ``tx`` with producer id 1000, written at START_MS, unless said otherwise."""
+    """A record of ``tx`` with producer id 1000, written at START_MS; ``more`` replaces fields."""
     given: dict[str, object] = {
         "transactional_id": "tx",
         "producer_id": 1000,
@@ -161,7 +161,7 @@ def test_a_fence_at_the_last_epoch_goes_no_further() -> None:
 
 
 def test_DSK_08_the_record_version_follows_the_feature() -> None:
-    """transaction.version 0 writes version 0, which has no room for what KIP-890 needs."""
+    """transaction.version 0 writes version 0, which has no fields for what KIP-890 needs."""
     bench = Bench(version=0)
     bench.init()
     assert bench.log[-1][1] is not None

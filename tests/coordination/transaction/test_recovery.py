@@ -66,7 +66,7 @@ def test_every_prefix_of_a_log_loads_to_the_state_of_that_moment(length: int) ->
 
 
 def test_E2_11_a_rotation_survives_the_coordinator() -> None:
-    """4.3: the next producer id stands in the Prepare record, the previous one in the Complete record."""
+    """4.3: the Prepare record has the next producer id, the Complete record the previous one."""
     bench = Bench()
     bench.plant(S.EMPTY, 32766)
     bench.add((1000, 32766), FOO, client=2)
@@ -92,7 +92,7 @@ def test_LOAD_02_markers_are_sent_again_to_all_partitions() -> None:
 
 
 def test_a_later_value_replaces_an_earlier_one() -> None:
-    """Replay keeps the last record of each id, whatever stood between."""
+    """Replay keeps the last record of each id, also where its epoch is lower."""
     bench = Bench()
     bench.init()
     bench.init()
@@ -100,7 +100,7 @@ def test_a_later_value_replaces_an_earlier_one() -> None:
     assert Bench(bench.log).state() == ("Empty", 1000, 1)
 
 
-def test_unloading_answers_nobody() -> None:
+def test_unloading_answers_no_request() -> None:
     """No request is parked at this coordinator."""
     bench = Bench()
     bench.init()

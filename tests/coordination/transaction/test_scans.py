@@ -122,7 +122,7 @@ def test_ended_transactions_leave_one_timer_that_finds_nothing() -> None:
 
 
 def test_a_shorter_timeout_brings_the_scan_forward() -> None:
-    """The timer is set for whoever is due first."""
+    """The timer is set for the transaction that is due first."""
     bench = Bench()
     bench.init("slow", timeout_ms=900_000)
     bench.add((1000, 0), FOO, name="slow")
@@ -186,7 +186,7 @@ def test_many_ids_expire_in_one_batch() -> None:
 
 
 def test_an_operator_aborts_as_a_timeout_does() -> None:
-    """Only what is open; the producer is fenced."""
+    """Only an open transaction can be aborted; its producer is fenced."""
     bench = Bench()
 
     def abort() -> None:

@@ -9,9 +9,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiokafka
-from aiokafka import errors, structs
+from aiokafka import admin, errors, helpers, structs
 
-from tests.exam.drivers.kit import Base, Refused, record_json, refused
+from tests.exam.drivers.kit import SECURED, Base, Refused, record_json, refused
+
+
+class Token(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
+    """The token that the exam gave."""
+
+    def __init__(self, given: str) -> None:
+        self.given = given
+
+    async def token(self) -> str:
+        return self.given
+
+
+def security(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments for TLS and SASL."""
+    if "tls_ca" in options:
+        return {"security_protocol": "SSL", "ssl_context": helpers.create_ssl_context(cafile=options["tls_ca"])}
+    if "sasl_mechanism" not in options:
+        return {}
+    arguments = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": options["sasl_mechanism"]}
+    if "sasl_token" in options:
+        return {**arguments, "sasl_oauth_token_provider": Token(options["sasl_token"])}
+    user, password = options["sasl_username"], options["sasl_password"]
+    return {**arguments, "sasl_plain_username": user, "sasl_plain_password": password}
 
 
 class Driver(Base):
@@ -22,7 +45,8 @@ class Driver(Base):
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "reassign", "resubscribe",
-        "groups", "assignment", "commit_offsets",
+        "groups", "assignment", "commit_offsets", "admin",
+        *SECURED,
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,6 +70,7 @@ class Driver(Base):
             retry_backoff_ms=options["retry_backoff_ms"],
             linger_ms=options["linger_ms"],
             metadata_max_age_ms=5_000,
+            **security(options),
         )
         self.producers[name], self.sent[name] = made, []
         if options["transactional_id"] is None:
@@ -116,6 +141,7 @@ class Driver(Base):
             fetch_max_wait_ms=100,
             retry_backoff_ms=50,
             metadata_max_age_ms=5_000,
+            **security(options),
         )
         self.consumers[name] = made
         await made.start()
@@ -151,6 +177,19 @@ class Driver(Base):
 
     async def commit_offsets(self, consumer: str, timeout_ms: int) -> None:
         await asyncio.wait_for(self.consumers[consumer].commit(), timeout_ms / 1000)
+
+    async def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
+        client = admin.AIOKafkaAdminClient(
+            bootstrap_servers=bootstrap_servers, client_id="exam-admin", request_timeout_ms=2_000, retry_backoff_ms=50
+        )
+        await client.start()
+        try:
+            answer = await client.create_topics([admin.NewTopic(topic, partitions, 3)], timeout_ms)
+        finally:
+            await client.close()
+        for _, code, *_ in answer.topic_errors:  # which the library returns and does not raise
+            if code:
+                raise errors.for_code(code)
 
     async def close(self, name: str, timeout_ms: int) -> None:
         client = self.consumers.pop(name, None) or self.producers.pop(name)

@@ -4,14 +4,14 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import admin as typed_admin
 
-from tests.exam.drivers.kit import Base, Refused, record_json
+from tests.exam.drivers.kit import SECURED, Base, Refused, expiry, record_json
 
 admin: Any = typed_admin
 
@@ -29,6 +29,29 @@ def refused(error: KafkaError) -> Refused:
     return Refused(kind, error.name(), error.str())
 
 
+def noted(causes: list[str]) -> Callable[[KafkaError], None]:
+    """A callback for errors that keeps why a broker and the client do not trust each other."""
+
+    def failed(error: KafkaError) -> None:
+        if error.code() in {KafkaError._AUTHENTICATION, KafkaError._SSL}:
+            causes.append(str(error.str()))
+
+    return failed
+
+
+def security(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of TLS and SASL."""
+    if "tls_ca" in options:
+        return {"security.protocol": "SSL", "ssl.ca.location": options["tls_ca"]}
+    if "sasl_mechanism" not in options:
+        return {}
+    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": options["sasl_mechanism"]}
+    if "sasl_token" in options:
+        token = options["sasl_token"]
+        return {**settings, "oauth_cb": lambda _config: (token, expiry(token), "alice", {})}
+    return {**settings, "sasl.username": options["sasl_username"], "sasl.password": options["sasl_password"]}
+
+
 class Driver(Base):
     """confluent-kafka."""
 
@@ -38,11 +61,13 @@ class Driver(Base):
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "reassign", "resubscribe",
         "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
+        *SECURED,
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.clients: dict[str, Any] = {}
         self.outcomes: dict[str, list[Mapping[str, Any]]] = {}
+        self.causes: dict[str, list[str]] = {}
 
     def refusal(self, error: Exception) -> Refused:
         if isinstance(error, KafkaException):
@@ -71,7 +96,8 @@ class Driver(Base):
             settings["transactional.id"] = options["transactional_id"]
             settings["transaction.timeout.ms"] = options["transaction_timeout_ms"]
             settings["message.timeout.ms"] = min(options["delivery_timeout_ms"], options["transaction_timeout_ms"])
-        self.clients[name] = Producer(settings)
+        causes = self.causes[name] = list[str]()
+        self.clients[name] = Producer({**settings, **security(options), "error_cb": noted(causes)})
         self.outcomes[name] = []
 
     def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
@@ -83,7 +109,9 @@ class Driver(Base):
                 if error is None:
                     outcomes.append({"id": number, "offset": message.offset()})
                 else:
-                    outcomes.append({"id": number, "error": refused(error).as_json()})
+                    refusal = refused(error)
+                    refusal.message = "; ".join([refusal.message, *self.causes[producer][-1:]])
+                    outcomes.append({"id": number, "error": refusal.as_json()})
 
             try:
                 self.clients[producer].produce(
@@ -154,7 +182,8 @@ class Driver(Base):
             settings["heartbeat.interval.ms"] = options["heartbeat_interval_ms"]
         if options["instance_id"]:
             settings["group.instance.id"] = options["instance_id"]
-        self.clients[name] = Consumer(settings)
+        causes = self.causes[name] = list[str]()
+        self.clients[name] = Consumer({**settings, **security(options), "error_cb": noted(causes)})
 
     def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
         self.clients[consumer].assign([TopicPartition(p["topic"], p["partition"], p["offset"]) for p in partitions])
@@ -172,6 +201,8 @@ class Driver(Base):
             else:
                 errors.append(refused(message.error()).as_json())
             message = self.clients[consumer].poll(0)
+        errors += [Refused("other", None, cause).as_json() for cause in self.causes[consumer]]
+        self.causes[consumer].clear()
         return {"records": records, "errors": errors}
 
     def assignment(self, consumer: str) -> Mapping[str, Any]:

@@ -8,8 +8,32 @@ from typing import Any
 
 import kafka
 from kafka import errors
+from kafka.net.sasl import oauth
 
-from tests.exam.drivers.kit import Base, Refused, record_json, refused
+from tests.exam.drivers.kit import SECURED, Base, Refused, record_json, refused
+
+
+class Token(oauth.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
+    """The token that the exam gave."""
+
+    def __init__(self, given: str) -> None:
+        self.given = given
+
+    def token(self) -> str:
+        return self.given
+
+
+def security(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments for TLS and SASL."""
+    if "tls_ca" in options:
+        return {"security_protocol": "SSL", "ssl_cafile": options["tls_ca"]}
+    if "sasl_mechanism" not in options:
+        return {}
+    arguments = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": options["sasl_mechanism"]}
+    if "sasl_token" in options:
+        return {**arguments, "sasl_oauth_token_provider": Token(options["sasl_token"])}
+    user, password = options["sasl_username"], options["sasl_password"]
+    return {**arguments, "sasl_plain_username": user, "sasl_plain_password": password}
 
 
 class Driver(Base):
@@ -20,7 +44,8 @@ class Driver(Base):
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "reassign", "resubscribe",
-        "groups", "assignment", "commit_offsets",
+        "groups", "assignment", "commit_offsets", "admin",
+        *SECURED,
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,6 +70,8 @@ class Driver(Base):
             linger_ms=options["linger_ms"],
             max_in_flight_requests_per_connection=options["max_in_flight"],
             max_block_ms=options["delivery_timeout_ms"],
+            bootstrap_timeout_ms=options["delivery_timeout_ms"],
+            **security(options),
         )
         self.sent[name] = []
 
@@ -99,7 +126,9 @@ class Driver(Base):
             heartbeat_interval_ms=options["heartbeat_interval_ms"],
             request_timeout_ms=max(options["request_timeout_ms"], options["session_timeout_ms"] + 1_000),
             fetch_max_wait_ms=100,
+            bootstrap_timeout_ms=15_000,
             retry_backoff_ms=50,
+            **security(options),
         )
 
     def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
@@ -137,6 +166,18 @@ class Driver(Base):
 
     def commit_offsets(self, consumer: str, timeout_ms: int) -> None:
         self.consumers[consumer].commit(timeout_ms=timeout_ms)
+
+    def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
+        admin = kafka.KafkaAdminClient(
+            bootstrap_servers=bootstrap_servers.split(","),
+            client_id="exam-admin",
+            request_timeout_ms=2_000,
+            retry_backoff_ms=50,
+        )
+        try:
+            admin.create_topics({topic: {"num_partitions": partitions}}, timeout_ms=timeout_ms)
+        finally:
+            admin.close()
 
     def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - a close waits for what is in flight
         if name in self.consumers:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: T201 -- answers go to stdout
 
+import base64
 import json
 import sys
 from collections.abc import Mapping
@@ -49,6 +50,16 @@ def record_json(topic: str, partition: int, offset: int, key: bytes | None, valu
         "key": None if key is None else key.decode("utf-8", "replace"),
         "value": (value or b"").decode("utf-8", "replace"),
     }
+
+
+SECURED = ("tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer")
+"""The capabilities of a library that talks TLS and knows each mechanism of the exam."""
+
+
+def expiry(token: str) -> float:
+    """When a token expires, in seconds since 1970."""
+    claims = token.split(".")[1]
+    return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
 
 
 class Base:

@@ -13,6 +13,7 @@ from tests.exam.reference.consumer import ReferenceConsumer
 from tests.exam.reference.consumer_protocol import ProtocolConsumer
 from tests.exam.reference.network import Network, Refused
 from tests.exam.reference.producer import ReferenceProducer
+from tests.exam.reference.share_consumer import ShareMember
 from understudy.exam.driver import CallError, NotSupported, library_error
 
 
@@ -24,24 +25,24 @@ class ReferenceDriver(kit.Base):
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "groups", "assignment",
         "commit_offsets", "consumer_protocol", "admin", "reassign",
-        "resubscribe",
+        "resubscribe", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "share_groups",
     )  # fmt: skip
 
     def __init__(self, mutations: frozenset[str] = frozenset()) -> None:
         self.mutations = mutations
         self.producers: dict[str, ReferenceProducer] = {}
-        self.consumers: dict[str, ReferenceConsumer] = {}
+        self.consumers: dict[str, Any] = {}
 
     def refusal(self, error: Exception) -> kit.Refused:
         if isinstance(error, Refused):
             return kit.Refused(error.kind, error.code, str(error))
         return super().refusal(error)
 
-    def _network(self, bootstrap_servers: str, client_id: str, request_timeout_ms: int) -> Network:
-        return Network(bootstrap_servers, client_id, request_timeout_ms, self.mutations)
+    def _network(self, bootstrap_servers: str, client_id: str, options: Mapping[str, Any]) -> Network:
+        return Network(bootstrap_servers, client_id, options, self.mutations)
 
     def producer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
-        network = self._network(bootstrap_servers, client_id, options["request_timeout_ms"])
+        network = self._network(bootstrap_servers, client_id, options)
         self.producers[name] = ReferenceProducer(network, options)
 
     def send(self, producer: str, topic: str, records: Sequence[Mapping[str, Any]]) -> None:
@@ -72,9 +73,18 @@ class ReferenceDriver(kit.Base):
         made.end(committed=False, deadline=made.deadline(timeout_ms))
 
     def consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
-        network = self._network(bootstrap_servers, client_id, options["request_timeout_ms"])
+        network = self._network(bootstrap_servers, client_id, options)
         kind = ProtocolConsumer if options["protocol"] == "consumer" else ReferenceConsumer
         self.consumers[name] = kind(network, options)
+
+    def share_consumer(self, name: str, bootstrap_servers: str, client_id: str, **options: Any) -> None:
+        self.consumers[name] = ShareMember(self._network(bootstrap_servers, client_id, options), options)
+
+    def acknowledge(self, consumer: str, type: str, records: Sequence[Mapping[str, Any]]) -> None:
+        self.consumers[consumer].acknowledge(type, records)
+
+    def commit_acknowledgements(self, consumer: str, timeout_ms: int) -> None:  # noqa: ARG002 - it has its own
+        self.consumers[consumer].commit()
 
     def assign(self, consumer: str, partitions: Sequence[Mapping[str, Any]]) -> None:
         self.consumers[consumer].assign({(p["topic"], p["partition"]): p["offset"] for p in partitions})
@@ -99,7 +109,7 @@ class ReferenceDriver(kit.Base):
         self.consumers[consumer].commit()
 
     def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
-        network = self._network(bootstrap_servers, "exam-admin", 2_000)
+        network = self._network(bootstrap_servers, "exam-admin", {"request_timeout_ms": 2_000})
         try:
             create_topic(network, topic, partitions, timeout_ms)
         finally:

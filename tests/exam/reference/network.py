@@ -1,9 +1,11 @@
 """The connections and the metadata of the reference client: small, blocking, correct, unless a mutation breaks it."""
 
+import math
 import select
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from protocol.apis import ApiKey
@@ -13,6 +15,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.exam.reference.authentication import NotLetIn, Security
 from tests.wire import Closed, Wire
 
 BACKOFF_S = 0.02
@@ -77,8 +80,12 @@ class Hasty(Wire):
 class Network:
     """Connections by address, and who leads what."""
 
-    def __init__(self, bootstrap: str, client_id: str, request_timeout_ms: int, mutations: frozenset[str]) -> None:
+    def __init__(self, bootstrap: str, client_id: str, options: Mapping[str, Any], mutations: frozenset[str]) -> None:
+        """`options` are those of the producer or consumer."""
         self.bootstrap = bootstrap.split(",")
+        self.security = Security(options, mutations)
+        self.sessions: dict[str, float | None] = {}
+        request_timeout_ms = options["request_timeout_ms"]
         self.client_id, self.patience_s, self.mutations = client_id, request_timeout_ms / 1000, mutations
         self.wires: dict[str, Wire] = {}
         self.nodes: dict[int, str] = {}
@@ -90,13 +97,20 @@ class Network:
         self.has_asked_for_telemetry = False
 
     def ask(self, address: str, key: ApiKey, version: int, request: Any, patience_s: float | None = None) -> Any:
-        """One request and its answer. Raises Lost; the connection is closed then."""
+        """One request and its answer. Raises Lost; the connection is closed then. Raises Refused: it is not let in."""
         if "ignores-throttling" not in self.mutations:
             self.never.wait(max(self.quiet_until.get(address, 0) - time.monotonic(), 0))
         try:
             wire = self._connected(address)
             wire.socket.settimeout(patience_s or self.patience_s)
+            if time.monotonic() >= (self.sessions[address] or math.inf):
+                self.sessions[address] = self.security.authenticate(wire)
             answer = wire.call(key, version, request)
+        except NotLetIn as error:
+            self.disconnect(address)
+            if "retries-refused-passwords" in self.mutations:
+                raise Lost(str(error)) from error
+            raise Refused("fatal", error.code, str(error)) from error
         except (Closed, TimeoutError, OSError, AssertionError, ValueError, IndexError, struct.error) as error:
             self.disconnect(address)
             raise Lost(str(error)) from error
@@ -112,7 +126,9 @@ class Network:
             kind = Hasty if "reads-once-per-frame" in self.mutations else kind
             wire = kind(address, self.client_id, self.patience_s)
             try:
+                self.security.wrap(wire, address.rpartition(":")[0])
                 self._negotiate(wire)
+                self.sessions[address] = self.security.authenticate(wire)
             except BaseException:
                 wire.close()
                 raise

@@ -68,6 +68,9 @@ class ReferenceProducer:
             try:
                 base = self._deliver(batch)
             except Refused as error:
+                if "error-is-success" in self.mutations:
+                    outcomes += [{"id": record["id"], "offset": -1} for record in batch.records]
+                    continue
                 self.failed = self.failed or error
                 refusal = {"class": error.kind, "code": error.code, "message": str(error)}
                 outcomes += [{"id": record["id"], "error": refusal} for record in batch.records]

@@ -93,7 +93,7 @@ VECTORS: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("text", "record"), VECTORS, ids=lambda value: type(value).__name__)
 def test_real_records_are_read_and_written_the_same(text: str, record: Any) -> None:
-    """Both ways, to the byte."""
+    """Decoded and encoded, they are the same bytes."""
     value = bytes.fromhex(text)
     assert m.decode(None, value) == record
     assert m.encode(record) == (None, value)
@@ -113,7 +113,7 @@ def test_every_kind_survives_the_way_to_the_log_and_back(kind: int) -> None:
     ("level", "broker", "partition"), [(7, 1, 0), (16, 2, 0), (17, 3, 1), (22, 3, 1), (23, 3, 2), (30, 4, 2)]
 )
 def test_versions_follow_the_metadata_version(level: int, broker: int, partition: int) -> None:
-    """As MetadataVersion of 4.3.1 says; what an older version cannot hold is left out."""
+    """As MetadataVersion of 4.3.1 has them; what an older version cannot hold is left out."""
     codec = m.MetadataCodec(level)
     records = REGISTERED, PARTITION, m.PartitionChangeRecord(leader=1)
     values = [codec.encode(record)[1] or b"" for record in records]
@@ -122,7 +122,7 @@ def test_versions_follow_the_metadata_version(level: int, broker: int, partition
     assert m.decode(None, values[0]) == (REGISTERED if broker >= 3 else replace(REGISTERED, log_dirs=()))
 
 
-def test_a_registration_change_is_written_in_the_lowest_version_that_can_say_it() -> None:
+def test_a_registration_change_is_written_in_the_lowest_version_that_has_its_fields() -> None:
     """Seen on 4.3.1: version 0 to unfence, 3 for cordoned directories."""
     changes = [
         m.BrokerRegistrationChangeRecord(1, 1, fenced=1),
@@ -141,12 +141,12 @@ def test_tags_of_a_later_kafka_are_read_over() -> None:
 
 
 def test_a_kind_of_a_later_kafka_is_skipped() -> None:
-    """The log of a newer controller may hold kinds that nobody here knows."""
+    """The log of a newer controller may hold kinds that are unknown here."""
     assert m.decode(None, bytes((1, 120, 0, 0))) is None
 
 
 def test_a_later_version_is_read_as_the_highest_known() -> None:
-    """What Kafka adds later stands in tags."""
+    """What Kafka adds later is in tagged fields."""
     value = bytearray(bytes.fromhex(VECTORS[8][0]))
     value[2] = 9
     assert m.decode(None, bytes(value)) == m.TopicRecord("foo", FOO)

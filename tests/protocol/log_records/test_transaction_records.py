@@ -98,7 +98,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_DSK_01_records_stand_in_the_log_byte_for_byte(name: str) -> None:
+def test_DSK_01_records_are_those_of_kafka_byte_for_byte(name: str) -> None:
     """Every vector encodes to Kafka's bytes and decodes back to the record."""
     given_record, value = VECTORS[name]
     key, encoded = encode(given_record)
@@ -123,7 +123,7 @@ def test_DSK_05_other_kinds_and_versions_are_read_over() -> None:
 
 
 def test_DSK_06_tags_of_a_later_kafka_are_ignored() -> None:
-    """A tag that nobody knows yet is skipped, at the end of the value and inside a topic."""
+    """An unknown tag is skipped, at the end of the value and inside a topic."""
     plain, value = VECTORS["v1 Empty"]
     later = bytes.fromhex(value[:-22] + "02" + value[-20:]) + b"\x09\x05later"
     assert decode(bytes.fromhex(KEY), later) == plain
@@ -165,5 +165,5 @@ def test_states_are_named_as_on_the_wire() -> None:
     )
 )
 def test_every_record_survives_its_bytes(given_record: TransactionRecord) -> None:
-    """Whatever is written is read back, also with sizes that need longer numbers."""
+    """Every record that is written is read back, also with sizes that need longer numbers."""
     assert decode(*encode(given_record)) == given_record

@@ -182,7 +182,7 @@ def test_sound_batches_pass_the_check() -> None:
 
 
 def test_the_size_of_a_batch_is_known_from_its_first_twelve_bytes() -> None:
-    """Of any magic; -1 before the length field has come."""
+    """With any magic; -1 before the length field has come."""
     assert batch_size(three()[:12]) == len(three())
     assert batch_size(three()[:11]) == -1
 

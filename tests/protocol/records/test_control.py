@@ -31,7 +31,7 @@ def test_markers_are_the_vectors(expected: str, committed: bool, epoch: int, off
 
 
 def test_a_data_batch_is_no_marker() -> None:
-    """Whatever its records say."""
+    """Its records may look like control records."""
     record = Record(0, 0, control_key(ControlType.COMMIT), bytes(6))
     assert parse_marker(RecordBatch(build_batch([record]))) is None
 
@@ -79,7 +79,7 @@ def test_a_damaged_control_batch_raises_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", list(ControlType))
-def test_kinds_are_told_by_the_key(kind: ControlType) -> None:
+def test_the_key_has_the_kind_of_a_marker(kind: ControlType) -> None:
     """Version and type, two numbers."""
     assert control_key(kind) == b"\0\0" + int(kind).to_bytes(2, "big")
     assert control_type(control_key(kind)) == kind

@@ -124,7 +124,7 @@ def test_the_cleaner_keeps_a_batch_range_and_its_times() -> None:
 
 
 def test_a_batch_without_records_is_a_bare_header() -> None:
-    """61 bytes, whatever the codec: what the cleaner leaves of a producer's last batch (core F.6.5)."""
+    """61 bytes with any codec: what the cleaner leaves of a producer's last batch (core F.6.5)."""
     options = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 3}
     batch = RecordBatch(
         build_batch([], base_offset=4, last_offset=6, max_timestamp_ms=99, codec=Codec.GZIP, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A request of each API for somebody who has no right at first, and one more every time (core G.8).
+"""Requests of each API for a client without rights, and the rights that it is then given one by one (core G.8).
 
 Requests are functions of the topics' ids and of producers: ``{"foo": UUID, "T": (producer id, epoch)}``.
 """
@@ -68,7 +68,7 @@ IDS = ("foo", "bar", "random")
 
 
 class Case(NamedTuple):
-    """A request of an API, and the rights that somebody gets one after the other; ``what`` tells cases apart."""
+    """A request of an API, and the rights that the client is given one after the other; ``what`` names the case."""
 
     api: Api
     version: int
@@ -112,7 +112,7 @@ def pair(known: Known) -> tuple[int, int]:
 
 
 def _replica(version: int, where: str) -> Case:
-    """Of what nobody has: a follower of what is there would have to be one of its replicas."""
+    """Of a topic without replicas: a follower of an existing one would have to be one of its replicas."""
 
     def request(known: Known) -> Any:
         made = fetch_request({known.get(where, where): [interest()]}, replica_id=1)
@@ -330,9 +330,9 @@ CASES = (
     Case(Api.DELETE_TOPICS, 6, "", _deleted, (on(Op.DESCRIBE), on(Op.DESCRIBE, "bar"), cluster(Op.DELETE))),
     Case(Api.DELETE_RECORDS, 2, "", _records, (on(Op.DESCRIBE), on(Op.DELETE), on(Op.DELETE, "nope"))),
     Case(Api.CREATE_PARTITIONS, 3, "", _grown, (on(Op.ALTER), on(Op.ALTER, "nope"))),
-    Case(Api.INIT_PRODUCER_ID, 4, "of nobody", lambda _k: init_producer_id.InitProducerIdRequest(None, 1000),
-         (on(Op.WRITE, "whatever"),)),
-    Case(Api.INIT_PRODUCER_ID, 4, "of nobody here", lambda _k: init_producer_id.InitProducerIdRequest(None, 1000),
+    Case(Api.INIT_PRODUCER_ID, 4, "without an id", lambda _k: init_producer_id.InitProducerIdRequest(None, 1000),
+         (on(Op.WRITE, "any-topic"),)),
+    Case(Api.INIT_PRODUCER_ID, 4, "no id, cluster", lambda _k: init_producer_id.InitProducerIdRequest(None, 1000),
          (cluster(Op.IDEMPOTENT_WRITE),)),
     Case(Api.INIT_PRODUCER_ID, 4, "", lambda _k: init_producer_id.InitProducerIdRequest("U", 1000),
          (txn(Op.DESCRIBE, "U"), txn(Op.WRITE, "U"))),

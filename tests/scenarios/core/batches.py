@@ -56,7 +56,7 @@ def sized(total: int) -> bytearray:
 
 
 def with_fields(original: bytes | bytearray, *, sealed: bool = True, **fields: int) -> bytearray:
-    """The batch with header fields overwritten, and the CRC made right again unless told not to."""
+    """The batch with header fields overwritten, and the CRC recomputed unless ``sealed`` is false."""
     changed = bytearray(original)
     for name, value in fields.items():
         at, form = FIELDS[name]

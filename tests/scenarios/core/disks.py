@@ -50,7 +50,7 @@ class Disk:
         self.start()
 
     def start(self) -> None:
-        """Start it over what lies there; time stands still, where time can."""
+        """Start it on the existing files; the clock is frozen, where it can be."""
         if self._kafka is not None:
             self._kafka.control("POST", "/v1/brokers/1/start") if self._server else self._kafka.cluster.start()
             self._server = self._kafka
@@ -123,7 +123,7 @@ class Disk:
                 at += found[-1].size
         return found
 
-    # --- what it tells -----------------------------------------------------------------------------------------------
+    # --- requests and records ----------------------------------------------------------------------------------------
 
     def put(self, name: str, *pairs: Pair, at_ms: int | None = None, **fields: Any) -> list[int]:
         """Produce each pair as a batch of its own, all of the same time; the sizes of the batches."""
@@ -153,7 +153,7 @@ class Disk:
         return [(r.offset, r.key, r.value) for batch in self.stored(name) for r in read_records(batch)]
 
     def come_round(self, ms: int = ROUND_MS) -> None:
-        """Let retention and the cleaner come round."""
+        """Let retention and the cleaner run."""
         self.server.advance(ms)
 
 

@@ -15,16 +15,16 @@ from tests.scenarios.core.batches import batch
 from tests.scenarios.guarded import (
     ADMIN,
     ANONYMOUS,
+    CLIENT,
     SETTINGS,
-    SOMEBODY,
     Guarded,
     acl,
+    acls_of,
     created,
     deleted,
     described,
     filtered,
     guarded_by,
-    told,
 )
 from tests.serving import Server
 
@@ -32,13 +32,13 @@ LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
 def may_read(stage: Guarded, name: str) -> int:
-    """The error of somebody's Fetch."""
-    return fetch(stage.somebody, name).error_code
+    """The error of the client's Fetch."""
+    return fetch(stage.client, name).error_code
 
 
 def may_describe(stage: Guarded, name: str) -> int:
-    """The error of somebody's Metadata."""
-    (found,) = metadata(stage.somebody, name)
+    """The error of the client's Metadata."""
+    (found,) = metadata(stage.client, name)
     return found.error_code
 
 
@@ -53,9 +53,9 @@ def test_ACL_01_without_an_authorizer_there_are_no_acls(broker: Server) -> None:
 
 @pytest.mark.parametrize(
     ("host", "code"),
-    [("127.0.0.0/8", 0), ("127.255.0.3/8", 0), ("0.0.0.0/0", 0), ("10.0.0.0/8", 29), ("::/0", 29), (SOMEBODY, 0)],
+    [("127.0.0.0/8", 0), ("127.255.0.3/8", 0), ("0.0.0.0/0", 0), ("10.0.0.0/8", 29), ("::/0", 29), (CLIENT, 0)],
 )
-def test_a_subnet_holds_the_hosts_of_an_acl(guarded: Guarded, host: str, code: int) -> None:
+def test_a_subnet_matches_the_hosts_of_an_acl(guarded: Guarded, host: str, code: int) -> None:
     """CidrUtils, of 4.4; bits beyond the prefix are ignored, and families do not mix."""
     (result,) = created(guarded.admin, acl(Op.READ, Kind.TOPIC, "foo", host=host))
     assert result.error_code == 0
@@ -85,15 +85,15 @@ def test_a_host_that_is_no_pattern_is_refused(guarded: Guarded, host: str, messa
 
 
 def test_ACL_02_what_may_be_written_may_be_described(guarded: Guarded) -> None:
-    """And is not read."""
-    assert produce(guarded.somebody, "foo", batch(b"a")).error_code == 29
+    """And may not be read."""
+    assert produce(guarded.client, "foo", batch(b"a")).error_code == 29
     assert (may_describe(guarded, "foo"), may_read(guarded, "foo")) == (29, 29)
     guarded.allow((Op.WRITE, Kind.TOPIC, "foo"))
-    assert produce(guarded.somebody, "foo", batch(b"a")).error_code == 0
+    assert produce(guarded.client, "foo", batch(b"a")).error_code == 0
     assert (may_describe(guarded, "foo"), may_read(guarded, "foo")) == (0, 29)
 
 
-def test_ACL_03_what_is_denied_is_denied_whatever_allows_it(guarded: Guarded) -> None:
+def test_ACL_03_deny_takes_precedence_over_allow(guarded: Guarded) -> None:
     """A denied READ denies no DESCRIBE."""
     guarded.create(acl(Op.ALL, Kind.TOPIC, "*", principal="User:*", host="*"))
     assert may_read(guarded, "foo") == 0
@@ -109,8 +109,8 @@ def test_ACL_04_a_prefix_speaks_of_all_that_begin_so(guarded: Guarded) -> None:
     assert (may_read(guarded, "foo"), may_read(guarded, "bar")) == (0, 29)
 
 
-def test_ACL_05_what_no_acl_speaks_of_is_free_if_the_broker_says_so(broker_with: BrokerWith) -> None:
-    """One ACL for anybody, and everybody else is out."""
+def test_ACL_05_a_resource_without_acls_is_open_if_the_broker_allows_it(broker_with: BrokerWith) -> None:
+    """One ACL for any principal closes it to all others."""
     with guarded_by(broker_with) as stage:
         create(stage.admin, topic("foo"), topic("bar"))
         deleted(stage.admin, filtered(Kind.TOPIC))
@@ -125,7 +125,7 @@ def test_ACL_06_how_a_filter_finds_names(guarded: Guarded) -> None:
     guarded.create(*(acl(Op.READ, Kind.TOPIC, name, pattern=pattern) for name, pattern in names))
 
     def found(name: str | None, pattern: PatternType) -> set[str]:
-        return {each[1] for each in told(described(guarded.admin, Kind.TOPIC, name, pattern, host=SOMEBODY))}
+        return {each[1] for each in acls_of(described(guarded.admin, Kind.TOPIC, name, pattern, host=CLIENT))}
 
     assert found("foo", PatternType.MATCH) == {"foo", "*", "fo"}
     assert found("foo", LITERAL) == {"foo"}
@@ -156,7 +156,7 @@ def test_ACL_07_an_acl_that_cannot_be_is_refused_by_itself(guarded: Guarded) -> 
         (0, ""),
     ]
     assert created(guarded.admin, good)[0].error_code == 0
-    assert told(described(guarded.admin, host=SOMEBODY)) == {(2, "foo", 3, ANONYMOUS, SOMEBODY, 3, 3)}
+    assert acls_of(described(guarded.admin, host=CLIENT)) == {(2, "foo", 3, ANONYMOUS, CLIENT, 3, 3)}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_ACL_07_one_filter_among_them_spoils_all(guarded: Guarded, odd: object) 
     request = CreateAclsRequest([acl(Op.READ, Kind.TOPIC, "foo"), odd])  # type: ignore[list-item]
     results = guarded.admin.call(ApiKey.CREATE_ACLS, 3, request).results
     assert [(each.error_code, each.error_message) for each in results] == [(-1, None), (-1, None)]
-    assert not told(described(guarded.admin, host=SOMEBODY))
+    assert not acls_of(described(guarded.admin, host=CLIENT))
 
 
 def test_ACL_07_a_code_of_zero_closes_the_connection(guarded: Guarded) -> None:
@@ -188,37 +188,37 @@ def test_ACL_07_a_code_of_zero_closes_the_connection(guarded: Guarded) -> None:
         wire.check_closed()
 
 
-def test_ACL_08_what_two_filters_find_both_tell(guarded: Guarded) -> None:
-    """And it is gone."""
+def test_ACL_08_an_acl_that_two_filters_match_is_in_both_results(guarded: Guarded) -> None:
+    """And it is deleted."""
     guarded.allow((Op.READ, Kind.TOPIC, "foo"), (Op.WRITE, Kind.TOPIC, "foo"))
     first, second = deleted(
-        guarded.admin, filtered(Kind.TOPIC, "foo", LITERAL), filtered(host=SOMEBODY, operation=Op.READ)
+        guarded.admin, filtered(Kind.TOPIC, "foo", LITERAL), filtered(host=CLIENT, operation=Op.READ)
     )
     assert (first.error_code, first.error_message) == (0, None)
-    read = (0, None, 2, "foo", 3, ANONYMOUS, SOMEBODY, 3, 3)
+    read = (0, None, 2, "foo", 3, ANONYMOUS, CLIENT, 3, 3)
     assert {
         (a.error_code, a.error_message, a.resource_type, a.resource_name, a.pattern_type, a.principal, a.host,
          a.operation, a.permission_type)
         for a in second.matching_acls
     } == {read}  # fmt: skip
     assert {each.operation for each in first.matching_acls} == {Op.READ, Op.WRITE}
-    assert not told(described(guarded.admin, host=SOMEBODY))
-    (again,) = deleted(guarded.admin, filtered(host=SOMEBODY))
+    assert not acls_of(described(guarded.admin, host=CLIENT))
+    (again,) = deleted(guarded.admin, filtered(host=CLIENT))
     assert (again.error_code, list(again.matching_acls)) == (0, [])
 
 
-def test_ACL_08_a_filter_that_nobody_understands_is_refused(guarded: Guarded) -> None:
-    """By itself."""
+def test_ACL_08_a_filter_of_unknown_types_is_refused(guarded: Guarded) -> None:
+    """The other filters of the request are applied."""
     odd = filtered()
     odd.pattern_type_filter = 99
     entry = filtered(operation=99)
-    results = deleted(guarded.admin, odd, entry, filtered(host=SOMEBODY))
+    results = deleted(guarded.admin, odd, entry, filtered(host=CLIENT))
     assert [(each.error_code, each.error_message) for each in results] == [
         (42, "Unknown patternFilter."),
         (42, "Unknown entryFilter."),
         (0, None),
     ]
-    assert not told(described(guarded.admin, 99))
+    assert not acls_of(described(guarded.admin, 99))
 
 
 def test_acls_outlive_a_restart(lasting_with: LastingWith) -> None:
@@ -229,22 +229,22 @@ def test_acls_outlive_a_restart(lasting_with: LastingWith) -> None:
     before.deny((Op.READ, Kind.TOPIC, "foo"))
     before.allow((Op.WRITE, Kind.TOPIC, "foo"))
     create(before.admin, topic("foo"))
-    known = told(described(before.admin))
+    known = acls_of(described(before.admin))
     after = Guarded(lasting.restart())
-    assert told(described(after.admin)) == known
+    assert acls_of(described(after.admin)) == known
     assert (may_describe(after, "foo"), may_read(after, "foo")) == (0, 29)
-    assert produce(after.somebody, "foo", batch(b"a")).error_code == 0
+    assert produce(after.client, "foo", batch(b"a")).error_code == 0
     deleted(after.admin, filtered())
 
 
 def test_MET_10_topics_that_may_not_be_described_are_hidden(guarded: Guarded) -> None:
-    """Absent among all, and refused by name and by id without telling the other."""
+    """Absent from the list of all topics; refused by name without the id, and by id without the name."""
     ids = {str(each.name): each.topic_id for each in metadata(guarded.admin, "foo", "bar")}
     guarded.allow((Op.DESCRIBE, Kind.TOPIC, "bar"))
-    everything = guarded.somebody.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics
+    everything = guarded.client.call(ApiKey.METADATA, 12, MetadataRequest(None)).topics
     assert [each.name for each in everything] == ["bar"]
-    (named,) = metadata(guarded.somebody, "foo")
+    (named,) = metadata(guarded.client, "foo")
     assert (named.error_code, named.name, named.topic_id) == (29, "foo", None)
     assert ids["foo"] is not None
-    (by_id,) = metadata_by_id(guarded.somebody, ids["foo"])
+    (by_id,) = metadata_by_id(guarded.client, ids["foo"])
     assert (by_id.error_code, by_id.name, by_id.topic_id) == (29, None, ids["foo"])

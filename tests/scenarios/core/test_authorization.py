@@ -1,6 +1,6 @@
-"""Who may ask what (core G.8): each API, asked by somebody who has no right at first, and one more every time.
+"""Which rights each API needs (core G.8): a client without rights requests it, and again after each right given.
 
-What they hear was recorded from Apache Kafka 4.3.1: ``TARGET=kafka RECORD=1 pytest`` of this file does that anew.
+The responses were recorded from Apache Kafka 4.3.1: ``TARGET=kafka RECORD=1 pytest`` of this file records them again.
 """
 
 import json
@@ -23,21 +23,21 @@ from tests.scenarios.core.asked_by_right import CASES, Case, Right, pair
 from tests.scenarios.core.asking import RANDOM_ID, metadata
 from tests.scenarios.guarded import Guarded
 from tests.scenarios.on_kafka import TARGET
-from tests.scenarios.responses import told_of
+from tests.scenarios.responses import summary
 from tests.wire import Wire
 
 RECORD = Path(__file__).with_name("authorization.json")
-TOLD = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+EXPECTED = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
 
 
-def words(right: Right) -> str:
+def label(right: Right) -> str:
     """Such as ``READ TOPIC foo``."""
     operation, kind, name = right
     return f"{operation.name} {kind.name} {name}"
 
 
 def coordinated(wire: Wire, kind: int, *keys: str) -> None:
-    """Let the coordinators of these keys be there."""
+    """Wait until the coordinators of these keys are available."""
     request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
     while any(each.error_code for each in wire.call(ApiKey.FIND_COORDINATOR, 4, request).coordinators):
         pass
@@ -67,14 +67,14 @@ def test_each_right_opens_what_it_is_for(guarded: Guarded, case: Case) -> None:
     known = prepared(guarded)
     ids = {known[name]: name for name in ("foo", "bar")}
 
-    def told() -> str:
-        return told_of(guarded.somebody.call(case.api, case.version, case.request(known)), ids)
+    def answer() -> str:
+        return summary(guarded.client.call(case.api, case.version, case.request(known)), ids)
 
-    heard = {"nothing": told()}
+    answers = {"nothing": answer()}
     for right in case.rights:
         guarded.allow(right)
-        heard[f"and {words(right)}"] = told()
+        answers[f"and {label(right)}"] = answer()
     if TARGET == "kafka" and os.environ.get("RECORD"):
-        TOLD[case.name] = heard
-        RECORD.write_text(json.dumps(TOLD, indent=1) + "\n", encoding="utf-8")
-    assert heard == TOLD[case.name]
+        EXPECTED[case.name] = answers
+        RECORD.write_text(json.dumps(EXPECTED, indent=1) + "\n", encoding="utf-8")
+    assert answers == EXPECTED[case.name]

@@ -123,8 +123,8 @@ def test_CFG_02_an_unknown_kind_of_resource_fails_the_request(broker: Server) ->
     assert [each.error_code for each in results] == [ErrorCode.INVALID_REQUEST] * 2
 
 
-def test_CFG_03_a_broker_tells_what_can_be_changed_and_keeps_its_secrets(broker: Server) -> None:
-    """Static ones are read-only; a password is sensitive and never told."""
+def test_CFG_03_a_broker_describes_what_can_be_changed_and_hides_its_secrets(broker: Server) -> None:
+    """Static settings are read-only; a password is sensitive and has no value."""
     entries = described(broker.wire(), BROKER, "1")
     assert entries["log.dirs"].read_only
     assert not entries["log.cleaner.threads"].read_only
@@ -196,7 +196,7 @@ def test_CFG_08_values_are_checked_before_the_topic(broker: Server, change: Chan
 
 
 def test_CFG_09_a_default_for_all_brokers_reaches_the_topics(broker: Server) -> None:
-    """Told under the broker's own name and unit, above the file's."""
+    """Described under the broker's own name and unit, before the file's value."""
     wire = broker.wire()
     created(wire, "foo")
     assert altered(wire, BROKER, "", Change("log.retention.ms", "5000")) is ErrorCode.NONE
@@ -217,7 +217,7 @@ def test_CFG_09_a_default_for_all_brokers_reaches_the_topics(broker: Server) -> 
     ],
 )
 def test_CFG_10_not_everything_of_a_broker_can_be_changed(broker: Server, name: str, change: Change) -> None:
-    """Fixed, or each broker's own, or somebody else's: INVALID_REQUEST, not INVALID_CONFIG."""
+    """Fixed, per broker only, or of another broker: INVALID_REQUEST, not INVALID_CONFIG."""
     assert altered(broker.wire(), BROKER, name, change) is ErrorCode.INVALID_REQUEST
 
 

@@ -56,8 +56,8 @@ def test_CON_03_a_version_that_is_not_served_closes_the_connection(broker: Serve
     wire.check_closed()
 
 
-def test_CON_04_an_unknown_version_of_ApiVersions_is_told_the_known_ones(broker: Server) -> None:
-    """A v0 body with code 35 and one entry, whatever the body was; the connection goes on (KIP-511)."""
+def test_CON_04_an_unknown_version_of_ApiVersions_is_answered_with_the_known_ones(broker: Server) -> None:
+    """A v0 body with code 35 and one entry, for any request body; the connection stays open (KIP-511)."""
     wire = broker.wire()
     wire.send_frame(header(ApiKey.API_VERSIONS, 99, tags=b"\0") + b"\xff garbage")
     newest = max(each.max_version for each in versions(broker, 0).api_keys if each.api_key == ApiKey.API_VERSIONS)
@@ -75,29 +75,29 @@ def test_CON_04_the_header_of_an_unknown_version_must_carry_a_tag_section(broker
 
 
 @pytest.mark.parametrize("name", ["my client", "", "-x", "x-"])
-def test_CON_05_a_software_name_must_be_a_word(broker: Server, name: str) -> None:
+def test_CON_05_an_invalid_software_name_is_refused(broker: Server, name: str) -> None:
     """INVALID_REQUEST without any key."""
     response = broker.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest(name, "1.0"))
     assert (response.error_code, response.api_keys) == (ErrorCode.INVALID_REQUEST, ())
 
 
 def versions(broker: Server, version: int) -> ApiVersionsResponse:
-    """ApiVersions as that version tells it."""
+    """The ApiVersions response of that version."""
     response: ApiVersionsResponse = broker.wire().call(ApiKey.API_VERSIONS, version, VERSIONS)
     assert response.error_code is ErrorCode.NONE
     return response
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_CON_06_finalized_features_are_told_with_their_epoch(broker: Server, version: int) -> None:
-    """Both versions tell transaction.version 2 and a real epoch."""
+def test_CON_06_finalized_features_are_returned_with_their_epoch(broker: Server, version: int) -> None:
+    """Both versions return transaction.version 2 and a real epoch."""
     response = versions(broker, version)
     levels = {each.name: (each.min_version_level, each.max_version_level) for each in response.finalized_features}
     assert levels["transaction.version"] == (2, 2)
     assert response.finalized_features_epoch >= 0
 
 
-def test_CON_06_features_that_start_at_zero_are_told_from_v4_on(broker: Server) -> None:
+def test_CON_06_features_that_start_at_zero_are_returned_from_v4_on(broker: Server) -> None:
     """Clients of v3 fail on a minimum of 0, so it leaves those features out."""
     assert [each.name for each in versions(broker, 3).supported_features] == ["metadata.version"]
     reported = {each.name: (each.min_version, each.max_version) for each in versions(broker, 4).supported_features}
@@ -132,7 +132,7 @@ def test_CON_08_a_client_may_name_the_cluster_and_broker_that_it_means(broker: S
 
 
 def test_CON_09_answers_keep_the_order_of_requests(broker: Server) -> None:
-    """A fetch that waits holds back the request behind it, and nobody else's."""
+    """A fetch that waits holds back the next request of its connection, but no other connection."""
     setup = broker.wire()
     created(setup, "foo")
     broker.freeze()
@@ -202,13 +202,13 @@ def served(server: Server) -> Wire | None:
 
 
 def test_CON_14_a_host_has_only_so_many_connections(broker_with: BrokerWith) -> None:
-    """One more is accepted and closed at once; when another one goes there is room again."""
+    """One more is accepted and closed at once; once another one closes, a new one is served."""
     broker = broker_with(settings={"max.connections.per.ip": 3})
     several = [until(lambda: served(broker), "a connection that is served") for _ in range(3)]
     broker.wire().check_closed()
     assert [metadata(wire) for wire in several] == [(), (), ()]
     several[0].close()
-    assert metadata(until(lambda: served(broker), "room for one more")) == ()
+    assert metadata(until(lambda: served(broker), "a connection in place of the closed one")) == ()
 
 
 def test_CON_15_acks_0_to_a_missing_topic_closes_the_connection(broker: Server) -> None:
@@ -227,13 +227,13 @@ def test_CON_15_acks_0_is_not_answered(broker: Server) -> None:
 
 
 def refused_handshake(wire: Wire) -> None:
-    """SaslHandshake is told that there is no mechanism."""
+    """SaslHandshake is answered with an error and no mechanisms."""
     response = wire.call(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
     assert (response.error_code, response.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, ())
 
 
 def refused_authentication(wire: Wire) -> None:
-    """SaslAuthenticate is told why not, in words."""
+    """SaslAuthenticate is answered with an error and its message."""
     response = wire.call(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(b"\0user\0secret"))
     assert response.error_code is ErrorCode.ILLEGAL_SASL_STATE
     assert response.error_message == "SaslAuthenticate request received after successful authentication"

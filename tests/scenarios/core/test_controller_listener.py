@@ -93,7 +93,7 @@ def test_what_a_controller_does_not_serve_closes_the_connection(broker: Server, 
 
 
 def test_each_end_describes_its_own_kind(broker: Server) -> None:
-    """114 for the other kind, which v0 cannot say (42), and 115 for none."""
+    """114 for the other kind (42 in v0, which has no such code), and 115 for an unknown one."""
     host, port = address(broker)
     wire = at_controller(broker)
 
@@ -114,15 +114,15 @@ def test_each_end_describes_its_own_kind(broker: Server) -> None:
 def test_the_quorum_names_the_listener(broker: Server) -> None:
     """Also a broker does; with kraft.version 1 the voter's directory is known, and there is no way back."""
     host, port = address(broker)
-    nobody = "00000000-0000-0000-0000-000000000000"
+    no_directory = "00000000-0000-0000-0000-000000000000"
     for wire in (at_controller(broker), broker.wire(2)):
         voters, nodes = quorum(wire)
-        assert voters in ([nobody], ["None"])
+        assert voters in ([no_directory], ["None"])
         assert nodes == [(1, [("CONTROLLER", host, port)])]
     up, down = FeatureUpdateKey("kraft.version", 1), FeatureUpdateKey("kraft.version", 0, upgrade_type=3)
     assert not broker.wire().call(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(1000, [up])).error_code
     voters, _ = quorum(at_controller(broker))
-    assert voters not in ([nobody], ["None"])
+    assert voters not in ([no_directory], ["None"])
     assert quorum(broker.wire(2))[0] == voters
     refused = broker.wire().call(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(1000, [down]))
     assert refused.error_code is ErrorCode.INVALID_UPDATE_VERSION
@@ -132,7 +132,7 @@ def test_the_quorum_names_the_listener(broker: Server) -> None:
 
 
 def test_settings_are_read_and_altered_there(broker: Server) -> None:
-    """Of any registered broker; ids in the controller's words."""
+    """Those of any registered broker; errors on ids have the controller's own text."""
     wire = at_controller(broker)
 
     def alter(kind: int, name: str, key: str, value: str) -> tuple[int, str | None]:

@@ -41,7 +41,7 @@ def test_FET_10_batches_come_whole(broker: Server) -> None:
     assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (10, 10, 0)
 
 
-def test_FET_11_the_first_batch_comes_whatever_the_limits(broker: Server) -> None:
+def test_FET_11_the_first_batch_is_returned_even_if_it_exceeds_the_limits(broker: Server) -> None:
     """MaxBytes 1 and PartitionMaxBytes 1 (KIP-74)."""
     wire = broker.wire()
     created(wire, "foo")
@@ -79,7 +79,7 @@ def test_FET_13_at_the_end_there_is_nothing_yet(broker: Server) -> None:
 
 @pytest.mark.parametrize("offset", [11, 3])
 def test_FET_13_outside_the_log_there_is_nothing_ever(broker: Server, offset: int) -> None:
-    """Beyond the end or before the start: told at once, without offsets."""
+    """Beyond the end or before the start: refused at once, without offsets."""
     wire = with_ten_records(broker)
     assert records_deleted(wire, "foo", 4).low_watermark == 4
     broker.freeze()
@@ -90,7 +90,7 @@ def test_FET_13_outside_the_log_there_is_nothing_ever(broker: Server, offset: in
 
 
 def test_FET_14_new_data_ends_the_wait(broker: Server) -> None:
-    """Five seconds of a clock that stands still are not waited for."""
+    """The answer does not wait for five seconds of a frozen clock."""
     wire, producer = broker.wire(), broker.wire()
     created(producer, "foo")
     broker.freeze()
@@ -116,8 +116,8 @@ def test_FET_14_as_much_as_was_asked_for_ends_the_wait(broker: Server) -> None:
     assert len(data_of(answer)) == 2 * len(FIVE)
 
 
-def test_FET_15_nobody_waits_for_nothing(broker: Server) -> None:
-    """MinBytes 0 is answered at once, by a clock that stands still."""
+def test_FET_15_a_fetch_of_zero_bytes_does_not_wait(broker: Server) -> None:
+    """MinBytes 0 is answered at once, though the clock is frozen."""
     wire = broker.wire()
     created(wire, "foo")
     broker.freeze()

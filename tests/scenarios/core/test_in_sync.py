@@ -24,7 +24,7 @@ def assigned(wire: Wire, name: str, *replicas: int) -> None:
 
 
 def partition(wire: Wire, name: str) -> MetadataResponsePartition:
-    """What is told of partition 0."""
+    """Partition 0 in the Metadata response."""
     (topic,) = metadata(wire, name)
     (found,) = topic.partitions
     assert isinstance(found, MetadataResponsePartition)

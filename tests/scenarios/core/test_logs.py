@@ -67,7 +67,7 @@ def test_LOG_03_size_keeps_at_least_retention_bytes(disk: Disk) -> None:
 
 
 def test_LOG_04_an_expired_active_segment_goes_too(disk: Disk) -> None:
-    """The log is empty and goes on where it was."""
+    """The log is empty, and its offsets continue."""
     topic = disk.topic("expired", retention_ms=1_000)
     disk.put(topic, A, B, at_ms=int(disk.server.now_ms()) - HOUR_MS)
     disk.come_round()
@@ -121,7 +121,7 @@ def test_LOG_10_of_each_key_the_newest_record_stays(disk: Disk) -> None:
 
 
 def test_LOG_11_a_tombstone_gets_a_horizon_and_goes_behind_it(disk: Disk) -> None:
-    """It is kept first, with bit 6 set, and gone with a cleaning after the delay."""
+    """It is kept at first, with bit 6 set, and removed by a cleaning after the delay."""
     topic = compacted(disk, "tomb", delete_retention_ms=6_000)
     disk.put(topic, A, (b"k1", None), (b"k3", b""))
     disk.come_round()
@@ -142,7 +142,7 @@ def test_LOG_12_young_records_are_not_compacted(disk: Disk) -> None:
     assert [len(disk.contents(topic)) for topic in (young, other)] == [3, 2]
 
 
-def test_LOG_13_overdue_records_are_cleaned_whatever_the_ratio(disk: Disk) -> None:
+def test_LOG_13_overdue_records_are_compacted_at_any_dirty_ratio(disk: Disk) -> None:
     """The active segment is rolled for it."""
     configs = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "1.0"}
     overdue = disk.topic("overdue", **configs, max_compaction_lag_ms=1_000)
@@ -172,7 +172,7 @@ def test_LOG_14_the_last_batch_of_a_remembered_producer_stays_empty(disk: Disk) 
 
 
 def test_LOG_08_after_a_clean_stop_nothing_is_lost_or_cut(own_disk: Disk) -> None:
-    """A marker file says that it was clean, and is gone once that was read."""
+    """A marker file records the clean stop, and is deleted once it was read."""
     disk = own_disk
     topic = disk.topic("kept", internal_segment_bytes=ONE_EACH)
     disk.put(topic, A, B, A)

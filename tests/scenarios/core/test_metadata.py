@@ -1,4 +1,4 @@
-"""What the cluster tells of itself: Metadata, DescribeTopicPartitions, DescribeCluster, DescribeLogDirs (core I.2)."""
+"""What a cluster reports of itself: Metadata, DescribeTopicPartitions, DescribeCluster, DescribeLogDirs (core I.2)."""
 
 import pytest
 
@@ -25,20 +25,21 @@ NOT_ASKED = -(2**31)
 
 
 @pytest.mark.parametrize(
-    ("version", "asked", "told"), [(0, (), ["foo"]), (1, (), []), (1, None, ["foo"]), (12, (), []), (12, None, ["foo"])]
+    ("version", "asked", "listed"),
+    [(0, (), ["foo"]), (1, (), []), (1, None, ["foo"]), (12, (), []), (12, None, ["foo"])],
 )
 def test_MET_01_all_topics_or_none(
-    broker: Server, version: int, asked: tuple[MetadataRequestTopic, ...] | None, told: list[str]
+    broker: Server, version: int, asked: tuple[MetadataRequestTopic, ...] | None, listed: list[str]
 ) -> None:
     """In v0 an empty list means all; from v1 on null does, and empty means none."""
     wire = broker.wire()
     created(wire, "foo", 3)
     response = wire.call(ApiKey.METADATA, version, MetadataRequest(asked))
-    assert [each.name for each in response.topics] == told
+    assert [each.name for each in response.topics] == listed
     assert [each.node_id for each in response.brokers] == [1]
 
 
-def test_MET_02_a_missing_topic_is_created_while_the_client_is_told_to_come_again(broker_with: BrokerWith) -> None:
+def test_MET_02_a_missing_topic_is_created_after_a_retriable_error(broker_with: BrokerWith) -> None:
     """First UNKNOWN_TOPIC_OR_PARTITION, then the topic with num.partitions partitions."""
     broker = broker_with(settings={"num.partitions": 3})
     wire = broker.wire()
@@ -75,8 +76,8 @@ def test_MET_03_a_bad_name_is_never_created(broker: Server) -> None:
     ("name", "code"),
     [("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ("a/b", ErrorCode.INVALID_TOPIC_EXCEPTION)],
 )
-def test_MET_04_a_missing_topic_is_told_without_an_id(broker: Server, name: str, code: ErrorCode) -> None:
-    """Auto-creation not wanted."""
+def test_MET_04_a_missing_topic_is_returned_without_an_id(broker: Server, name: str, code: ErrorCode) -> None:
+    """Auto-creation is not requested."""
     (answer,) = metadata(broker.wire(), name)
     assert (answer.error_code, answer.name, answer.topic_id, answer.partitions) == (code, name, None, ())
 
@@ -104,7 +105,7 @@ def test_MET_06_versions_10_and_11_know_ids_but_do_not_take_them(broker: Server,
 
 
 @pytest.mark.parametrize(("asked", "operations"), [(True, ALL_OPERATIONS), (False, NOT_ASKED)])
-def test_MET_07_authorized_operations_are_told_when_asked_for(broker: Server, asked: bool, operations: int) -> None:
+def test_MET_07_authorized_operations_are_returned_when_requested(broker: Server, asked: bool, operations: int) -> None:
     """Without an authorizer: every operation that a topic supports."""
     wire = broker.wire()
     created(wire, "foo")
@@ -112,7 +113,7 @@ def test_MET_07_authorized_operations_are_told_when_asked_for(broker: Server, as
     assert answer.topic_authorized_operations == operations
 
 
-def test_MET_08_a_topic_made_anew_has_another_id(broker: Server) -> None:
+def test_MET_08_a_topic_that_is_created_again_has_another_id(broker: Server) -> None:
     """The old id is unknown from then on."""
     wire = broker.wire()
     old = created(wire, "foo")
@@ -139,7 +140,7 @@ def test_MET_09_a_restart_of_the_broker_raises_leader_epochs(broker: Server, how
 def described(
     wire: Wire, *names: str, limit: int, cursor: Cursor | None = None
 ) -> tuple[list[tuple[str | None, list[int]]], tuple[str, int] | None]:
-    """Topics with the partitions told of them, and where to go on."""
+    """Topics with their partitions in the response, and the next cursor."""
     request = DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, cursor)
     response: DescribeTopicPartitionsResponse = wire.call(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, request)
     reported = [(each.name, [p.partition_index for p in each.partitions]) for each in response.topics]
@@ -183,13 +184,13 @@ def test_DTP_03_the_cursor_must_be_among_the_topics_asked_for(broker: Server) ->
     [(2, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)],
 )
 def test_DCL_01_a_broker_describes_brokers_only(broker: Server, kind: int, code: ErrorCode) -> None:
-    """Controllers' endpoints are not a broker's to tell; there is no third kind."""
+    """A broker does not describe controllers; there is no third kind."""
     response = broker.wire().call(ApiKey.DESCRIBE_CLUSTER, 1, DescribeClusterRequest(endpoint_type=kind))
     assert response.error_code is code
     assert response.error_message
 
 
-def test_LOGD_01_log_directories_tell_sizes(broker: Server) -> None:
+def test_LOGD_01_log_directories_have_the_sizes_of_partitions(broker: Server) -> None:
     """One directory; a partition is as large as what was produced to it; all partitions are asked for with null."""
     wire = broker.wire()
     created(wire, "foo")

@@ -55,7 +55,7 @@ def test_LST_01_a_time_finds_the_first_record_that_is_not_older(
 @pytest.mark.parametrize(
     ("asked", "found"), [(LARGEST_TIME, (1, 20)), (LATEST, (3, -1)), (EARLIEST, (0, -1))], ids=["max", "last", "first"]
 )
-def test_LST_02_some_times_stand_for_something_else(broker: Server, asked: int, found: tuple[int, int]) -> None:
+def test_LST_02_special_timestamps_select_an_offset(broker: Server, asked: int, found: tuple[int, int]) -> None:
     """The record with the largest time, the end, the start."""
     (answer,) = listed(with_times(broker), asked)
     assert (answer.error_code, (answer.offset, answer.timestamp)) == (ErrorCode.NONE, found)
@@ -105,8 +105,8 @@ def test_EPO_01_an_epoch_ends_where_the_next_one_starts(broker: Server, epoch: i
     assert (answer.error_code, (answer.leader_epoch, answer.end_offset)) == (ErrorCode.NONE, found)
 
 
-def test_EPO_02_a_fetcher_with_another_history_is_told_where_it_parts(broker: Server) -> None:
-    """Offset 7 after epoch 1: here epoch 0 ended at 5."""
+def test_EPO_02_a_fetcher_whose_log_diverges_is_given_the_diverging_epoch(broker: Server) -> None:
+    """Offset 7 after epoch 1: here epoch 0 ends at 5."""
     answer = fetch(with_epochs(broker), "foo", 7, last_epoch=1)
     assert answer.error_code is ErrorCode.NONE
     assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 5)
@@ -156,7 +156,7 @@ def test_DRC_02_internal_topics_are_the_brokers(broker_with: BrokerWith) -> None
 
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_a_broker_without_a_replica_knows_no_epoch(broker_with: BrokerWith, epoch: int) -> None:
-    """Whatever epoch it is asked with, it says that it does not lead."""
+    """With any epoch it answers that it does not lead."""
     brokers = broker_with(brokers=2)
     (result,) = create(brokers.wire(1), topic("foo", -1, -1, assignments={0: [1]}))
     assert result.error_code is ErrorCode.NONE

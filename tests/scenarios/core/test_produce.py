@@ -49,7 +49,7 @@ def test_PRD_01_offsets_are_given_in_order(broker: Server) -> None:
 
 
 def test_PRD_02_a_topic_may_take_the_time_of_the_append(broker: Server) -> None:
-    """Told in the answer and stamped into the batch, with a CRC that fits."""
+    """Returned in the response and stamped into the batch, with a matching CRC."""
     wire = broker.wire()
     created(wire, "foo", message_timestamp_type="LogAppendTime")
     now_ms = broker.freeze()
@@ -95,7 +95,7 @@ def test_PRD_04_a_batch_that_cannot_be_scanned_fails_the_whole_request(broker: S
 
 
 @pytest.mark.parametrize(("size", "code"), [(1001, ErrorCode.MESSAGE_TOO_LARGE), (1000, ErrorCode.NONE)])
-def test_PRD_05_a_batch_may_be_as_large_as_the_topic_says(broker: Server, size: int, code: ErrorCode) -> None:
+def test_PRD_05_the_topic_limits_the_size_of_a_batch(broker: Server, size: int, code: ErrorCode) -> None:
     """max.message.bytes counts the whole batch."""
     wire = broker.wire()
     created(wire, "foo", max_message_bytes="1000")
@@ -189,8 +189,8 @@ def test_PRD_11_an_unknown_codec_fails_its_partition(broker: Server) -> None:
     }
 
 
-def test_PRD_12_one_replica_cannot_lack_another(broker: Server) -> None:
-    """min.insync.replicas=2 asks for no more than there are replicas."""
+def test_PRD_12_more_replicas_in_sync_than_exist_are_not_required(broker: Server) -> None:
+    """min.insync.replicas=2 requires no more than there are replicas."""
     wire = broker.wire()
     created(wire, "foo", min_insync_replicas="2")
     assert produce(wire, "foo", THREE, acks=-1).error_code is ErrorCode.NONE
@@ -235,14 +235,14 @@ def test_PRD_15_counts_must_agree_and_markers_are_the_brokers(broker: Server, se
     assert produce(wire, "foo", sent).error_code is ErrorCode.INVALID_RECORD
 
 
-def test_PRD_16_an_unknown_topic_is_told_as_it_was_asked_by(broker: Server) -> None:
+def test_PRD_16_the_error_of_an_unknown_topic_depends_on_the_version(broker: Server) -> None:
     """By id from v13 on, by name before."""
     wire = broker.wire()
     assert produce(wire, RANDOM_ID, THREE, version=13).error_code is ErrorCode.UNKNOWN_TOPIC_ID
     assert produce(wire, "nope", THREE, version=12).error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_PRD_17_a_follower_tells_who_leads(broker_with: BrokerWith) -> None:
+def test_PRD_17_a_follower_returns_the_leader(broker_with: BrokerWith) -> None:
     """NOT_LEADER_OR_FOLLOWER with the leader, its epoch and its address (KIP-951)."""
     broker = broker_with(brokers=2)
     (result,) = create(broker.wire(1), topic("foo", -1, -1, assignments={0: [1, 2]}))
@@ -257,8 +257,8 @@ def test_PRD_17_a_follower_tells_who_leads(broker_with: BrokerWith) -> None:
     ]
 
 
-def test_PRD_18_a_partition_that_fails_holds_nobody_up(broker: Server) -> None:
-    """acks=-1: the good one is answered at once; the clock stands still."""
+def test_PRD_18_a_failed_partition_does_not_delay_the_others(broker: Server) -> None:
+    """acks=-1: the good partition is answered at once, though the clock is frozen."""
     wire = broker.wire()
     created(wire, "foo", 2)
     broker.freeze()
@@ -279,7 +279,7 @@ def test_PRD_19_a_record_comes_back_as_it_was(broker: Server) -> None:
 
 
 def test_PRD_20_offset_deltas_of_a_plain_batch_are_stored_as_sent(broker: Server) -> None:
-    """0, 2, 1: nobody looks (a quirk of Kafka's)."""
+    """0, 2, 1: not validated (a quirk of Kafka's)."""
     wire: Wire = broker.wire()
     created(wire, "foo")
     sent = build_batch([Record(at, T0_MS, b"k", b"v") for at in (0, 2, 1)], base_offset=0, last_offset=2)

@@ -13,8 +13,8 @@ from tests.scenarios.limits import (
     described,
     entry,
     limit,
+    quotas_of,
     refusal,
-    told,
 )
 from tests.serving import Server
 from tests.wire import Wire
@@ -22,7 +22,7 @@ from tests.wire import Wire
 
 @pytest.fixture
 def admin(broker: Server) -> Wire:
-    """Somebody who sets quotas."""
+    """A connection that sets quotas."""
     return broker.wire()
 
 
@@ -30,7 +30,7 @@ def admin(broker: Server) -> Wire:
 
 
 def test_QUO_01_a_quota_is_a_whole_number_above_zero(admin: Wire) -> None:
-    """And is told as it was set."""
+    """And is described as it was set."""
     user = {"user": "a"}
     assert refusal(admin, user, ("producer_byte_rate", 0)) == (42, "Quota producer_byte_rate must be greater than 0")
     assert refusal(admin, user, ("producer_byte_rate", 1.5)) == (
@@ -38,17 +38,17 @@ def test_QUO_01_a_quota_is_a_whole_number_above_zero(admin: Wire) -> None:
         "producer_byte_rate cannot be a fractional value.",
     )
     assert refusal(admin, user, ("producer_byte_rate", 1000)) == (0, None)
-    assert told(described(admin, ("user", EXACT, "a"), strict=True)) == {
+    assert quotas_of(described(admin, ("user", EXACT, "a"), strict=True)) == {
         (("user", "a"),): {"producer_byte_rate": 1000.0}
     }
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_QUO_01_in_every_version(admin: Wire, version: int) -> None:
-    """Set and found."""
+def test_QUO_01_a_quota_is_altered_and_described_in_every_version(admin: Wire, version: int) -> None:
+    """Set and described."""
     (answer,) = altered(admin, entry({"user": "a"}, ("request_percentage", 12.5)), version=version)
     assert answer.error_code is ErrorCode.NONE
-    assert told(described(admin, version=version)) == {(("user", "a"),): {"request_percentage": 12.5}}
+    assert quotas_of(described(admin, version=version)) == {(("user", "a"),): {"request_percentage": 12.5}}
 
 
 def test_QUO_01_every_key_has_its_entities_and_its_numbers(admin: Wire) -> None:
@@ -66,7 +66,7 @@ def test_QUO_01_every_key_has_its_entities_and_its_numbers(admin: Wire) -> None:
         assert refusal(admin, entity, (key, value)) == (42, problem)
     limit(admin, both, controller_mutation_rate=0.1, consumer_byte_rate=1, request_percentage=0.001)
     limit(admin, ip, connection_creation_rate=100)
-    assert told(described(admin)) == {
+    assert quotas_of(described(admin)) == {
         (("client-id", "c"), ("user", "a")): {
             "controller_mutation_rate": 0.1,
             "consumer_byte_rate": 1,
@@ -77,18 +77,18 @@ def test_QUO_01_every_key_has_its_entities_and_its_numbers(admin: Wire) -> None:
 
 
 def test_QUO_01_what_is_refused_changes_nothing_and_the_others_are_set(admin: Wire) -> None:
-    """Each entity by itself, all its keys or none; with ValidateOnly nobody."""
+    """Each entity is altered by itself, with all its keys or none; ValidateOnly alters none."""
     good = entry({"user": "a"}, ("producer_byte_rate", 5))
     bad = entry({"user": "b"}, ("consumer_byte_rate", 5), ("producer_byte_rate", 0))
     results = altered(admin, good, bad, validate_only=True)
     assert sorted(each.error_code for each in results) == [0, 42]
-    assert told(described(admin)) == {}
+    assert quotas_of(described(admin)) == {}
     altered(admin, good, bad)
-    assert told(described(admin)) == {(("user", "a"),): {"producer_byte_rate": 5}}
+    assert quotas_of(described(admin)) == {(("user", "a"),): {"producer_byte_rate": 5}}
 
 
-def test_QUO_01_an_entity_that_stands_there_twice_is_refused(admin: Wire) -> None:
-    """Quirk: the first entry counts all the same, and of a key that stands there twice nothing does."""
+def test_QUO_01_an_entity_that_is_listed_twice_is_refused(admin: Wire) -> None:
+    """Quirk: the first entry is applied all the same; a key that is listed twice is not applied at all."""
     (twice,) = altered(
         admin, entry({"user": "a"}, ("producer_byte_rate", 5)), entry({"user": "a"}, ("producer_byte_rate", 6))
     )
@@ -96,19 +96,19 @@ def test_QUO_01_an_entity_that_stands_there_twice_is_refused(admin: Wire) -> Non
     assert (twice.error_code, twice.error_message) == (42, sentence)
     key_twice = refusal(admin, {"user": None}, ("producer_byte_rate", 5), ("producer_byte_rate", 5))
     assert key_twice == (42, "Ignoring duplicate entity ClientQuotaEntity(entries={user=null})")
-    assert told(described(admin)) == {(("user", "a"),): {"producer_byte_rate": 5}}
+    assert quotas_of(described(admin)) == {(("user", "a"),): {"producer_byte_rate": 5}}
 
 
 def test_QUO_01_quotas_are_removed(admin: Wire) -> None:
     """One by one; an entity without any is gone, and what is not there may be removed."""
     limit(admin, client("c"), producer_byte_rate=5, consumer_byte_rate=6)
     limit(admin, client("c"), producer_byte_rate=None, request_percentage=None)
-    assert told(described(admin)) == {(("client-id", "c"),): {"consumer_byte_rate": 6}}
+    assert quotas_of(described(admin)) == {(("client-id", "c"),): {"consumer_byte_rate": 6}}
     limit(admin, client("c"), consumer_byte_rate=None)
-    assert told(described(admin)) == {}
+    assert quotas_of(described(admin)) == {}
 
 
-def test_QUO_05_who_a_quota_may_be_about(admin: Wire) -> None:
+def test_QUO_05_entities_that_a_quota_can_have(admin: Wire) -> None:
     """Users, client ids and both; addresses alone."""
     change = "producer_byte_rate", 1
     for entity, problem in (
@@ -124,11 +124,11 @@ def test_QUO_05_who_a_quota_may_be_about(admin: Wire) -> None:
         ({"ip": "no.such.host.invalid"}, "no.such.host.invalid is not a valid IP or resolvable host."),
     ):
         assert refusal(admin, entity, change) == (42, problem)
-    assert told(described(admin)) == {}
+    assert quotas_of(described(admin)) == {}
     for kind in ("user", "client-id"):
         limit(admin, {kind: None}, producer_byte_rate=10**9)
     limit(admin, {"ip": None}, connection_creation_rate=10**6)
-    assert told(described(admin)).keys() == {(("user", None),), (("client-id", None),), (("ip", None),)}
+    assert quotas_of(described(admin)).keys() == {(("user", None),), (("client-id", None),), (("ip", None),)}
 
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_QUO_01_how_a_filter_finds_entities(admin: Wire) -> None:
     a, default, both, c = [tuple(sorted(each.items())) for each in entities]
 
     def found(*components: tuple[str, int, str | None], strict: bool = False) -> set[object]:
-        return set(told(described(admin, *components, strict=strict)))
+        return set(quotas_of(described(admin, *components, strict=strict)))
 
     assert found(("user", EXACT, "a")) == {a, both}
     assert found(("user", EXACT, "a"), strict=True) == {a}
@@ -176,9 +176,9 @@ def test_QUO_01_how_a_filter_finds_entities(admin: Wire) -> None:
         ),
     ],
 )  # fmt: skip
-def test_QUO_05_what_no_filter_may_say(
+def test_QUO_05_invalid_filters_are_refused(
     admin: Wire, components: list[tuple[str, int, str | None]], code: int, problem: str
 ) -> None:
-    """At the top, and no list of entries."""
+    """With a top-level error, and no list of entries."""
     answer = described(admin, *components)
     assert (answer.error_code, answer.error_message, answer.entries) == (code, problem, None)

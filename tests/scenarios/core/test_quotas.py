@@ -1,4 +1,4 @@
-"""Client quotas (core G.10, A.6): what becomes of whoever exceeds one."""
+"""Client quotas (core G.10, A.6): how a client that exceeds one is throttled."""
 
 from itertools import count
 
@@ -30,13 +30,13 @@ WINDOW_MS = 10_000
 
 @pytest.fixture
 def admin(broker: Server) -> Wire:
-    """Somebody without quotas."""
+    """A client without quotas."""
     return broker.wire()
 
 
 @pytest.fixture
 def limited(broker: Server) -> Wire:
-    """Who is to be held to a quota: by a client id that nobody had before, who has used up nothing."""
+    """A client for a quota: its client id is new, so it has used up nothing."""
     return broker.wire(client_id=f"limited-{next(_numbers)}")
 
 
@@ -52,8 +52,8 @@ def sent(wire: Wire, size: int, *, acks: int = 1, version: int = 9) -> tuple[int
     return response.throttle_time_ms, size_bytes
 
 
-def test_QUO_02_a_produce_is_done_and_then_waited_for(broker: Server, admin: Wire, limited: Wire) -> None:
-    """Until its bytes, spread over all windows, are the quota again; nobody else waits."""
+def test_QUO_02_a_produce_is_done_and_then_throttled(broker: Server, admin: Wire, limited: Wire) -> None:
+    """Until its bytes, averaged over all windows, are within the quota again; other clients are not throttled."""
     create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=1000)
     now_ms = broker.freeze()
@@ -67,7 +67,7 @@ def test_QUO_02_a_produce_is_done_and_then_waited_for(broker: Server, admin: Wir
     assert broker.now_ms() - now_ms >= throttle_ms
 
 
-def test_QUO_02_below_the_quota_nobody_waits(admin: Wire, limited: Wire) -> None:
+def test_QUO_02_below_the_quota_no_client_is_throttled(admin: Wire, limited: Wire) -> None:
     """A burst may be as large as all windows together."""
     create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=1000)
@@ -76,7 +76,7 @@ def test_QUO_02_below_the_quota_nobody_waits(admin: Wire, limited: Wire) -> None
 
 
 def test_QUO_02_the_same_without_acknowledgement(broker: Server, admin: Wire, limited: Wire) -> None:
-    """Nobody is told, and the connection is not read."""
+    """There is no response to carry the throttle time, but the connection is muted."""
     create(admin, KEPT)
     limit(admin, client(limited.client_id), producer_byte_rate=10_000)
     now_ms = broker.freeze()
@@ -196,8 +196,8 @@ def test_QUO_02_a_users_clients_share_its_quota(broker: Server, admin: Wire) -> 
     assert sent(other, 600_000)[0] > 0
 
 
-def test_a_cluster_that_begins_anew_forgives(broker: Server, admin: Wire, limited: Wire) -> None:
-    """Who has to wait for an hour need not, and nothing was ever used up."""
+def test_a_reset_cluster_throttles_no_client(broker: Server, admin: Wire, limited: Wire) -> None:
+    """A client that has to wait for an hour need not, and nothing is used up."""
     if TARGET == "kafka":
         ours_alone("a reset")
     create(admin, KEPT)
@@ -306,7 +306,7 @@ def test_QUO_04_partitions_that_are_added_or_go_cost_the_same(broker: Server, ad
 
 
 def test_QUO_04_topics_that_make_themselves_cost_too(admin: Wire, limited: Wire) -> None:
-    """Where the quota is used up none is made, and nobody says why."""
+    """Where the quota is used up no topic is created, and the response does not name the reason."""
     limit(admin, client(limited.client_id), controller_mutation_rate=1)
     assert made(limited, "a", 60, 6)[0] == 0
     asked = MetadataRequest([MetadataRequestTopic("auto")])

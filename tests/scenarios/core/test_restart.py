@@ -1,4 +1,4 @@
-"""A cluster that goes on from its data directory: what it was, and what is new in another life."""
+"""A cluster that is started again on its data directory: what is restored, and what is new."""
 
 from pathlib import Path
 

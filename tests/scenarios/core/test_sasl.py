@@ -35,7 +35,7 @@ def forgetful(broker_with: BrokerWith) -> Guarded:
 
 
 def asked(wire: Wire) -> ErrorCode:
-    """What Metadata says of a topic."""
+    """The error of a topic in Metadata."""
     code: ErrorCode = wire.call(ApiKey.METADATA, 9, METADATA).topics[0].error_code
     return code
 
@@ -58,7 +58,7 @@ def test_SAS_01_a_name_and_its_password(guarded: Guarded, version: int) -> None:
     ("token", "problem"),
     [
         (b"\0alice\0wrong", "Authentication failed: Invalid username or password"),
-        (b"\0nobody\0secret", "Authentication failed: Invalid username or password"),
+        (b"\0unknown\0secret", "Authentication failed: Invalid username or password"),
         (b"\0\0secret", "Authentication failed: username not specified"),
         (b"\0alice\0", "Authentication failed: password not specified"),
         (b"bob\0alice\0secret", OTHER_NAME),
@@ -126,15 +126,15 @@ def test_SAS_04_tokens_without_headers(guarded: Guarded) -> None:
 
 
 def test_SAS_04_a_bad_token_without_headers(guarded: Guarded) -> None:
-    """There is no way to say so."""
+    """Without headers there is no error response."""
     wire = guarded.stranger()
     handshake(wire, "PLAIN", 0)
     wire.send_frame(b"\0alice\0wrong")
     wire.check_closed()
 
 
-def test_SAS_05_versions_are_told_once(guarded: Guarded) -> None:
-    """A refusal does not count."""
+def test_SAS_05_versions_are_requested_once(guarded: Guarded) -> None:
+    """A refused request does not count."""
     wire = guarded.stranger()
     unknown = wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
     assert unknown.error_code is ErrorCode.NONE
@@ -165,7 +165,7 @@ def test_SAS_06_scram(guarded: Guarded, mechanism: int) -> None:
 
 
 def test_SAS_06_scram_with_a_wrong_password(guarded: Guarded) -> None:
-    """58 at the second message; who is unknown hears the same at the first."""
+    """58 at the second message; an unknown user is refused alike, at the first."""
     sasl.store(guarded.server.wire(), upsertion("carl"))
     refused = (ErrorCode.SASL_AUTHENTICATION_FAILED, GENERIC.format("SCRAM-SHA-256"))
     wire, client = guarded.stranger(), ScramClient("carl", b"wrong")
@@ -177,7 +177,7 @@ def test_SAS_06_scram_with_a_wrong_password(guarded: Guarded) -> None:
     wire.check_closed()
     wire = guarded.stranger()
     handshake(wire, "SCRAM-SHA-256")
-    answer = authenticate(wire, ScramClient("nobody", b"pw").first())
+    answer = authenticate(wire, ScramClient("unknown", b"pw").first())
     assert (answer.error_code, answer.error_message) == refused
     wire.check_closed()
 
@@ -200,7 +200,7 @@ def test_SAS_06_scram_written_wrongly(guarded: Guarded, first: bytes) -> None:
 
 
 def test_SAS_07_a_session_ends(forgetful: Guarded) -> None:
-    """The client is told when; afterwards nothing is answered."""
+    """The session lifetime is in the response; afterwards nothing is answered."""
     wire = forgetful.stranger()
     handshake(wire, "PLAIN")
     assert authenticate(wire, ALICE, 1).session_lifetime_ms == 2000
@@ -211,7 +211,7 @@ def test_SAS_07_a_session_ends(forgetful: Guarded) -> None:
 
 
 def test_SAS_08_a_session_goes_on(forgetful: Guarded) -> None:
-    """Re-authentication: at once, then not for a second, and never as somebody else."""
+    """Re-authentication: possible at once, then not for a second, and never as another user."""
     wire = forgetful.known()
     assert handshake(wire, "PLAIN").error_code is ErrorCode.NONE
     assert authenticate(wire, ALICE).session_lifetime_ms == 2000
@@ -235,8 +235,8 @@ def test_SAS_08_a_session_goes_on_by_its_own_mechanism(forgetful: Guarded) -> No
     wire.check_closed()
 
 
-def test_SAS_08_where_a_session_does_not_end_nobody_begins_again(guarded: Guarded) -> None:
-    """34, and the connection goes on."""
+def test_SAS_08_without_a_session_lifetime_re_authentication_is_refused(guarded: Guarded) -> None:
+    """34, and the connection stays open."""
     wire = guarded.known()
     answer = handshake(wire, "PLAIN")
     assert (answer.error_code, list(answer.mechanisms)) == (ErrorCode.ILLEGAL_SASL_STATE, [])
@@ -247,8 +247,8 @@ def test_SAS_08_where_a_session_does_not_end_nobody_begins_again(guarded: Guarde
 # --- OAUTHBEARER -----------------------------------------------------------------------------------------------------
 
 
-def test_SAS_09_a_token_tells_who_is_there_and_how_long(guarded: Guarded) -> None:
-    """Its own end is the session's."""
+def test_SAS_09_a_token_determines_the_principal_and_the_session_lifetime(guarded: Guarded) -> None:
+    """The session ends when the token expires."""
     now_s = guarded.server.now_ms() // 1000
     wire = guarded.stranger()
     handshake(wire, "OAUTHBEARER")
@@ -277,7 +277,7 @@ def test_SAS_09_an_expired_token(guarded: Guarded) -> None:
 def altered(
     wire: Wire, *upsertions: ScramCredentialUpsertion, deletions: tuple[tuple[str, int], ...] = ()
 ) -> dict[str, tuple[ErrorCode, str | None]]:
-    """AlterUserScramCredentials; what each user hears."""
+    """AlterUserScramCredentials; the result of each user."""
     gone = [ScramCredentialDeletion(*each) for each in deletions]
     request = AlterUserScramCredentialsRequest(gone, upsertions)
     answer = wire.call(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, request)
@@ -297,12 +297,12 @@ def described(wire: Wire, *users: str) -> dict[str, tuple[ErrorCode, list[tuple[
 
 @pytest.fixture
 def wire(broker_with: BrokerWith) -> Wire:
-    """A connection to a cluster that knows nobody; credentials outlive a test on a real one, so names are new."""
+    """A connection to a cluster without credentials; on a real one they outlive a test, so user names are new."""
     return broker_with(settings={"unstable.api.versions.enable": "false"}).wire()
 
 
 def test_SCR_01_iterations_have_bounds(wire: Wire) -> None:
-    """4096 to 16384; what is stored is told without its keys."""
+    """4096 to 16384; credentials are described without their keys."""
     code, problem = altered(wire, upsertion("scr1", iterations=4095))["scr1"]
     assert (code, problem) == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     code, problem = altered(wire, upsertion("scr1", iterations=16_385))["scr1"]
@@ -335,7 +335,7 @@ def test_SCR_03_who_is_not_there(wire: Wire) -> None:
 
 
 def test_names_and_mechanisms_that_cannot_be(wire: Wire) -> None:
-    """93 without a name, 33 for a mechanism that nobody knows."""
+    """93 without a name, 33 for an unknown mechanism."""
     found = altered(wire, upsertion(""), upsertion("scr4", 3))
     assert found[""] == (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     assert found["scr4"] == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")

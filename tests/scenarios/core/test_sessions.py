@@ -33,7 +33,7 @@ def with_session(broker: Server) -> tuple[Wire, int]:
 
 
 def test_SES_01_a_full_fetch_opens_a_session(broker: Server) -> None:
-    """From then on only what has changed is told: nothing, after the wait."""
+    """From then on only changed partitions are returned: none, after the wait."""
     wire, session_id = with_session(broker)
     broker.freeze()
     wire.send(ApiKey.FETCH, 12, fetch_request({}, max_wait_ms=300, session=(session_id, 1)))
@@ -44,7 +44,7 @@ def test_SES_01_a_full_fetch_opens_a_session(broker: Server) -> None:
     assert (response.error_code, response.session_id, response.responses) == (ErrorCode.NONE, session_id, ())
 
 
-def test_SES_02_only_the_partition_with_news_is_told(broker: Server) -> None:
+def test_SES_02_only_the_partition_with_new_records_is_returned(broker: Server) -> None:
     """The other one of the session is left out."""
     wire, session_id = with_session(broker)
     assert answers(fetch_all(wire, {}, session=(session_id, 1))) == []
@@ -104,8 +104,8 @@ def test_SES_07_a_session_keeps_to_names_or_to_ids(broker: Server) -> None:
     assert fetch_all(wire, {}, version=12, session=(session_id, 1)).error_code is ErrorCode.NONE
 
 
-def test_SES_08_a_partition_that_recovers_is_told_again(broker: Server) -> None:
-    """Unknown at first, with each answer; once it is there its high watermark is news."""
+def test_SES_08_a_partition_that_recovers_is_returned_again(broker: Server) -> None:
+    """Unknown at first, in each response; once it exists its high watermark is new."""
     wire = broker.wire()
     created(wire, "foo", 2)
     opened = fetch_all(wire, {"foo": [interest(0)], "later": [interest(0)]}, session=(0, 0))

@@ -1,4 +1,4 @@
-"""Delegation tokens, for those who have said who they are (TOK; core I.7)."""
+"""Delegation tokens, for clients that have authenticated (TOK; core I.7)."""
 
 import base64
 from typing import Any
@@ -56,7 +56,7 @@ def described(wire: Wire, *owners: str) -> list[Any]:
 
 
 def test_TOK_01_a_token_s_life(guarded: Guarded) -> None:
-    """Made, told, renewed by who may, ended; then nobody knows it."""
+    """Created, described, renewed by a permitted user, expired; then it is unknown."""
     alice, bob = guarded.known(ALICE), guarded.known(BOB)
     token = created(alice, "User:bob", lifetime_ms=3 * DAY_MS)
     assert token.error_code is ErrorCode.NONE

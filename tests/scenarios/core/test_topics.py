@@ -26,7 +26,7 @@ from tests.wire import Wire
 DEFAULT_CONFIG = 5
 
 
-def test_TOP_01_a_new_topic_is_told_in_full(broker: Server) -> None:
+def test_TOP_01_a_created_topic_is_returned_in_full(broker: Server) -> None:
     """Id, counts and the effective configs, sorted, with their sources."""
     (result,) = create(broker.wire(), topic("t", 2))
     assert (result.error_code, result.error_message) == (ErrorCode.NONE, None)
@@ -51,7 +51,7 @@ def test_TOP_02_a_name_is_taken_once(broker: Server) -> None:
 
 
 def test_TOP_03_names_that_differ_by_dot_and_underscore_collide(broker: Server) -> None:
-    """Metrics could not tell them apart."""
+    """Their metrics would have the same name."""
     wire = broker.wire()
     created(wire, "my.topic")
     (result,) = create(wire, topic("my_topic"))
@@ -109,7 +109,7 @@ def test_TOP_07_replicas_can_be_assigned_by_hand(broker: Server) -> None:
 
 @pytest.mark.parametrize("placed", [{0: [1], 2: [1]}, {0: [1, 1]}, {0: [9]}, {0: []}])
 def test_TOP_08_assignments_must_make_sense(broker: Server, placed: Mapping[int, Sequence[int]]) -> None:
-    """Numbered from 0 without gaps, nobody twice, nobody unknown, nobody at all."""
+    """Partitions numbered from 0 without gaps, no broker twice, no unknown broker, at least one replica."""
     (result,) = create(broker.wire(), topic("t", -1, -1, assignments=placed))
     assert result.error_code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert result.error_message
@@ -196,7 +196,7 @@ def deleted(wire: Wire, *states: DeleteTopicState, version: int = 6) -> Sequence
 
 
 def test_DEL_01_topics_are_deleted_by_name_or_by_id(broker: Server) -> None:
-    """Both are told with name and id; what is unknown is told as what it was asked by."""
+    """Both are returned with name and id; an unknown topic only with what it was requested by."""
     wire = broker.wire()
     first, second = created(wire, "first"), created(wire, "second")
     (by_name,) = deleted(wire, DeleteTopicState("first"))
@@ -235,7 +235,7 @@ def test_DEL_03_a_name_twice_in_a_request_is_refused_once(broker: Server) -> Non
 
 
 def test_ELE_01_an_election_that_is_not_needed_is_not_held(broker: Server) -> None:
-    """Told for a partition that was asked for; left out, the topic aside, where all were."""
+    """Returned for a partition that was requested; left out, except for the topic, where all were."""
     wire = broker.wire()
     created(wire, "foo")
     one = wire.call(ApiKey.ELECT_LEADERS, 2, ElectLeadersRequest([TopicPartitions("foo", [0])]))

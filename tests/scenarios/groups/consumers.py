@@ -37,7 +37,7 @@ def listed(owned: Owned) -> list[TopicPartitions]:
 
 @dataclass
 class Consumer:
-    """One member; ``epoch`` and ``owned`` are what it was told last."""
+    """One member; ``epoch`` and ``owned`` are those of the last response."""
 
     wire: Wire
     member_id: str = "m1"
@@ -51,7 +51,7 @@ class Consumer:
     owned: dict[UUID, list[int]] | None = None
 
     def beat(self, epoch: int | None = None, *, version: int = 1, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """One heartbeat; what is not said is null. What was told is taken over."""
+        """One heartbeat; fields that are not given are null. The member adopts the response."""
         if "owned" in fields:
             owned = fields.pop("owned")
             fields["topic_partitions"] = None if owned is None else listed(owned)
@@ -75,7 +75,7 @@ class Consumer:
         return answer
 
     def join(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """The first heartbeat: everything is said."""
+        """The first heartbeat: all fields are set."""
         given: dict[str, Any] = {
             "owned": {},
             "rebalance_timeout_ms": self.rebalance_ms,
@@ -87,7 +87,7 @@ class Consumer:
         return self.beat(0, **{**given, **fields})
 
     def full(self, epoch: int | None = None, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that says everything, with what the member was told that it has."""
+        """A heartbeat with all fields set, with the partitions that the member owns."""
         given: dict[str, Any] = {
             "owned": self.owned,
             "rebalance_timeout_ms": self.rebalance_ms,
@@ -96,11 +96,11 @@ class Consumer:
         return self.beat(epoch, **{**given, **fields})
 
     def keeps_up(self) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that confirms whatever the member was told."""
+        """A heartbeat that confirms the last assignment."""
         return self.beat(owned=self.owned)
 
     def code(self, epoch: int | None = None, **fields: Any) -> int:
-        """The code of a heartbeat."""
+        """The error code of a heartbeat."""
         return int(self.beat(epoch, **fields).error_code)
 
     def leave(self, epoch: int = -1) -> ConsumerGroupHeartbeatResponse:
@@ -114,12 +114,12 @@ class Consumer:
         return found
 
     @property
-    def told(self) -> tuple[int, list[int]]:
+    def owns(self) -> tuple[int, list[int]]:
         """Epoch and partitions of its only topic."""
         return self.epoch, self.partitions
 
 
-def told(answer: ConsumerGroupHeartbeatResponse) -> tuple[int, int, list[int] | None]:
+def outcome(answer: ConsumerGroupHeartbeatResponse) -> tuple[int, int, list[int] | None]:
     """Code, epoch, and the partitions of the only topic: none for an empty assignment, ``None`` without one."""
     found = answer.assignment
     partitions = None if found is None else sorted(at for each in found.topic_partitions for at in each.partitions)

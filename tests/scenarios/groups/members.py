@@ -72,7 +72,7 @@ class Member:
         )
 
     def refused(self, version: int = 9) -> tuple[int, str]:
-        """JoinGroup that is answered at once: the code, and the member id that it tells."""
+        """JoinGroup that is answered at once: the error code and the member id of the response."""
         answer = self.wire.call(ApiKey.JOIN_GROUP, version, self._join_request())
         return int(answer.error_code), answer.member_id
 
@@ -165,16 +165,16 @@ def assembled(server: Server, *members: Member) -> None:
     members[0].start()
     if members[0].generation < 0:
         see_members(server, 1)
-        server.advance(0)  # the initial delay is 0, but time stands still
+        server.advance(0)  # the initial delay is 0, but the clock is frozen
     for member in members:
         member.joined()
     assert len({member.generation for member in members}) == 1
 
 
 def rebalanced(server: Server, *members: Member) -> None:
-    """All members in one generation, each with an assignment that says its place: a0, a1, ...
+    """All members in one generation, each with an assignment that names its index: a0, a1, ...
 
-    The first one makes the group by itself if it is not in one yet.
+    The first one creates the group by itself unless it is in one already.
     """
     if members[0].generation < 0:
         assembled(server, members[0])

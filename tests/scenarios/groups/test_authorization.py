@@ -1,4 +1,4 @@
-"""The row about who may ask; all of core G.8 stands in tests/scenarios/core (groups G.2)."""
+"""The row about the rights that group APIs need; all of core G.8 is in tests/scenarios/core (groups G.2)."""
 
 from protocol.acls import AclOperation as Op
 from protocol.acls import ResourceType as Kind
@@ -18,7 +18,7 @@ def test_OFF_19_each_group_is_allowed_by_itself(guarded: Guarded) -> None:
     guarded.allow((Op.DESCRIBE, Kind.GROUP, "g"), (Op.DESCRIBE, Kind.TOPIC, "foo"))
     topics = [OffsetFetchRequestTopics("foo", [0])]
     asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics), OffsetFetchRequestGroup("h", topics)])
-    groups = {each.group_id: each for each in guarded.somebody.call(ApiKey.OFFSET_FETCH, 8, asked).groups}
+    groups = {each.group_id: each for each in guarded.client.call(ApiKey.OFFSET_FETCH, 8, asked).groups}
     assert (groups["g"].error_code, groups["h"].error_code) == (0, 30)
     ((partition,),) = [topic.partitions for topic in groups["g"].topics]
     assert (partition.error_code, partition.committed_offset) == (0, 5)

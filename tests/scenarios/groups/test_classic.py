@@ -1,6 +1,6 @@
 """Classic groups, the rows in which connections, restarts and time matter (CLS-*; groups G.1).
 
-All rows stand at the coordinator's machine too, in tests/coordination/group.
+Each row also has a test of the coordinator alone, in tests/coordination/group.
 """
 
 import pytest
@@ -45,7 +45,7 @@ def test_CLS_10_members_are_collected_for_a_while(broker_with: BrokerWith) -> No
 
 
 def test_CLS_13_a_generation_from_join_to_assignment(server: Server) -> None:
-    """The leader sees all members and assigns, everybody gets its own; the group is Stable."""
+    """The leader sees all members and assigns, each member is given its own assignment; the group is Stable."""
     members = [Member(coordinated(server)) for _ in range(3)]
     rebalanced(server, *members)
     assert {each.member_id for each in members[0].last.members} == {member.member_id for member in members}
@@ -66,7 +66,7 @@ def test_CLS_14_CLS_15_who_was_not_listed_gets_nothing(server: Server) -> None:
 
 
 def test_CLS_18_a_newcomer_rebalances(server: Server) -> None:
-    """Heartbeats say so until everybody has joined."""
+    """Heartbeats return REBALANCE_IN_PROGRESS until all members have joined."""
     first, second = Member(coordinated(server)), Member(coordinated(server))
     rebalanced(server, first)
     second.start()
@@ -136,7 +136,7 @@ def test_a_member_that_hangs_up_is_still_a_member(server: Server) -> None:
 
 
 def test_CLS_34_CLS_35_a_static_member_returns(server: Server) -> None:
-    """On a new connection, with its assignment, leading if it led; nobody else notices."""
+    """On a new connection, with its assignment, leading if it led; the other members do not notice."""
     leader = Member(coordinated(server), instance_id="i1")
     follower = Member(coordinated(server), instance_id="i2")
     rebalanced(server, leader, follower)
@@ -150,7 +150,7 @@ def test_CLS_34_CLS_35_a_static_member_returns(server: Server) -> None:
 
 
 def test_CLS_37_the_second_of_one_instance_fences_the_first(server: Server) -> None:
-    """A parked JoinGroup under the same instance id hears 82."""
+    """A parked JoinGroup under the same instance id is answered 82."""
     leader = Member(coordinated(server))
     rebalanced(server, leader)
     first = Member(coordinated(server), instance_id="i1")
@@ -190,7 +190,7 @@ def test_CLS_40_a_completing_group_falls_back(lasting: Lasting) -> None:
 
 
 def test_CLS_43_CLS_44_an_empty_group_is_deleted(server: Server) -> None:
-    """Not while it has members; afterwards nobody lists it."""
+    """Not while it has members; afterwards it is not listed."""
     member = Member(coordinated(server))
     rebalanced(server, member)
 

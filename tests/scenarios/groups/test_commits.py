@@ -1,4 +1,4 @@
-"""What is committed, by whom, and what is told of it (groups OFF-02 to OFF-23, G.2)."""
+"""Committed offsets: by which member, and how they are fetched (groups OFF-02 to OFF-23, G.2)."""
 
 from typing import Any
 from uuid import UUID
@@ -68,8 +68,8 @@ def test_OFF_04_who_is_not_that_member(server: Server) -> None:
         return committed(member.wire, one(), generation_id_or_member_epoch=generation, **who)[0]
 
     assert code(now - 1, member.member_id) == 22
-    assert code(now, "nobody") == 25
-    assert code(now, "nobody", "i1") == 82
+    assert code(now, "unknown") == 25
+    assert code(now, "unknown", "i1") == 82
     assert code(now, member.member_id, "i1") == 0
 
 
@@ -102,8 +102,8 @@ def test_OFF_10_an_id_that_no_topic_has(server: Server) -> None:
     assert reported == {NO_TOPIC: 100, known: 0}
 
 
-def test_OFF_20_offsets_of_a_topic_that_is_gone_are_not_told(server: Server) -> None:
-    """Asked for all of them."""
+def test_OFF_20_offsets_of_a_deleted_topic_are_not_returned(server: Server) -> None:
+    """Though all offsets are requested."""
     wire = coordinated(server)
     for topic in ("foo", "bar"):
         created(wire, topic)

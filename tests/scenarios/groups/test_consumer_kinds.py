@@ -6,7 +6,15 @@ from tests.conftest import BrokerWith
 from tests.coordination.group.subscriptions import subscription
 from tests.scenarios.conftest import LastingWith
 from tests.scenarios.core.asking import created
-from tests.scenarios.groups.consumers import CONSUMER_SETTINGS, INTERVAL_MS, Consumer, described, listing, settled, told
+from tests.scenarios.groups.consumers import (
+    CONSUMER_SETTINGS,
+    INTERVAL_MS,
+    Consumer,
+    described,
+    listing,
+    outcome,
+    settled,
+)
 from tests.scenarios.groups.members import Member, commit, coordinated, offset_of
 from tests.serving import Server
 from tests.wire import Wire
@@ -28,7 +36,7 @@ def test_KIP848_38_an_empty_classic_group_becomes_another(wire: Wire) -> None:
     assert found is not None
     assert found.group_type == "classic"
     member = Consumer(wire)
-    assert told(member.join()) == (0, 2, [0, 1, 2])
+    assert outcome(member.join()) == (0, 2, [0, 1, 2])
     assert (offset_of(wire, "foo"), commit(wire, "foo", 6, 2, "m1")) == (5, 0)
     member.leave()
     Member(wire).start()
@@ -40,7 +48,7 @@ def test_KIP848_38_an_empty_classic_group_becomes_another(wire: Wire) -> None:
 
 @pytest.mark.parametrize("why", ["policy", "type", "metadata"])
 def test_KIP848_40_a_classic_group_that_stays_one(broker_with: BrokerWith, why: str) -> None:
-    """Since nothing may be changed, or it is none of consumers, or nobody can read what its members say."""
+    """Since the policy forbids it, or its protocol type is not consumer, or its members' metadata cannot be parsed."""
     policy = "DISABLED" if why == "policy" else "upgrade"
     server = broker_with(settings={**CONSUMER_SETTINGS, "group.consumer.migration.policy": policy})
     server.freeze()
@@ -53,12 +61,12 @@ def test_KIP848_40_a_classic_group_that_stays_one(broker_with: BrokerWith, why: 
     server.advance(0)
     first.joined()
     answer = Consumer(coordinated(server)).join()
-    assert (told(answer), answer.error_message is None) == ((69, 0, None), False)
+    assert (outcome(answer), answer.error_message is None) == ((69, 0, None), False)
     assert first.beat() == 0
 
 
 def test_KIP848_45_a_coordinator_that_starts_again(lasting_with: LastingWith) -> None:
-    """Goes on where it was: members notice nothing."""
+    """Continues where it was: members notice nothing."""
     lasting = lasting_with(CONSUMER_SETTINGS)
     wire = coordinated(lasting.server)
     created(wire, "foo", 3)
@@ -72,14 +80,14 @@ def test_KIP848_45_a_coordinator_that_starts_again(lasting_with: LastingWith) ->
     wire = coordinated(lasting.restart())
     for member in members:
         member.wire = wire
-        assert told(member.beat()) == (0, member.epoch, None)
+        assert outcome(member.beat()) == (0, member.epoch, None)
     after = described(wire)
     assert (after.group_epoch, after.assignment_epoch, after.group_state) == (
         before.group_epoch,
         before.assignment_epoch,
         "Stable",
     )
-    assert told(members[0].full()) == (0, members[0].epoch, members[0].partitions)
+    assert outcome(members[0].full()) == (0, members[0].epoch, members[0].partitions)
 
 
 def test_KIP848_46_without_the_feature(broker_with: BrokerWith) -> None:
@@ -90,7 +98,7 @@ def test_KIP848_46_without_the_feature(broker_with: BrokerWith) -> None:
 
 
 def test_without_the_protocol(broker_with: BrokerWith) -> None:
-    """Likewise where the broker is told to know only the classic one."""
+    """Also refused where the broker's settings allow the classic protocol only."""
     settings = {**CONSUMER_SETTINGS, "group.coordinator.rebalance.protocols": "classic"}
     wire = broker_with(settings=settings).wire()
     assert int(Consumer(wire).join().error_code) == 35

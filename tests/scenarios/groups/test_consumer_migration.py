@@ -9,7 +9,7 @@ from protocol.messages.sync_group import SyncGroupRequest
 from tests.coordination.group.subscriptions import subscription
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups import members as classic
-from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, listing, member_of, settled, told
+from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, listing, member_of, outcome, settled
 from tests.scenarios.groups.members import Member, commit, coordinated
 from tests.serving import Server, until
 from tests.wire import Wire
@@ -75,7 +75,7 @@ def test_KIP848_39_a_consumer_comes_to_a_classic_group(consumers: Server, wire: 
     stable_alone(consumers, old)
     generation = old.generation
     new = Consumer(coordinated(consumers), "new")
-    assert told(new.join()) == (0, generation + 1, [])
+    assert outcome(new.join()) == (0, generation + 1, [])
     found = listing(wire)
     assert found is not None
     assert found.group_type == "consumer"
@@ -113,7 +113,7 @@ def test_KIP848_41_42_a_classic_member_comes_to_a_consumer_group(consumers: Serv
 
 
 def test_KIP848_43_the_last_consumer_leaves(consumers: Server, wire: Wire) -> None:
-    """The group is a classic one again, and everybody joins anew."""
+    """The group is a classic one again, and all members join again."""
     first = Consumer(wire)
     first.join()
     consumers.advance(INTERVAL_MS)
@@ -131,7 +131,7 @@ def test_KIP848_43_the_last_consumer_leaves(consumers: Server, wire: Wire) -> No
 
 
 def test_KIP848_44_members_of_both(consumers: Server, wire: Wire) -> None:
-    """Are told apart since v1; a classic one can be removed by LeaveGroup."""
+    """Have different types since v1; a classic one can be removed by LeaveGroup."""
     first = Consumer(wire)
     first.join()
     late = ClassicConsumer(coordinated(consumers), session_ms=20_000)

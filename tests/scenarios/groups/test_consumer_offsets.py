@@ -88,7 +88,7 @@ def test_OFF_14_one_partition_spoils_all(consumers: Server, wire: Wire) -> None:
 
 
 def test_OFF_15_16_who_may_not_commit(wire: Wire) -> None:
-    """An old version, nobody in particular, a stranger; who may when everybody has left."""
+    """An old version, no member, an unknown member; without members an offset can be committed."""
     member = Consumer(wire)
     member.join()
     assert codes(wire, 2, "foo", version=8) == [35]
@@ -99,7 +99,7 @@ def test_OFF_15_16_who_may_not_commit(wire: Wire) -> None:
 
 
 def test_OFF_17_who_may_fetch(wire: Wire) -> None:
-    """The member in its epoch, and who says nothing."""
+    """The member in its epoch, and a request without a member."""
     Consumer(wire).join()
     assert [fetched(wire, "m1", 2), fetched(wire, "m1", 1), fetched(wire, "m1", 3)] == [0, 113, 113]
     assert [fetched(wire, "m2", 2), fetched(wire, None, -1)] == [25, 0]
@@ -132,7 +132,7 @@ def test_other_kinds_are_described_elsewhere(wire: Wire) -> None:
     found = described(wire, "simple")
     assert (int(found.error_code), found.error_message is None) == (69, False)
     assert int(described(wire, "").error_code) == 24
-    assert int(described(wire, "nobody").error_code) == 69
+    assert int(described(wire, "unknown").error_code) == 69
 
 
 def test_topics_by_id(wire: Wire) -> None:

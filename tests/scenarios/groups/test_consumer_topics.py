@@ -6,7 +6,7 @@ from protocol.apis import ApiKey
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.scenarios.core.asking import created
-from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, member_of, settled, told
+from tests.scenarios.groups.consumers import INTERVAL_MS, Consumer, described, member_of, outcome, settled
 from tests.scenarios.groups.members import coordinated
 from tests.serving import Server, until
 from tests.wire import Wire
@@ -46,7 +46,7 @@ def follows(member: Consumer, epoch: int) -> list[int]:
 def test_KIP848_27_a_regular_expression(wire: Wire) -> None:
     """The first answer has nothing yet; internal topics are candidates too."""
     member = Consumer(wire, topics=None, regex="fo.*")
-    assert told(member.join()) == (0, 1, [])
+    assert outcome(member.join()) == (0, 1, [])
     assert described(wire).group_epoch in (1, 2)
     assert follows(member, 2) == [0, 1, 2]
     one = member_of(described(wire), "m1")
@@ -78,7 +78,7 @@ def test_KIP848_30_a_new_topic_matches(consumers: Server, wire: Wire) -> None:
     assert len(follows(member, 2)) == 3
     created(wire, "fooz", 1)
     consumers.advance(FOLLOWED_MS)
-    assert told(member.keeps_up())[:2] == (0, 2)
+    assert outcome(member.keeps_up())[:2] == (0, 2)
     consumers.advance(BETWEEN_REFRESHES_MS // 2)
     member.keeps_up()
     consumers.advance(BETWEEN_REFRESHES_MS // 2)
@@ -90,11 +90,11 @@ def test_a_name_and_a_regular_expression(consumers: Server, wire: Wire) -> None:
     created(wire, "bar", 1)
     consumers.advance(FOLLOWED_MS)
     member = Consumer(wire, topics=["bar"], regex="fo+")
-    assert told(member.join()) == (0, 2, [0])
+    assert outcome(member.join()) == (0, 2, [0])
     consumers.advance(INTERVAL_MS)
     assert follows(member, 3) == [0, 0, 1, 2]
     consumers.advance(INTERVAL_MS)
-    assert told(member.beat(subscribed_topic_regex=""))[:2] == (0, 3)
+    assert outcome(member.beat(subscribed_topic_regex=""))[:2] == (0, 3)
     assert follows(member, 4) == [0]
 
 
@@ -105,7 +105,7 @@ def test_KIP848_31_more_partitions(consumers: Server, wire: Wire) -> None:
     request = CreatePartitionsRequest([CreatePartitionsTopic("foo", 5, None)], 5000)
     assert wire.call(ApiKey.CREATE_PARTITIONS, 3, request).results[0].error_code == 0
     consumers.advance(FOLLOWED_MS + INTERVAL_MS)
-    assert told(member.beat()) == (0, 3, [0, 1, 2, 3, 4])
+    assert outcome(member.beat()) == (0, 3, [0, 1, 2, 3, 4])
 
 
 def test_KIP848_32_a_deleted_topic(consumers: Server, wire: Wire) -> None:
@@ -115,9 +115,9 @@ def test_KIP848_32_a_deleted_topic(consumers: Server, wire: Wire) -> None:
     request = DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=5000)
     assert wire.call(ApiKey.DELETE_TOPICS, 6, request).responses[0].error_code == 0
     consumers.advance(FOLLOWED_MS + INTERVAL_MS)
-    assert told(member.beat(owned=member.owned)) == (0, 2, [])
+    assert outcome(member.beat(owned=member.owned)) == (0, 2, [])
     assert described(wire).group_epoch == 3
-    assert told(member.beat(owned={})) == (0, 3, None)
+    assert outcome(member.beat(owned={})) == (0, 3, None)
 
 
 def test_KIP848_33_another_subscription(consumers: Server, wire: Wire) -> None:
@@ -126,8 +126,8 @@ def test_KIP848_33_another_subscription(consumers: Server, wire: Wire) -> None:
     member = Consumer(wire)
     member.join()
     consumers.advance(FOLLOWED_MS + INTERVAL_MS)
-    assert told(member.beat(owned=member.owned, subscribed_topic_names=["bar"])) == (0, 2, [])
-    assert told(member.beat(owned={})) == (0, 3, [0, 1])
+    assert outcome(member.beat(owned=member.owned, subscribed_topic_names=["bar"])) == (0, 2, [])
+    assert outcome(member.beat(owned={})) == (0, 3, [0, 1])
     assert member.owned == {bar: [0, 1]}
 
 
@@ -135,7 +135,7 @@ def test_a_subscription_that_shrinks_before_there_is_a_target(wire: Wire) -> Non
     """Within the interval: what is read no more goes at once."""
     member = Consumer(wire)
     member.join()
-    assert told(member.beat(owned=member.owned, subscribed_topic_names=[])) == (0, 2, [])
+    assert outcome(member.beat(owned=member.owned, subscribed_topic_names=[])) == (0, 2, [])
     assert described(wire).group_epoch == 3
     group = described(wire)
     assert (group.group_state, group.assignment_epoch) == ("Assigning", 2)
@@ -144,20 +144,20 @@ def test_a_subscription_that_shrinks_before_there_is_a_target(wire: Wire) -> Non
 def test_a_join_for_topics_that_are_not_there(consumers: Server, wire: Wire) -> None:
     """Has an epoch, and gets them when they come."""
     member = Consumer(wire, topics=["bar"])
-    assert told(member.join()) == (0, 2, [])
+    assert outcome(member.join()) == (0, 2, [])
     created(wire, "bar", 2)
     consumers.advance(FOLLOWED_MS + INTERVAL_MS)
-    assert told(member.beat()) == (0, 3, [0, 1])
+    assert outcome(member.beat()) == (0, 3, [0, 1])
 
 
 def test_a_join_for_nothing(wire: Wire) -> None:
     """Is no change of the group's epoch."""
-    assert told(Consumer(wire, topics=[]).join()) == (0, 1, [])
-    assert told(Consumer(wire, "m2", topics=None, regex="").join()) == (0, 1, [])
+    assert outcome(Consumer(wire, topics=[]).join()) == (0, 1, [])
+    assert outcome(Consumer(wire, "m2", topics=None, regex="").join()) == (0, 1, [])
 
 
 def test_KIP848_34_most_members_choose_the_assignor(consumers: Server, wire: Wire) -> None:
-    """A third one with another wish changes nothing."""
+    """A third member with another assignor changes nothing."""
     members = [Consumer(wire, f"m{n}", assignor=name) for n, name in enumerate(["range", "range", "uniform"])]
     for member in members:
         member.join()

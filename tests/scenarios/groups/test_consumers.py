@@ -22,8 +22,8 @@ from tests.scenarios.groups.consumers import (
     described,
     listing,
     member_of,
+    outcome,
     settled,
-    told,
 )
 from tests.scenarios.groups.members import G, coordinated
 from tests.serving import Server
@@ -49,12 +49,12 @@ def joined(wire: Wire, member_id: str = "m1", **fields: Any) -> Consumer:
 
 
 def test_KIP848_01_02_03_join_and_stay(wire: Wire) -> None:
-    """The first epoch is 2; what one has is told to whoever says all."""
+    """The first epoch is 2; a heartbeat with all fields is answered with the assignment."""
     member = Consumer(wire)
     answer = member.join()
-    assert (told(answer), answer.heartbeat_interval_ms, answer.member_id) == ((0, 2, [0, 1, 2]), 5000, "m1")
-    assert told(member.beat()) == (0, 2, None)
-    assert told(member.full()) == (0, 2, [0, 1, 2])
+    assert (outcome(answer), answer.heartbeat_interval_ms, answer.member_id) == ((0, 2, [0, 1, 2]), 5000, "m1")
+    assert outcome(member.beat()) == (0, 2, None)
+    assert outcome(member.full()) == (0, 2, [0, 1, 2])
     found = listing(wire)
     assert found is not None
     assert (found.group_type, found.protocol_type, found.group_state) == ("consumer", "consumer", "Stable")
@@ -64,7 +64,7 @@ def test_KIP848_04_who_makes_the_id(wire: Wire) -> None:
     """The member itself since v1, the coordinator before."""
     assert Consumer(wire, "").code(0, owned={}, rebalance_timeout_ms=1000, subscribed_topic_names=["foo"]) == 42
     answer = Consumer(wire, "").join(version=0)
-    assert (told(answer), len(answer.member_id or "")) == ((0, 2, [0, 1, 2]), 22)
+    assert (outcome(answer), len(answer.member_id or "")) == ((0, 2, [0, 1, 2]), 22)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_KIP848_04_who_makes_the_id(wire: Wire) -> None:
         {"rack_id": " "},
     ],
 )
-def test_KIP848_05_what_a_join_must_say(wire: Wire, fields: dict[str, Any]) -> None:
-    """Everything."""
+def test_KIP848_05_a_join_sets_all_fields(wire: Wire, fields: dict[str, Any]) -> None:
+    """Otherwise 42."""
     answer = Consumer(wire).join(**fields)
-    assert (told(answer), answer.member_id) == ((42, 0, None), None)
+    assert (outcome(answer), answer.member_id) == ((42, 0, None), None)
     assert answer.error_message
     assert described(wire).error_code == 69
 
@@ -97,7 +97,7 @@ def test_KIP848_06_07_what_is_not_there(wire: Wire) -> None:
 
 
 def test_KIP848_08_09_another_epoch(consumers: Server, wire: Wire) -> None:
-    """A later one is nobody's; the one before may be said once more by who has no more than it should."""
+    """A later one is unknown; the previous one is accepted again from a member that owns no more than its target."""
     first = joined(wire)
     assert (first.code(3), first.code(1)) == (110, 110)
     second = joined(wire, "m2")
@@ -105,7 +105,7 @@ def test_KIP848_08_09_another_epoch(consumers: Server, wire: Wire) -> None:
     settled(first, second)
     assert first.epoch == 3
     few = {topic: partitions[:1] for topic, partitions in (first.owned or {}).items()}
-    assert told(first.beat(2, owned=few)) == (0, 3, None)
+    assert outcome(first.beat(2, owned=few)) == (0, 3, None)
     assert first.code(2) == 110
     assert first.code(2, owned={topic: [0, 1, 2] for topic in few}) == 110
 
@@ -116,21 +116,21 @@ def test_KIP848_10_to_14_KIP848_36_partitions_change_hands(consumers: Server, wi
     first = Consumer(wire, epoch=2, owned={topic: [0, 1, 2]})
     consumers.advance(INTERVAL_MS)
     second = Consumer(wire, "m2")
-    assert told(second.join()) == (0, 3, [])
+    assert outcome(second.join()) == (0, 3, [])
     answer = first.beat(2, owned=first.owned)
     kept = first.partitions
-    assert (told(answer), len(kept)) == ((0, 2, kept), 2)
+    assert (outcome(answer), len(kept)) == ((0, 2, kept), 2)
     group = described(wire)
     one = member_of(group, "m1")
     target = [list(each.partitions) for each in one.target_assignment.topic_partitions]
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Reconciling", 3, 3)
     assert (one.member_epoch, target) == (2, [kept])
     assert [sorted(each.partitions) for each in one.assignment.topic_partitions] == [[0, 1, 2]]
-    assert told(first.beat(2, owned={topic: [0, 1, 2]})) == (0, 2, None)
-    assert told(first.beat(2)) == (0, 2, None)
-    assert told(second.beat(3)) == (0, 3, None)
-    assert told(first.beat(2, owned={topic: kept})) == (0, 3, None)
-    assert told(second.beat(3)) == (0, 3, sorted({0, 1, 2} - set(kept)))
+    assert outcome(first.beat(2, owned={topic: [0, 1, 2]})) == (0, 2, None)
+    assert outcome(first.beat(2)) == (0, 2, None)
+    assert outcome(second.beat(3)) == (0, 3, None)
+    assert outcome(first.beat(2, owned={topic: kept})) == (0, 3, None)
+    assert outcome(second.beat(3)) == (0, 3, sorted({0, 1, 2} - set(kept)))
     assert described(wire).group_state == "Stable"
 
 
@@ -144,18 +144,18 @@ def test_KIP848_15_who_gives_nothing_up_is_out(consumers: Server, wire: Wire) ->
     consumers.advance(INTERVAL_MS)
     assert first.code() == 25
     settled(second)
-    assert second.told == (4, [0, 1, 2])
+    assert second.owns == (4, [0, 1, 2])
 
 
 def test_KIP848_16_assignments_take_turns(consumers: Server, wire: Wire) -> None:
     """No more than one in a second."""
     first = joined(wire)
     second = Consumer(wire, "m2")
-    assert told(second.join()) == (0, 2, [])
+    assert outcome(second.join()) == (0, 2, [])
     assert described(wire).group_state == "Assigning"
     consumers.advance(INTERVAL_MS)
-    assert told(second.beat()) == (0, 3, None)
-    assert told(first.beat(owned=first.owned))[:2] == (0, 2)
+    assert outcome(second.beat()) == (0, 3, None)
+    assert outcome(first.beat(owned=first.owned))[:2] == (0, 2)
 
 
 def test_KIP848_17_a_group_has_its_own_interval(wire: Wire) -> None:
@@ -164,7 +164,7 @@ def test_KIP848_17_a_group_has_its_own_interval(wire: Wire) -> None:
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, G, [config])])
     assert wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses[0].error_code == 0
     joined(wire)
-    assert told(Consumer(wire, "m2").join()) == (0, 3, [])
+    assert outcome(Consumer(wire, "m2").join()) == (0, 3, [])
 
 
 def test_KIP848_18_silence(consumers: Server, wire: Wire) -> None:
@@ -181,27 +181,27 @@ def test_KIP848_18_silence(consumers: Server, wire: Wire) -> None:
 
 
 def test_KIP848_19_leaving(wire: Wire) -> None:
-    """The answer has no assignment, and says no interval."""
+    """The answer has no assignment, and an interval of 0."""
     member = joined(wire)
     answer = member.leave()
-    assert (told(answer), answer.member_id, answer.heartbeat_interval_ms) == ((0, -1, None), "m1", 0)
+    assert (outcome(answer), answer.member_id, answer.heartbeat_interval_ms) == ((0, -1, None), "m1", 0)
     group = described(wire)
     assert (group.group_state, group.group_epoch, list(group.members)) == ("Empty", 3, [])
     assert Consumer(wire, epoch=2).code() == 25
 
 
-def test_KIP848_20_joining_anew_confirms(consumers: Server, wire: Wire) -> None:
-    """Who joins again has nothing any more."""
+def test_KIP848_20_joining_again_confirms(consumers: Server, wire: Wire) -> None:
+    """A member that joins again owns nothing any more."""
     first = joined(wire)
     consumers.advance(INTERVAL_MS)
     joined(wire, "m2")
     assert first.beat(owned=first.owned).member_epoch == 2
     kept = first.partitions
-    assert told(first.join()) == (0, 3, kept)
+    assert outcome(first.join()) == (0, 3, kept)
 
 
 def test_KIP848_21_to_23_static_members(consumers: Server, wire: Wire) -> None:
-    """One goes for a while; another process takes its place without anybody noticing."""
+    """One leaves for a while; another process takes its place, and the other members do not notice."""
     first = joined(wire, instance_id="i1")
     consumers.advance(INTERVAL_MS)
     other = joined(wire, "m2")
@@ -210,10 +210,10 @@ def test_KIP848_21_to_23_static_members(consumers: Server, wire: Wire) -> None:
     assert (int(intruder.join().error_code), int(first.join().error_code)) == (111, 111)
     before, mine = described(wire).group_epoch, first.partitions
     answer = first.leave(-2)
-    assert (told(answer), answer.member_id) == ((0, -2, None), "m1")
-    assert told(other.keeps_up())[:2] == (0, 3)
+    assert (outcome(answer), answer.member_id) == ((0, -2, None), "m1")
+    assert outcome(other.keeps_up())[:2] == (0, 3)
     assert described(wire).group_state == "Reconciling"
-    assert told(intruder.join()) == (0, 3, mine)
+    assert outcome(intruder.join()) == (0, 3, mine)
     group = described(wire)
     assert (group.group_epoch, group.group_state) == (before, "Stable")
     assert first.code(3) == 82
@@ -235,8 +235,8 @@ def test_KIP848_25_instances(wire: Wire) -> None:
     assert (member.code(-1, instance_id="i2"), member.code(-1, member_id="m2")) == (25, 82)
 
 
-def test_KIP848_26_no_room(broker_with: BrokerWith) -> None:
-    """For another one; a static member's own id is known, and its instance too since 4.4."""
+def test_KIP848_26_a_full_group_accepts_no_other_member(broker_with: BrokerWith) -> None:
+    """A static member's own id is known, and its instance too since 4.4."""
     server = broker_with(settings={**CONSUMER_SETTINGS, "group.consumer.max.size": 1})
     wire = coordinated(server)
     created(wire, "foo", 3)
@@ -244,7 +244,7 @@ def test_KIP848_26_no_room(broker_with: BrokerWith) -> None:
     member = joined(wire, instance_id="i1")
     assert int(Consumer(wire, "m2").join().error_code) == 81
     member.leave(-2)
-    assert told(member.join()) == (0, 2, [0, 1, 2])
+    assert outcome(member.join()) == (0, 2, [0, 1, 2])
     member.leave(-2)
     listed = wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).api_keys
     newest = max(each.max_version for each in listed if each.api_key == ApiKey.API_VERSIONS)

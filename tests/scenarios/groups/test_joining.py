@@ -61,8 +61,8 @@ def test_CLS_04_a_static_member_is_in_at_once(server: Server) -> None:
     assert member.member_id.startswith("i1-")
 
 
-def test_CLS_05_a_name_that_nobody_gave(server: Server) -> None:
-    """25, and it is echoed."""
+def test_CLS_05_an_unknown_member_id_is_refused(server: Server) -> None:
+    """25, and the id is echoed."""
     assert Member(coordinated(server), member_id="x").refused() == (25, "x")
 
 
@@ -104,7 +104,7 @@ def test_CLS_09_the_most_wanted_protocol(server: Server) -> None:
 
 
 def test_CLS_11_the_windows_end_with_the_rebalance_timeout(broker_with: BrokerWith) -> None:
-    """3000 ms, and 1000 more where somebody came: together no more than members have to come back."""
+    """3000 ms, and 1000 more after each member that joins: together no more than members have to come back."""
     server = broker_with(settings={**SETTINGS, "group.initial.rebalance.delay.ms": 3000})
     server.freeze()
     members = [Member(coordinated(server), rebalance_ms=4000) for _ in range(3)]
@@ -136,13 +136,13 @@ def test_CLS_16_old_generations_and_strangers(server: Server) -> None:
     """22, 25."""
     member = Member(coordinated(server))
     rebalanced(server, member)
-    assert [member.beat(member.generation - 1), member.beat(member_id="nobody"), member.beat()] == [22, 25, 0]
+    assert [member.beat(member.generation - 1), member.beat(member_id="unknown"), member.beat()] == [22, 25, 0]
 
     def synced(generation: int, member_id: str) -> int:
         request = SyncGroupRequest(G, generation, member_id, (), None, "consumer", "range")
         return int(member.wire.call(ApiKey.SYNC_GROUP, 5, request).error_code)
 
-    assert [synced(member.generation - 1, member.member_id), synced(member.generation, "nobody")] == [22, 25]
+    assert [synced(member.generation - 1, member.member_id), synced(member.generation, "unknown")] == [22, 25]
 
 
 @pytest.mark.parametrize(("kind", "name"), [("consumer", None), (None, "range"), ("consumer", "other")])
@@ -164,7 +164,7 @@ def test_CLS_20_who_joins_again_while_the_group_completes(server: Server) -> Non
 
 
 def test_CLS_21_CLS_22_who_joins_a_stable_group_again(server: Server) -> None:
-    """A follower is told what it knows; a leader rebalances."""
+    """A follower is answered with the current generation; a leader rebalances."""
     leader, follower = Member(coordinated(server)), Member(coordinated(server))
     rebalanced(server, leader, follower)
     follower.start()
@@ -181,7 +181,7 @@ def test_CLS_26_a_member_that_waits_to_join_is_not_silent(server: Server) -> Non
     first = Member(coordinated(server), session_ms=20_000)
     second = Member(coordinated(server), session_ms=6_000)
     rebalanced(server, first, second)
-    second.start()  # unchanged: told at once
+    second.start()  # unchanged: answered at once
     second.joined()
     second.metadata = b"other"
     second.start()
@@ -211,8 +211,8 @@ def test_CLS_38_a_static_member_may_miss_a_rebalance(server: Server) -> None:
     assert static.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_CLS_27_an_id_that_nobody_comes_back_with(server: Server) -> None:
-    """Holds the others up no longer than its session."""
+def test_CLS_27_a_member_id_that_is_never_used(server: Server) -> None:
+    """Delays the others no longer than its session."""
     member = Member(coordinated(server), session_ms=20_000)
     rebalanced(server, member)
     lost = Member(coordinated(server), session_ms=6_000)

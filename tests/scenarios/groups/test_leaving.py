@@ -57,8 +57,8 @@ def test_CLS_33_the_last_one_leaves(server: Server) -> None:
     assert (group.group_state, group.protocol_type, list(group.members)) == ("Empty", "consumer", [])
 
 
-def test_CLS_36_a_static_member_returns_with_other_wishes(server: Server) -> None:
-    """The protocol that all share is another one: the others hear 27."""
+def test_CLS_36_a_static_member_returns_with_other_protocols(server: Server) -> None:
+    """The protocol that all share is another one: the others are answered 27."""
     first = Member(coordinated(server), instance_id="i1", protocols=("a", "b"))
     second = Member(coordinated(server), instance_id="i2", protocols=("a", "b"))
     for members in ((first,), (first, second)):
@@ -78,7 +78,7 @@ def _sync(member: Member) -> SyncGroupRequest:
     return SyncGroupRequest(member.group_id, member.generation, member.member_id, (), member.instance_id)
 
 
-def test_CLS_42_a_group_that_nobody_knows_is_dead(server: Server) -> None:
+def test_CLS_42_an_unknown_group_is_dead(server: Server) -> None:
     """Without an error up to v5, with 69 since."""
     wire = coordinated(server)
     for version, code in ((5, 0), (6, 69)):

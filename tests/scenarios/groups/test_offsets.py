@@ -1,6 +1,6 @@
 """Committed offsets, the rows in which topics, members and time matter (OFF-*; groups G.2).
 
-All rows stand at the coordinator's machine too, in tests/coordination/group.
+Each row also has a test of the coordinator alone, in tests/coordination/group.
 """
 
 import pytest
@@ -34,8 +34,8 @@ QUICK = {**SETTINGS, "offsets.retention.check.interval.ms": 1_000}
 """Checks come while one can wait for them."""
 
 
-def test_OFF_01_OFF_08_anybody_commits_anything_for_nobody(server: Server) -> None:
-    """Without members, an offset is an offset: of the past, or of nothing."""
+def test_OFF_01_OFF_08_any_client_commits_any_offset_to_a_group_without_members(server: Server) -> None:
+    """An offset may be lower than the last one, or negative."""
     wire = coordinated(server)
     created(wire, "foo")
     for offset in (5, 3, -5):
@@ -44,7 +44,7 @@ def test_OFF_01_OFF_08_anybody_commits_anything_for_nobody(server: Server) -> No
 
 
 def test_OFF_03_OFF_05_members_commit_for_themselves(server: Server) -> None:
-    """Nobody else does, and nobody while the group completes."""
+    """No other client does, and not even a member while the rebalance is completing."""
     member = Member(coordinated(server))
     created(member.wire, "foo")
     assembled(server, member)
@@ -54,7 +54,7 @@ def test_OFF_03_OFF_05_members_commit_for_themselves(server: Server) -> None:
     assert member.commit("foo", 5) is ErrorCode.NONE
 
 
-def test_OFF_11_a_topic_made_anew_has_no_offsets(server: Server) -> None:
+def test_OFF_11_a_topic_that_is_created_again_has_no_offsets(server: Server) -> None:
     """Deleting a topic forgets its offsets in all groups."""
     wire = coordinated(server)
     old = created(wire, "foo")
@@ -74,7 +74,7 @@ def test_a_topic_that_is_not_there_has_no_offsets(server: Server) -> None:
 
 
 def named_end(wire: Wire, topic: str, offset: int, retention_ms: int, member: Member | None = None) -> None:
-    """OffsetCommit v2, whose offsets may say how long they are kept."""
+    """OffsetCommit v2, which may set how long offsets are kept."""
     generation, member_id = (-1, "") if member is None else (member.generation, member.member_id)
     topics = [OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(0, offset)])]
     request = OffsetCommitRequest(G, generation, member_id, retention_time_ms=retention_ms, topics=topics)

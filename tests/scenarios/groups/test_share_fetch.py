@@ -23,6 +23,7 @@ from tests.scenarios.groups.sharers import (
     only,
     start_and_done,
 )
+from tests.scenarios.on_kafka import TARGET, steered
 from tests.serving import Server, until
 
 TEN = [(0, 9, 1)]
@@ -333,3 +334,21 @@ def test_a_fetch_waits_for_released_records(server: Server) -> None:
     peer.wire.send(ApiKey.SHARE_FETCH, 2, peer.request(max_wait_ms=LOCK_MS // 2))
     assert member.ack(3, 4, RELEASE) is ErrorCode.NONE
     assert acquired_of(peer.wire.answer()) == [(3, 4, 2)]
+
+
+def test_a_fetch_does_not_find_what_it_releases_where_other_records_are_there(server: Server) -> None:
+    """It reads before its own acknowledgements are written; the next one finds the released record."""
+    if TARGET == "kafka":
+        steered("that the share coordinator's write takes longer than the read, which it mostly does")
+    queue = Queue(server)
+    produced(queue.wire, "foo", values(2))
+    member = queue.member()
+    assert until(lambda: member.acquired(max_records=10), "records") == TEN
+    assert member.acquired(acks=[(0, 9, [RELEASE])], max_wait_ms=LOCK_MS // 2) == [(10, 11, 1)]
+    assert member.acquired(max_records=10) == [(0, 9, 2)]
+
+
+def test_a_fetch_that_has_to_wait_finds_what_it_releases(server: Server) -> None:
+    """Its own acknowledgements, once written, wake it."""
+    member = Queue(server).holder()
+    assert member.acquired(acks=[(0, 9, [RELEASE])], max_wait_ms=LOCK_MS // 2) == [(0, 9, 2)]

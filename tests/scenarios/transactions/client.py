@@ -57,7 +57,7 @@ def on_cluster(**options: Any) -> Callable[[Callable[..., Awaitable[None]]], Cal
             async with on_target(**options) as stage:
                 try:
                     await test(Client(stage), **arguments)
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - told as it is, not as a part of the task group's failure
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised as it is, not inside an exception group
                     failure = error
             if failure is not None:
                 raise failure
@@ -70,7 +70,7 @@ def on_cluster(**options: Any) -> Callable[[Callable[..., Awaitable[None]]], Cal
 
 
 class Client(Partitions):
-    """Asks whoever is in charge; the cluster's clock stands still, so nothing happens unless a test lets time pass."""
+    """Asks the broker in charge; the cluster's clock is frozen, so nothing happens unless a test lets time pass."""
 
     # --- the transaction coordinator ---------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ async def pending(
 
 
 async def committed(c: Client, offset: int, *, partition: int = 0, group: str = G) -> None:
-    """OffsetCommit by nobody in particular, accepted."""
+    """OffsetCommit without a member, accepted."""
     topics = [OffsetCommitRequestTopic(FOO, [OffsetCommitRequestPartition(partition, offset)])]
     answer = await c.ask(
         await c.coordinator(group, 0), ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest(group, topics=topics)

@@ -1,4 +1,4 @@
-"""A whole cluster inside the test's own loop: real sockets, real log files in memory, and a clock that stands still.
+"""A whole cluster inside the test's own loop: real sockets, real log files in memory, and a frozen clock.
 
 In the loop, not in a process of its own, so that a row may hold a marker or a coordinator where no client can, and a
 mutant of the product may be tried on all rows (tests/mutants).
@@ -94,17 +94,17 @@ class Stage:
         return list(self.cluster.bootstrap)
 
     async def restart(self, broker: int = 1, *, clean: bool = False) -> None:
-        """Kill or stop a broker and start it again; nobody has noticed that it was gone."""
+        """Kill or stop a broker and start it again; the cluster has not noticed that it was gone."""
         lifecycle, node = self.cluster.lifecycle, self.cluster.nodes[broker]
         (lifecycle.stop if clean else lifecycle.kill)(node)
         await lifecycle.start(node)
 
     def kill(self, broker: int) -> None:
-        """Without a word; nobody has noticed yet."""
+        """Kill a broker; the cluster has not noticed yet."""
         self.cluster.lifecycle.kill(self.cluster.nodes[broker])
 
     async def stop(self, broker: int) -> None:
-        """Stop a broker in good order: it hands over first."""
+        """Stop a broker cleanly: it hands over first."""
         self.cluster.lifecycle.stop(self.cluster.nodes[broker])
 
     async def start(self, broker: int) -> None:
@@ -112,11 +112,11 @@ class Stage:
         await self.cluster.lifecycle.start(self.cluster.nodes[broker])
 
     def pause(self, broker: int) -> None:
-        """Let a broker stand still."""
+        """Pause a broker."""
         self.cluster.lifecycle.pause(self.cluster.nodes[broker])
 
     async def resume(self, broker: int) -> None:
-        """Let it go on; what waited for it is tried again."""
+        """Resume it; requests that waited for it are sent again."""
         self.cluster.lifecycle.resume(self.cluster.nodes[broker])
         await self.pass_time(1_000)
 

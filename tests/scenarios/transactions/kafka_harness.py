@@ -90,7 +90,7 @@ class KafkaStage:
 
     @property
     def cluster(self) -> Any:
-        """Nobody looks into it."""
+        """Skip the row: it needs the inside of the cluster."""
         steered("looks or reaches into the cluster")
 
     @property
@@ -124,11 +124,11 @@ class KafkaStage:
         await self.start(broker)
 
     def kill(self, broker: int) -> None:
-        """Without a word; nobody has noticed yet."""
+        """Kill a broker; the cluster has not noticed yet."""
         self.server.cluster.stop(broker, clean=False)
 
     async def stop(self, broker: int) -> None:
-        """Stop a broker in good order: it hands over first."""
+        """Stop a broker cleanly: it hands over first."""
         await asyncio.to_thread(self.server.cluster.stop, broker)
         await asyncio.to_thread(self.server.cluster.missed, broker)
 
@@ -139,11 +139,11 @@ class KafkaStage:
         await asyncio.to_thread(ready.followed, self.alive)
 
     def pause(self, broker: int) -> None:
-        """Let a broker stand still; give it a session that lasts longer."""
+        """Pause a broker; give it a session that lasts longer."""
         self.server.cluster.pause(broker)
 
     async def resume(self, broker: int) -> None:
-        """Let it go on; what waited for it has a second to come."""
+        """Resume it; requests that waited for it have a second to arrive."""
         self.server.cluster.resume(broker)
         await asyncio.to_thread(pause, 1_000)
         await asyncio.to_thread(ready.transactions_settled, self.alive)
@@ -151,20 +151,20 @@ class KafkaStage:
     # --- looking -----------------------------------------------------------------------------------------------------
 
     def topics(self) -> dict[str, MetadataResponseTopic]:
-        """What is told of all topics, by name."""
+        """Metadata of all topics, by name."""
         side = Target(self.alive[0])
         found = side.call(ApiKey.METADATA, 12, MetadataRequest(None, False)).topics
         side.close()
         return {topic.name: topic for topic in found}
 
     def partition(self, topic: str, index: int) -> MetadataResponsePartition:
-        """What is told of one partition."""
+        """Metadata of one partition."""
         (found,) = (each for each in self.topics()[topic].partitions if each.partition_index == index)
         assert isinstance(found, MetadataResponsePartition)
         return found
 
     def topic_names(self) -> set[str]:
-        """Of all topics."""
+        """The names of all topics."""
         return set(self.topics())
 
     def topic_id(self, topic: str) -> UUID:
@@ -230,7 +230,7 @@ class KafkaStage:
         await asyncio.to_thread(pause, 3_000)
 
     def close(self) -> None:
-        """Hang up everywhere; nobody stands still."""
+        """Close all connections; resume all brokers."""
         for wire in self._open:
             wire.close()
         for broker in range(1, len(self.server.addresses) + 1):

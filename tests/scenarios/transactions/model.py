@@ -58,7 +58,7 @@ class PartitionModel:
         return offset
 
     def mark(self, producer_id: int, epoch: int, committed: bool) -> None:
-        """A marker ends whatever is open."""
+        """A marker ends the producer's open transaction."""
         for entry in (each for each in self.log if each.producer_id == producer_id and each.fate is None):
             entry.fate = committed
         known = self.producers.get(producer_id, ProducerState(-1))
@@ -125,7 +125,7 @@ class Model:
         return 0, known.producer_id, known.epoch
 
     def join(self, name: str, producer: tuple[int, int], index: int | str) -> int:
-        """A partition joins the transaction, by whoever asks for it; the coordinator's code."""
+        """Add a partition to the transaction, for a client or for a leader; the error code of the coordinator."""
         known = self.ids.get(name)
         if known is None or known.producer_id != producer[0]:
             return 49

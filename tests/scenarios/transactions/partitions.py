@@ -100,7 +100,7 @@ class Partitions:
 
     @property
     def cluster(self) -> Cluster:
-        """What is inside; a real Kafka lets nobody look there, and the row is skipped."""
+        """The cluster's own objects; a real Kafka does not expose them, and the row is skipped."""
         return self.stage.cluster
 
     # --- the way to a broker -----------------------------------------------------------------------------------------

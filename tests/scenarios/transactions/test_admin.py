@@ -27,7 +27,7 @@ async def opened(c: Client, epoch: int = 2) -> tuple[int, int]:
 
 @on_cluster()
 async def test_MRK_01_02_03_a_marker_by_hand(c: Client) -> None:
-    """78 bytes that end the transaction; a second one stands beside it; a lower epoch is refused."""
+    """78 bytes that end the transaction; a second marker is appended too; a lower epoch is refused."""
     producer = await opened(c)
     assert await c.stable() == 0
     assert await c.mark(producer) == 0
@@ -100,7 +100,7 @@ async def test_MRK_10_a_silent_leader_is_waited_for(c: Client) -> None:
 
 @on_cluster(brokers=2)
 async def test_a_leader_that_died_and_came_back_before_anybody_noticed(c: Client) -> None:
-    """A real broker is fenced while it registers anew, and its marker left out: the row above, told below."""
+    """A real broker is fenced while it registers again, and its marker left out: the row above covers that."""
     if TARGET == "kafka":
         ours_alone("a broker that starts again is fenced while it registers")
     await c.reassign(BAR, 0, [2])
@@ -211,8 +211,8 @@ async def test_LIST_04_patterns(c: Client) -> None:
 
 
 @on_cluster(brokers=2)
-async def test_PROD_01_a_follower_tells_of_producers(c: Client) -> None:
-    """With the open transaction's start."""
+async def test_PROD_01_a_follower_describes_producers(c: Client) -> None:
+    """With the start offset of the open transaction."""
     await c.reassign(FOO, 0, [1, 2])
     await c.sent()
     producer = await c.new()
@@ -251,7 +251,7 @@ async def test_FC_02_many_keys_at_once(c: Client) -> None:
 
 @on_cluster()
 async def test_FC_03_odd_questions(c: Client) -> None:
-    """42 for a key type that nobody knows; "NONE" is the message of success up to v3, and "" after."""
+    """42 for an unknown key type; "NONE" is the message of success up to v3, and "" after."""
     await c.coordinator("a")
     (odd,) = (await found(c, key_type=7, coordinator_keys=["a"])).coordinators
     assert (odd.key, int(odd.error_code), odd.node_id, odd.host, odd.port) == ("a", 42, -1, "", -1)

@@ -1,4 +1,4 @@
-"""The rows about who may do what; all of core G.8 stands in tests/scenarios/core (transactions H.1 to H.4)."""
+"""The rows about the rights that transactions need; core G.8 is in tests/scenarios/core (transactions H.1 to H.4)."""
 
 from typing import Any
 
@@ -41,18 +41,18 @@ def test_IPI_25_a_producer_needs_a_right_for_its_name(guarded: Guarded) -> None:
         (None, 31, (Op.WRITE, Kind.TOPIC, "not-there")),
     ):
         guarded.forget()
-        answer = guarded.somebody.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
+        answer = guarded.client.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
         assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (refused, -1, -1)
         guarded.allow(right)
-        assert guarded.somebody.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000)).error_code == 0
+        assert guarded.client.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000)).error_code == 0
 
 
 def test_IPI_25_what_is_denied_everywhere_is_somewhere_too(guarded: Guarded) -> None:
     """A denial on * outweighs the one topic that may be written to."""
     guarded.allow((Op.WRITE, Kind.TOPIC, "foo"))
-    assert begun(guarded.somebody, None).error_code == 0
+    assert begun(guarded.client, None).error_code == 0
     guarded.deny((Op.WRITE, Kind.TOPIC, "*"))
-    assert begun(guarded.somebody, None).error_code == 31
+    assert begun(guarded.client, None).error_code == 31
 
 
 def test_ADD_05_a_topic_that_may_not_be_written_spoils_the_others(guarded: Guarded) -> None:
@@ -63,7 +63,7 @@ def test_ADD_05_a_topic_that_may_not_be_written_spoils_the_others(guarded: Guard
     def added(*names: str) -> dict[str, int]:
         topics = [AddPartitionsToTxnTopic(name, [0]) for name in names]
         request = AddPartitionsToTxnRequest("T", producer.producer_id, producer.producer_epoch, topics)
-        answer = guarded.somebody.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, request)
+        answer = guarded.client.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, request)
         return {each.name: _code(each) for each in answer.results_by_topic_v3_and_below}
 
     assert added("foo", "bar") == {"foo": 55, "bar": 29}
@@ -82,24 +82,24 @@ def test_ADD_12_only_brokers_add_for_others(guarded: Guarded) -> None:
     one = AddPartitionsToTxnTransaction("T", producer.producer_id, producer.producer_epoch, False, topics)
     request = AddPartitionsToTxnRequest(transactions=[one])
     guarded.allow((Op.WRITE, Kind.TRANSACTIONAL_ID, "T"), (Op.WRITE, Kind.TOPIC, "foo"))
-    answer = guarded.somebody.call(ApiKey.ADD_PARTITIONS_TO_TXN, 4, request)
+    answer = guarded.client.call(ApiKey.ADD_PARTITIONS_TO_TXN, 4, request)
     assert (answer.error_code, list(answer.results_by_transaction)) == (31, [])
     guarded.forget()
     guarded.allow((Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME))
-    answer = guarded.somebody.call(ApiKey.ADD_PARTITIONS_TO_TXN, 4, request)
+    answer = guarded.client.call(ApiKey.ADD_PARTITIONS_TO_TXN, 4, request)
     assert answer.error_code == 0
     ((topic,),) = [each.topic_results for each in answer.results_by_transaction]
     assert _code(topic) == 0
 
 
 def test_MRK_09_markers_are_written_by_brokers_and_administrators(guarded: Guarded) -> None:
-    """ALTER or CLUSTER_ACTION; whoever has neither hears so on each partition."""
+    """ALTER or CLUSTER_ACTION; without either right each partition is refused."""
     producer = begun(guarded.admin, None)
     topics = [WritableTxnMarkerTopic("foo", [0]), WritableTxnMarkerTopic("bar", [0])]
     marker = WritableTxnMarker(producer.producer_id, producer.producer_epoch, False, topics, 0)
 
     def written() -> list[int]:
-        answer = guarded.somebody.call(ApiKey.WRITE_TXN_MARKERS, 1, WriteTxnMarkersRequest([marker]))
+        answer = guarded.client.call(ApiKey.WRITE_TXN_MARKERS, 1, WriteTxnMarkersRequest([marker]))
         return [part.error_code for each in answer.markers for topic in each.topics for part in topic.partitions]
 
     assert written() == [31, 31]

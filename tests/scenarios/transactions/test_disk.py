@@ -1,4 +1,4 @@
-"""What stands in the files, and what is believed of them (transactions H.9). Its first row is in tests/protocol."""
+"""What is in the files, and how it is recovered (transactions H.9). Its first row is in tests/protocol."""
 
 import struct
 from pathlib import Path
@@ -45,7 +45,7 @@ async def test_DSK_02_the_index_of_aborted_transactions(tmp_path: Path) -> None:
 
 
 async def test_DSK_03_04_the_newest_snapshot_is_broken(tmp_path: Path) -> None:
-    """A clean stop writes one; where it cannot be read, the log says the same."""
+    """A clean stop writes one; where it cannot be read, the same state is recovered from the log."""
     async with on_target(topics={FOO: 1}, data_dir=tmp_path) as stage:
         c = Client(stage)
         plain, open_one = await c.new(None), await c.new()
@@ -131,8 +131,8 @@ def test_DSK_07_the_hash_of_an_id() -> None:
 
 @pytest.mark.parametrize("name", [name for name in HASHES if name])
 @on_cluster()
-async def test_DSK_07_an_id_is_logged_where_its_hash_says(c: Client, name: str) -> None:
-    """And nowhere else."""
+async def test_DSK_07_an_id_is_logged_in_the_partition_of_its_hash(c: Client, name: str) -> None:
+    """And in no other partition."""
     await c.new(name)
     holding = [
         index

@@ -7,7 +7,7 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, Given, on_cluster
 from tests.scenarios.transactions.partitions import BAR, COMMITTED, FOO, code
 
-NOBODY = (-1, -1)
+NO_PRODUCER = (-1, -1)
 
 
 async def older(c: Client, name: str = "tx") -> tuple[int, int]:
@@ -32,11 +32,11 @@ async def newer(c: Client, name: str = "tx") -> tuple[int, int]:
 async def test_E1_01_02_a_commit_and_its_repetition(c: Client) -> None:
     """The answer names no producer; a second commit is fine, an abort is not."""
     producer = await older(c)
-    assert await c.end(producer, v=4) == (0, *NOBODY)
+    assert await c.end(producer, v=4) == (0, *NO_PRODUCER)
     await c.settle()
     assert await c.markers() == [(*producer, "COMMIT")]
     assert await c.state() == ("CompleteCommit", *producer)
-    assert [await c.end(producer, commit, v=4) for commit in (True, False)] == [(0, *NOBODY), (48, *NOBODY)]
+    assert [await c.end(producer, commit, v=4) for commit in (True, False)] == [(0, *NO_PRODUCER), (48, *NO_PRODUCER)]
 
 
 @on_cluster()
@@ -58,7 +58,7 @@ async def test_E1_04_nothing_to_end(c: Client, version: int) -> None:
 
 @on_cluster(**APART)
 async def test_E1_05_before_the_markers_are_written(c: Client) -> None:
-    """51 for both; who is fenced or unknown hears that."""
+    """51 for both; a fenced or unknown producer is refused as such."""
     name = await c.apart()
     producer = await older(c, name)
     c.stage.pause(2)
@@ -68,7 +68,7 @@ async def test_E1_05_before_the_markers_are_written(c: Client) -> None:
     assert (await c.end((producer[0], 1), name=name, v=4))[0] == 90
     assert (await c.state(name))[0] == "PrepareCommit"
     await c.stage.resume(2)
-    assert await c.end(producer, name=name, v=4) == (0, *NOBODY)
+    assert await c.end(producer, name=name, v=4) == (0, *NO_PRODUCER)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -108,8 +108,8 @@ async def test_E2_01_to_05_an_epoch_serves_one_transaction(c: Client) -> None:
     assert await c.markers() == [(producer_id, 1, "COMMIT")]
     written, end = len(await c.log()), await c.end_of()
     assert await c.end((producer_id, 0)) == (0, producer_id, 1)
-    assert await c.end((producer_id, 0), False) == (48, *NOBODY)
-    assert await c.end((producer_id, 1)) == (48, *NOBODY)
+    assert await c.end((producer_id, 0), False) == (48, *NO_PRODUCER)
+    assert await c.end((producer_id, 1)) == (48, *NO_PRODUCER)
     assert (len(await c.log()), await c.end_of()) == (written, end)
     assert await c.end((producer_id, 1), False) == (0, producer_id, 2)
     await c.settle()
@@ -119,9 +119,9 @@ async def test_E2_01_to_05_an_epoch_serves_one_transaction(c: Client) -> None:
 
 @on_cluster()
 async def test_E2_06_07_nothing_to_end(c: Client) -> None:
-    """An abort bumps, its retry does not; a commit is refused; a zombie hears so."""
+    """An abort raises the epoch, its retry does not; a commit is refused, and so is a zombie."""
     producer_id, _ = await c.new()
-    assert await c.end((producer_id, 0)) == (48, *NOBODY)
+    assert await c.end((producer_id, 0)) == (48, *NO_PRODUCER)
     for epoch, given in ((0, 1), (0, 1), (1, 2)):
         assert await c.end((producer_id, epoch), False) == (0, producer_id, given)
         await c.settle()
@@ -153,7 +153,7 @@ async def overflown(c: Client) -> tuple[int, Given]:
 
 @on_cluster()
 async def test_E2_09_10_the_last_epoch(c: Client) -> None:
-    """The marker has the old id at 32767, the client goes on with a new one at 0, and a retry hears the same."""
+    """The marker has the old id at 32767, the client is given a new one at 0, and so is its retry."""
     old, (error, fresh, epoch) = await overflown(c)
     assert (error, epoch) == (0, 0)
     assert fresh != old
@@ -161,7 +161,7 @@ async def test_E2_09_10_the_last_epoch(c: Client) -> None:
     assert await c.markers() == [(old, 32767, "COMMIT")]
     assert await c.state() == ("CompleteCommit", fresh, 0)
     assert await c.end((old, 32766)) == (0, fresh, 0)
-    assert await c.end((old, 32766), False) == (48, *NOBODY)
+    assert await c.end((old, 32766), False) == (48, *NO_PRODUCER)
     await c.sent(values=[b"b"], producer=(fresh, 0), sequence=0, name="tx")
     assert await c.finish((fresh, 0)) == (fresh, 1)
 
@@ -203,7 +203,7 @@ async def test_E2_12_before_the_markers_are_written(c: Client) -> None:
     producer_id, _ = await newer(c, name)
     c.stage.pause(2)
     assert await c.end((producer_id, 0), name=name) == (0, producer_id, 1)
-    assert await c.end((producer_id, 0), name=name) == (51, *NOBODY)
+    assert await c.end((producer_id, 0), name=name) == (51, *NO_PRODUCER)
     assert await c.add((producer_id, 1), {BAR: [0]}, name) == {(BAR, 0): 51}
     c.stage.clock.thaw()
     assert code(await c.produce(BAR, producer=(producer_id, 1), sequence=0, name=name)) == 51
@@ -215,7 +215,7 @@ async def test_E2_12_before_the_markers_are_written(c: Client) -> None:
 
 @on_cluster()
 async def test_E2_13_14_a_retry_that_comes_too_late(c: Client) -> None:
-    """The next transaction is open; or somebody else has the id."""
+    """The next transaction is open; or the id has been initialized again."""
     producer_id, _ = await newer(c)
     await c.finish((producer_id, 0))
     await c.sent(values=[b"b"], producer=(producer_id, 1), sequence=0, name="tx")
@@ -289,8 +289,8 @@ async def test_TMO_05_work_does_not_extend_the_timeout(c: Client) -> None:
 
 
 @on_cluster(settings={**QUICK_EXPIRY, "transaction.max.timeout.ms": 86_400_000})
-async def test_EXP_01_02_an_id_that_nobody_uses(c: Client) -> None:
-    """A tombstone in the log and nothing known; an open one stays."""
+async def test_EXP_01_02_an_unused_id_expires(c: Client) -> None:
+    """A tombstone in the log and nothing known; an id with an open transaction stays."""
     producer = await c.new()
     other = await c.new("other", timeout_ms=86_400_000)
     await c.add(other, {FOO: [0]}, "other")

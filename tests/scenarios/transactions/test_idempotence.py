@@ -70,8 +70,8 @@ async def test_SEQ_08_a_producer_without_a_sequence(c: Client) -> None:
 
 
 @on_cluster()
-async def test_SEQ_09_an_epoch_that_nobody_gave(c: Client) -> None:
-    """Idempotent clients bump by themselves."""
+async def test_SEQ_09_a_higher_epoch_that_was_never_assigned_is_accepted(c: Client) -> None:
+    """Idempotent clients raise their epoch by themselves."""
     p, _ = await c.new(None)
     assert [await outcome(c, (p, 0), 0), await outcome(c, (p, 9), 0)] == [0, 3]
 
@@ -177,8 +177,8 @@ async def test_SHAPE_02_a_compacted_topic_needs_keys(c: Client) -> None:
 
 
 @on_cluster()
-async def test_ACK_01_an_error_that_cannot_be_told(c: Client) -> None:
-    """With acks 0 the connection is closed."""
+async def test_ACK_01_an_error_without_a_response_closes_the_connection(c: Client) -> None:
+    """With acks 0 there is no response."""
     p = await c.new(None)
     await c.sent(producer=p, sequence=0)
     wire = await c.stage.connect()

@@ -8,7 +8,7 @@ from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, on_cluster
 from tests.scenarios.transactions.partitions import BAR, FOO, LOG, logged_in
 
-NOBODY = (-1, -1)
+NO_PRODUCER = (-1, -1)
 
 
 @on_cluster(brokers=2)
@@ -31,7 +31,7 @@ async def test_IPI_02_without_an_id_the_rest_is_ignored(c: Client) -> None:
 @on_cluster()
 async def test_IPI_03_the_empty_id(c: Client) -> None:
     """42."""
-    assert await c.init("") == (42, *NOBODY)
+    assert await c.init("") == (42, *NO_PRODUCER)
 
 
 @on_cluster()
@@ -46,7 +46,7 @@ async def test_IPI_05_half_a_producer(c: Client) -> None:
     for name in ("tx", None):
         for half in ((5, -1), (-1, 3)):
             for version in (3, 4, 5):
-                assert await c.init(name, half, v=version) == (42, *NOBODY)
+                assert await c.init(name, half, v=version) == (42, *NO_PRODUCER)
 
 
 @on_cluster()
@@ -78,8 +78,8 @@ async def test_IPI_08_09_10_a_known_producer_bumps_once(c: Client) -> None:
     assert await c.init(producer=(producer_id, 0), v=3) == (0, producer_id, 1)
     assert await c.init(producer=(producer_id, 0)) == (0, producer_id, 1)
     assert await c.new() == (producer_id, 2)
-    assert await c.init(producer=(producer_id, 1)) == (90, *NOBODY)
-    assert await c.init(producer=(producer_id, 1), v=3) == (47, *NOBODY)
+    assert await c.init(producer=(producer_id, 1)) == (90, *NO_PRODUCER)
+    assert await c.init(producer=(producer_id, 1), v=3) == (47, *NO_PRODUCER)
 
 
 @on_cluster()
@@ -87,22 +87,24 @@ async def test_IPI_11_strangers_and_the_future(c: Client) -> None:
     """90, before v4 47."""
     producer_id, _ = await c.at_epoch(3)
     for wrong in ((producer_id, 9), (producer_id + 100, 3)):
-        assert await c.init(producer=wrong) == (90, *NOBODY)
-        assert await c.init(producer=wrong, v=3) == (47, *NOBODY)
+        assert await c.init(producer=wrong) == (90, *NO_PRODUCER)
+        assert await c.init(producer=wrong, v=3) == (47, *NO_PRODUCER)
 
 
 @pytest.mark.parametrize(("expects", "code"), [(False, 0), (True, 90)])
 @on_cluster(features={"transaction.version": 1})
-async def test_IPI_12_13_an_older_cluster_fences_whoever_was_open(c: Client, expects: bool, code: int) -> None:
-    """51 first; then a plain call goes on two epochs later, and the old producer is out."""
+async def test_IPI_12_13_an_older_cluster_fences_the_producer_of_an_open_transaction(
+    c: Client, expects: bool, code: int
+) -> None:
+    """51 first; then a plain call returns an epoch raised by two, and the old producer is fenced."""
     producer_id, _ = await c.new()
     await c.add((producer_id, 0), {FOO: [0]})
     await c.sent(producer=(producer_id, 0), sequence=0, name="tx", v=11)
-    expected = (producer_id, 0) if expects else NOBODY
-    assert await c.init(producer=expected) == (51, *NOBODY)
+    expected = (producer_id, 0) if expects else NO_PRODUCER
+    assert await c.init(producer=expected) == (51, *NO_PRODUCER)
     await c.settle()
     assert await c.markers() == [(producer_id, 1, "ABORT")]
-    assert await c.init(producer=expected) == ((0, producer_id, 2) if code == 0 else (code, *NOBODY))
+    assert await c.init(producer=expected) == ((0, producer_id, 2) if code == 0 else (code, *NO_PRODUCER))
 
 
 @on_cluster()
@@ -110,7 +112,7 @@ async def test_IPI_14_a_newer_cluster_lets_it_come_back(c: Client) -> None:
     """One epoch later."""
     producer_id, _ = await c.new()
     await c.sent(producer=(producer_id, 0), sequence=0, name="tx")
-    assert await c.init(producer=(producer_id, 0)) == (51, *NOBODY)
+    assert await c.init(producer=(producer_id, 0)) == (51, *NO_PRODUCER)
     await c.settle()
     assert await c.init(producer=(producer_id, 0)) == (0, producer_id, 1)
     assert await c.markers() == [(producer_id, 1, "ABORT")]
@@ -118,13 +120,13 @@ async def test_IPI_14_a_newer_cluster_lets_it_come_back(c: Client) -> None:
 
 @on_cluster()
 async def test_IPI_15_a_zombie_aborts_the_live_transaction(c: Client) -> None:
-    """Quirk transactions A.2 I5; afterwards it is told."""
+    """Quirk transactions A.2 I5; afterwards the zombie is refused."""
     producer_id, _ = await c.at_epoch(5)
     await c.sent(producer=(producer_id, 5), sequence=0, name="tx")
-    assert await c.init(producer=(producer_id, 2)) == (51, *NOBODY)
+    assert await c.init(producer=(producer_id, 2)) == (51, *NO_PRODUCER)
     await c.settle()
     assert await c.state() == ("CompleteAbort", producer_id, 6)
-    assert await c.init(producer=(producer_id, 2)) == (90, *NOBODY)
+    assert await c.init(producer=(producer_id, 2)) == (90, *NO_PRODUCER)
 
 
 @on_cluster()
@@ -132,7 +134,7 @@ async def test_IPI_16_17_18_26_the_end_of_the_epochs(c: Client) -> None:
     """32766 is given once; then a new producer id, for a plain call, a known producer, and its retry."""
     producer_id, _ = await c.at_epoch(32765)
     assert await c.init(producer=(producer_id, 32765)) == (0, producer_id, 32766)
-    assert await c.init(producer=(producer_id, 32765)) == (-1, *NOBODY), "quirk E3"
+    assert await c.init(producer=(producer_id, 32765)) == (-1, *NO_PRODUCER), "quirk E3"
     code, fresh, epoch = await c.init(producer=(producer_id, 32766))
     assert (code, epoch) == (0, 0)
     assert fresh != producer_id
@@ -147,11 +149,11 @@ async def test_IPI_16_17_18_26_the_end_of_the_epochs(c: Client) -> None:
 
 @on_cluster(brokers=2)
 async def test_IPI_19_the_coordinator_moves(c: Client) -> None:
-    """The old one says so, FindCoordinator gives the new one, and it knows the id."""
+    """The old one answers NOT_COORDINATOR, FindCoordinator returns the new one, and it knows the id."""
     producer_id, _ = await c.new()
     old = await c.coordinator("tx")
     await c.move("tx", 3 - old)
-    assert await c.init(broker=old) == (16, *NOBODY)
+    assert await c.init(broker=old) == (16, *NO_PRODUCER)
     assert await c.coordinator("tx") == 3 - old
     assert await c.new() == (producer_id, 1)
 
@@ -163,7 +165,7 @@ async def test_IPI_20_a_coordinator_that_loads(c: Client) -> None:
     old = await c.coordinator("tx")
     await c.move("tx", 3 - old)
     c.cluster.metadata_publisher.reload_coordinator(c.cluster.partitions[LOG, logged_in("tx")], 5_000)
-    assert await c.init(broker=3 - old) == (14, *NOBODY)
+    assert await c.init(broker=3 - old) == (14, *NO_PRODUCER)
     assert (await c.describe(broker=3 - old)).error_code == 14
     await c.stage.pass_time(5_000)
     assert await c.init(broker=3 - old) == (0, producer_id, 1)
@@ -176,7 +178,7 @@ async def test_IPI_21_a_retry_across_a_restart(c: Client) -> None:
     assert await c.new(producer=(producer_id, 0)) == (producer_id, 1)
     await c.stage.restart()
     c.hang_up()
-    assert await c.init(producer=(producer_id, 0)) == (90, *NOBODY)
+    assert await c.init(producer=(producer_id, 0)) == (90, *NO_PRODUCER)
     assert await c.init(producer=(producer_id, 1)) == (0, producer_id, 2)
 
 
@@ -188,15 +190,15 @@ async def test_IPI_22_while_markers_are_held_everybody_waits(c: Client) -> None:
     await c.sent(producer=(producer_id, 0), sequence=0, name=name)
     c.stage.pause(2)
     assert await c.end((producer_id, 0), name=name) == (0, producer_id, 1)
-    for expected in (NOBODY, (producer_id, 1), (producer_id, 0)):
-        assert await c.init(name, expected) == (51, *NOBODY)
+    for expected in (NO_PRODUCER, (producer_id, 1), (producer_id, 0)):
+        assert await c.init(name, expected) == (51, *NO_PRODUCER)
     await c.stage.resume(2)
     assert await c.new(name) == (producer_id, 2)
 
 
 @on_cluster(settings=QUICK_EXPIRY)
-async def test_IPI_23_an_expired_id_begins_anew(c: Client) -> None:
-    """Whatever its producer believes."""
+async def test_IPI_23_an_expired_id_is_given_a_new_producer_id(c: Client) -> None:
+    """Even if the request has the old one."""
     producer_id, _ = await c.at_epoch(4)
     await c.stage.pass_time(6_000)
     code, fresh, epoch = await c.init(producer=(producer_id, 4))
@@ -206,17 +208,17 @@ async def test_IPI_23_an_expired_id_begins_anew(c: Client) -> None:
 
 @on_cluster(settings={"unstable.api.versions.enable": "true"})
 async def test_IPI_24_version_6_is_served_where_it_is_asked_for(c: Client) -> None:
-    """Two-phase commit is off, prepared transactions are not kept, and the new fields say nothing."""
+    """Two-phase commit is off, prepared transactions are not kept, and the new fields are -1."""
 
     async def asked(two_phase: bool, keep: bool) -> tuple[int, int, int]:
         request = InitProducerIdRequest("tx", 60_000, -1, -1, two_phase, keep)
         answer = await c.ask(await c.coordinator("tx"), ApiKey.INIT_PRODUCER_ID, 6, request)
-        assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == NOBODY
+        assert (answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch) == NO_PRODUCER
         return int(answer.error_code), answer.producer_id, answer.producer_epoch
 
-    assert await asked(True, False) == (53, *NOBODY)
-    assert await asked(False, True) == (35, *NOBODY)
-    assert await asked(True, True) == (53, *NOBODY)
+    assert await asked(True, False) == (53, *NO_PRODUCER)
+    assert await asked(False, True) == (35, *NO_PRODUCER)
+    assert await asked(True, True) == (53, *NO_PRODUCER)
     assert (await asked(False, False))[0] == 0
 
 
@@ -231,11 +233,11 @@ async def test_a_refused_fence_bumps_once(c: Client) -> None:
     producer_id, _ = producer = await c.new(name)
     await c.add(producer, {FOO: [0]}, name)
     await c.stage.stop(2)
-    assert await c.init(name) == (15, *NOBODY)
+    assert await c.init(name) == (15, *NO_PRODUCER)
     assert await c.add(producer, {FOO: [0]}, name) == {(FOO, 0): 90}
-    assert await c.init(name) == (15, *NOBODY)
+    assert await c.init(name) == (15, *NO_PRODUCER)
     await c.stage.start(2)
-    assert await c.init(name) == (51, *NOBODY)
+    assert await c.init(name) == (51, *NO_PRODUCER)
     await c.settle()
     assert await c.state(name) == ("CompleteAbort", producer_id, 1)
     assert await c.new(name) == (producer_id, 2)

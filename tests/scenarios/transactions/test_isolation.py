@@ -59,7 +59,7 @@ async def test_LSO_04_deleted_below_an_open_transaction(c: Client) -> None:
 
 @on_cluster()
 async def test_FET_01_02_03_an_aborted_transaction(c: Client) -> None:
-    """Is named to whoever reads any of it, and delivered with its marker."""
+    """Is listed in every fetch that overlaps it, and delivered with its marker."""
     await c.sent()
     producer_id, epoch = await opened(c, count=2)
     await c.finish((producer_id, epoch), False)
@@ -111,7 +111,7 @@ async def test_FET_06_a_long_poll_waits_for_the_marker(c: Client) -> None:
 
 @pytest.mark.parametrize("version", [12, 13])
 @on_cluster()
-async def test_an_isolation_level_that_nobody_knows(c: Client, version: int) -> None:
+async def test_an_unknown_isolation_level_is_refused(c: Client, version: int) -> None:
     """The whole request fails (transactions D.11)."""
     topic_id = c.stage.topic_id(FOO)
     wanted = FetchTopic(FOO, [FetchPartition(0, 0, 1)], topic_id)

@@ -1,7 +1,7 @@
-"""Random stories over a real cluster, told at the same time to a model of two hundred lines (see ``model``).
+"""Random stories run on a real cluster and at the same time on a model of two hundred lines (see ``model``).
 
-Two transactional ids, producers of both kinds on each, zombies among them; whatever the cluster answers, and whatever
-consumers of either isolation level see, has to be what the model says.
+Two transactional ids, producers of both kinds on each, zombies among them; each answer of the cluster, and what
+consumers of either isolation level see, has to equal the model's.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class TransactionStories(RuleBasedStateMachine):
     """One cluster, one model."""
 
     handles = Bundle("handles")
-    told = 0
+    finished = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class TransactionStories(RuleBasedStateMachine):
 
         if hasattr(self, "over"):
             self.do(stop())
-            TransactionStories.told += 1
+            TransactionStories.finished += 1
         self.runner.close()
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -112,14 +112,14 @@ class TransactionStories(RuleBasedStateMachine):
 
     @rule(target=handles, name=st.sampled_from(NAMES), newer=st.booleans())
     def new_producer(self, name: str, newer: bool) -> Handle:
-        """InitProducerId by a client that has just started; it fences whoever had the id."""
+        """InitProducerId by a client that has just started; it fences the previous one."""
         producer = self._init(name, (-1, -1))
         assert producer is not None
         return Handle(name, newer, producer)
 
     @rule(target=handles, handle=consumes(handles))
     def come_back(self, handle: Handle) -> Any:
-        """InitProducerId by a client that says who it is (KIP-360); a zombie does not come back."""
+        """InitProducerId by a client that sends its producer id (KIP-360); a zombie does not come back."""
         producer = self._init(handle.name, handle.producer)
         if producer is None:
             return multiple()
@@ -173,7 +173,7 @@ class TransactionStories(RuleBasedStateMachine):
 
     @rule(handle=handles, commit=st.booleans())
     def end(self, handle: Handle, commit: bool) -> None:
-        """Commit or abort; also what was ended before, or by somebody else."""
+        """Commit or abort; also what was ended before, or by another producer."""
         expected = self.model.end(handle.name, handle.producer, commit, handle.newer)
         version = 5 if handle.newer else 4
         code, *given = self.do(self.client.end(handle.producer, commit, handle.name, v=version))
@@ -215,7 +215,7 @@ class TransactionStories(RuleBasedStateMachine):
 
     @invariant()
     def the_group_has_its_offset(self) -> None:
-        """Pending ones are seen by nobody, and said to be there."""
+        """Pending offsets are not returned, but reported as unstable."""
         code, offset, _ = self.do(stored(self.client))
         assert (code, offset) == (0, self.model.committed[1])
         assert self.do(stored(self.client, stable=True))[0] == (88 if self.model.pending else 0)
@@ -229,9 +229,9 @@ class TransactionStories(RuleBasedStateMachine):
             assert joined == known.partitions
 
 
-def tell(examples: int, steps: int) -> int:
-    """So many stories of so many steps, or until one is not as the model tells it; how many were told."""
-    before = TransactionStories.told
+def finished_stories(examples: int, steps: int) -> int:
+    """Run that many stories of that many steps, until one differs from the model; returns how many finished."""
+    before = TransactionStories.finished
     run_state_machine_as_test(
         TransactionStories,
         settings=settings(
@@ -241,16 +241,16 @@ def tell(examples: int, steps: int) -> int:
             suppress_health_check=list(HealthCheck),
         ),
     )
-    return TransactionStories.told - before
+    return TransactionStories.finished - before
 
 
-def test_every_story_is_as_the_model_tells_it() -> None:
-    """A few short ones."""
-    assert tell(15, 20) >= 15
+def test_the_cluster_agrees_with_the_model() -> None:
+    """In a few short stories."""
+    assert finished_stories(15, 20) >= 15
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_many_long_stories_are_as_the_model_tells_them() -> None:
-    """Hundreds."""
-    assert tell(300, 50) >= 300
+def test_the_cluster_agrees_with_the_model_in_many_long_stories() -> None:
+    """In hundreds of them."""
+    assert finished_stories(300, 50) >= 300

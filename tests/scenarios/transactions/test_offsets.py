@@ -88,8 +88,8 @@ async def test_GRP_08_members_are_fenced_as_in_a_plain_commit(c: Client, version
 
     assert await code(generation - 1, member) == 22
     assert await code(generation + 1, member) == 22
-    assert await code(generation, "nobody") == 25
-    assert await code(generation, "nobody", "i") == 82
+    assert await code(generation, "unknown") == 25
+    assert await code(generation, "unknown", "i") == 82
     assert await code(generation, member, "none") == 25
     assert (await stored(c, stable=True))[0] == 0
     assert await code(generation, member, "i") == 0
@@ -97,7 +97,7 @@ async def test_GRP_08_members_are_fenced_as_in_a_plain_commit(c: Client, version
 
 
 @on_cluster()
-async def test_GRP_09_who_says_nothing_of_a_member(c: Client) -> None:
+async def test_GRP_09_a_request_without_a_member_is_accepted(c: Client) -> None:
     """Is accepted even by a stable group."""
     await member_of(c)
     producer = await c.new()
@@ -108,7 +108,7 @@ async def test_GRP_09_who_says_nothing_of_a_member(c: Client) -> None:
 
 @on_cluster()
 async def test_GRP_10_an_unknown_group(c: Client) -> None:
-    """Is made for nobody in particular; a generation of it nobody knows."""
+    """Is created for a request without a member; any generation of it is unknown."""
     producer = await c.new()
     assert await pending(c, producer, {0: 1}, group="a") == {0: 0}
     assert await pending(c, producer, {0: 1}, group="b", generation_id=0) == {0: 22}
@@ -118,7 +118,7 @@ async def test_GRP_10_an_unknown_group(c: Client) -> None:
 
 @on_cluster()
 async def test_GRP_11_refused_and_yet_a_part_of_the_transaction(c: Client) -> None:
-    """Quirk: the offsets partition has joined before the group said no, and gets its marker."""
+    """Quirk: the offsets partition has joined before the group refuses, and gets its marker."""
     member, generation = await member_of(c)
     producer = await c.new()
     fields: dict[str, Any] = {"generation_id": generation + 5, "member_id": member}
@@ -220,7 +220,7 @@ async def test_coordinators_on_different_brokers(c: Client) -> None:
 
 @on_cluster()
 async def test_GRP_18_a_members_epoch(c: Client) -> None:
-    """Of a consumer group (KIP-848): its own, or one since which it has the partition; 22 is all that v5 can say."""
+    """Of a consumer group (KIP-848): its own, or one since which it has the partition; a stale epoch is 22 in v5."""
     for names in ([], [FOO]):
         beat = ConsumerGroupHeartbeatRequest(
             G, "m1", 1 if names else 0, rebalance_timeout_ms=9_000, subscribed_topic_names=names

@@ -56,7 +56,7 @@ async def test_VER_04_no_coordinator(c: Client, version: int) -> None:
 
 @on_cluster(**APART)
 async def test_VER_05_while_the_last_transaction_completes(c: Client) -> None:
-    """Older clients hear 19; newer ones are kept for a moment, then hear 51."""
+    """Older clients are answered 19; newer ones wait for a moment, then are answered 51."""
     await c.reassign(FOO, 0, [1])
     name = await c.apart(BAR)
     producer = await c.new(name)

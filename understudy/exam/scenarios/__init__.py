@@ -2,6 +2,8 @@
 
 from understudy.exam.scenarios import (  # noqa: I001 - the order of the report
     connection,
+    tls,
+    sasl,
     produce,
     idempotence,
     transactions,
@@ -9,6 +11,7 @@ from understudy.exam.scenarios import (  # noqa: I001 - the order of the report
     truncation,
     groups,
     consumer_protocol,
+    share,
     admin,
     throttling,
     bootstrap,
@@ -25,7 +28,10 @@ __all__ = [
     "hostile",
     "idempotence",
     "produce",
+    "sasl",
+    "share",
     "throttling",
+    "tls",
     "transactions",
     "truncation",
 ]

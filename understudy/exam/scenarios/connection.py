@@ -3,6 +3,8 @@
 Connecting again is what a library SHOULD do: one that reports the lost connection has left it to the application.
 """
 
+from typing import Any
+
 from understudy.exam.exercise import Exercise, NotExercised, Producer
 from understudy.exam.scenario import Level, scenario
 from understudy.exam.scenarios.values import numbered
@@ -12,9 +14,9 @@ LOST = "Records that the application handed over, because the client never gets 
 RECONNECT = "Closes the connection, connects again after a back-off, and repeats the request."
 
 
-def check_written(exercise: Exercise, level: Level = Level.MUST) -> Producer:
-    """Five records go through although the connection has failed before."""
-    producer = exercise.producer()
+def check_written(exercise: Exercise, level: Level = Level.MUST, **options: Any) -> Producer:
+    """Five records go through although the connection has failed before; options as those of a producer."""
+    producer = exercise.producer(**options)
     producer.send(numbered(5))
     producer.flush()
     exercise.require_exercised()

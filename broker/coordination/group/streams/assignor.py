@@ -21,7 +21,10 @@ Task = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class AssignableMember:
-    """A member as the assignor sees it, with its target so far; ``offsets`` are those of its local state (4.4)."""
+    """A member as the assignor sees it; ``offsets`` are those of its local state (4.4).
+
+    ``target`` are the tasks that it should keep: its target so far, in 4.4 what it is assigned.
+    """
 
     member_id: str
     process_id: str

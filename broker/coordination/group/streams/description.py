@@ -120,12 +120,16 @@ def _member(member: GroupMember, target: TaskSets, offsets: TaskOffsets) -> Memb
         topology_epoch=member.topology_epoch,
         process_id=member.process_id,
         user_endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
-        task_offsets=[TaskOffset(*each) for each in offsets.local],
-        task_end_offsets=[TaskOffset(*each) for each in offsets.end],
+        task_offsets=[TaskOffset(*each) for each in sorted(offsets.local, key=_by_task)],
+        task_end_offsets=[TaskOffset(*each) for each in sorted(offsets.end, key=_by_task)],
         client_tags=[KeyValue(key, tags[key]) for key in table_order(list(tags), string_hash)],
         assignment=_assignment(member.assigned.undated),
         target_assignment=_assignment(target),
     )
+
+
+def _by_task(reported: tuple[str, int, int]) -> tuple[bytes, int]:
+    return utf16(reported[0]), reported[1]
 
 
 def _assignment(tasks: TaskSets) -> Assignment:

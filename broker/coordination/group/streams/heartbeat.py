@@ -39,7 +39,11 @@ from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 from protocol.java import HashMap
 from protocol.log_records.streams_group import StreamsRecord, StreamsTargetEpoch
-from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+from protocol.messages.streams_group_heartbeat import (
+    EndpointToPartitions,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 
 ACCEPTABLE_RECOVERY_LAG = 10_000
@@ -47,7 +51,7 @@ ACCEPTABLE_RECOVERY_LAG = 10_000
 TASK_OFFSET_INTERVAL_MS = 60_000
 """The default of ``group.streams.task.offset.interval.ms`` (4.4)."""
 _MISSING_TAGS = (
-    "Missing required client tags for rack-aware standby assignment: {}. Configure them via 'client.tag.<tagKey>' in "
+    "Missing required client tags for rack-aware standby assignment: [{}]. Configure them via 'client.tag.<tagKey>' in "
     "your Streams config."
 )
 
@@ -118,7 +122,7 @@ class Heartbeats:
                 f"The member's topology epoch {step.after.topology_epoch} is behind the group's topology epoch "
                 f"{group.topology.epoch}.",
             )
-        bump, hashed = _counts(step), group.metadata_hash
+        bump, hashed = _counts(step, request.instance_id), group.metadata_hash
         configured = group.configured
         if group.topology is None or configured is None or group.checked_version != version:
             hashed = metadata_hash(step.topology.required_topics, self._context.topics)
@@ -197,6 +201,7 @@ class Heartbeats:
     ) -> dict[str, TaskSets]:
         """Compute and record the next target; without a ready topology no member has tasks."""
         subtopologies, configs = configured.subtopologies, self._context.assignment_configs(group.group_id)
+        newer = self._context.newer()
         if configured.is_ready and subtopologies is not None:
             targets = assign_sticky(
                 Job(
@@ -204,7 +209,7 @@ class Heartbeats:
                         AssignableMember(
                             each.member_id,
                             each.process_id,
-                            before.get(each.member_id, NO_TASKS),
+                            each.assigned.undated if newer else before.get(each.member_id, NO_TASKS),
                             group.task_offsets.get(each.member_id, NO_OFFSETS).by_task,
                         )
                         for each in members.values()
@@ -212,7 +217,7 @@ class Heartbeats:
                     {name: each.task_count for name, each in subtopologies.items()},
                     frozenset(name for name, each in subtopologies.items() if each.is_stateful),
                     int(configs[STANDBY_REPLICAS]),
-                    self._context.newer(),
+                    newer,
                 )
             )
         else:
@@ -239,22 +244,21 @@ class Heartbeats:
             warmup_tasks=None,
             partitions_by_user_endpoint=None,
         )
-        if request.member_epoch == JOINING or step.before.assigned != member.assigned:
+        changed = request.member_epoch == JOINING or step.before.assigned != member.assigned
+        counted = changed and member.user_endpoint is not None
+        if changed:
             tasks = member.assigned.undated
             response.active_tasks = task_ids(tasks.active)
             response.standby_tasks = task_ids(tasks.standby)
             response.warmup_tasks = task_ids(tasks.warmup)
-            if member.user_endpoint is not None:
+            if counted:
                 group.endpoint_epoch += 1
                 if configured.subtopologies is None and not newer:  # EndpointToPartitionsManager expects them
                     raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_HEARTBEAT.row(".5"))
-        elif newer and step.before.user_endpoint != member.user_endpoint:
+        if newer and step.before.user_endpoint != member.user_endpoint and not counted:
             group.endpoint_epoch += 1
         if group.endpoint_epoch != request.endpoint_information_epoch:
-            others = [each for each in group.members.values() if each.member_id != member.member_id]
-            response.partitions_by_user_endpoint = partitions_by_endpoint(
-                [*others, member], configured.subtopologies or {}, self._context.topics
-            )
+            response.partitions_by_user_endpoint = self._endpoints(group, member, configured)
         if not is_new:
             response.endpoint_information_epoch = group.endpoint_epoch
         if configured.status is not None:
@@ -271,6 +275,18 @@ class Heartbeats:
         response.status = step.statuses
         return BeatResult(response, configured.missing)
 
+    def _endpoints(self, group: StreamsGroup, member: Member, configured: Configured) -> list[EndpointToPartitions]:
+        """The partitions behind the endpoints of all members, this one as it becomes.
+
+        Raises:
+            KafkaError: UNKNOWN_SERVER_ERROR, as in 4.4, whose EndpointToPartitionsManager expects subtopologies.
+        """
+        others = [each for each in group.members.values() if each.member_id != member.member_id]
+        listed = [each for each in (*others, member) if each.user_endpoint is not None]
+        if listed and configured.subtopologies is None and self._context.newer():
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_HEARTBEAT.row(".5"))
+        return partitions_by_endpoint(listed, configured.subtopologies or {}, self._context.topics)
+
 
 _NOTHING = Configured(-1, None)
 
@@ -279,10 +295,13 @@ def _tag_keys(member: Member) -> set[str]:
     return {each.key for each in member.client_tags}
 
 
-def _counts(step: Step) -> bool:
-    """Whether a change of the member's metadata counts for the assignment: not every change of a static member's."""
+def _counts(step: Step, instance_id: str | None) -> bool:
+    """Whether a change of the member's metadata counts for the assignment.
+
+    Not every change does if the request has an instance id; without one, also a static member's changes do.
+    """
     before, after = step.before, step.after
-    if after.instance_id is None or before.instance_id is None:
+    if instance_id is None:
         return after.metadata != before.metadata
     return (before.topology_epoch, before.rack_id, before.client_tags, before.process_id) != (
         after.topology_epoch,

@@ -74,7 +74,7 @@ class StreamsGroups:
         validation.check(request, newer=self._context.newer())
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
-            self._removal.leave(builder, request, reply_to)
+            self._removal.leave(builder, request, beat, reply_to)
         else:
             self._heartbeats.beat(builder, request, beat, reply_to)
         return builder.outcome()

@@ -9,7 +9,7 @@ from broker.coordination.group.streams.context import StreamsContext, report_cha
 from broker.coordination.group.streams.group import StreamsGroup
 from broker.coordination.group.streams.member import LEAVING_STATIC, Member, tombstones
 from broker.coordination.group.streams.membership import static_member
-from broker.coordination.group.streams.step import BeatResult
+from broker.coordination.group.streams.step import Beat, BeatResult, no_recovery_lag
 from broker.coordination.group.streams.tasks import AssignedTasks
 from broker.coordination.group.streams.timers import MemberTimers
 from protocol.log_records.streams_group import StreamsRecord, StreamsTargetEpoch
@@ -22,24 +22,29 @@ class MemberRemoval:
     def __init__(self, context: StreamsContext, timers: MemberTimers) -> None:
         self._context, self._timers = context, timers
 
-    def leave(self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, reply_to: Hashable) -> None:
+    def leave(
+        self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
+    ) -> None:
         """A member goes for good, or a static one for a while; its epoch is not compared. A shutdown is noted.
+
+        As in Kafka, it is noted also if the member that asks for it is not known.
 
         Raises:
             KafkaError: 25, 69 or 82.
         """
         group = self._context.existing(request.group_id, STREAMS_LEAVE)
+        if request.shutdown_application and group.shutdown_member is None:
+            group.shutdown_member = request.member_id
         if request.instance_id is None:
             member = group.member(request.member_id, STREAMS_LEAVE)
         else:
             member = static_member(group, request.instance_id, request.member_id, STREAMS_LEAVE)
-        if request.shutdown_application and group.shutdown_member is None:
-            group.shutdown_member = request.member_id
         if request.instance_id is not None and request.member_epoch == LEAVING_STATIC:
             self._put_away(builder, group, member)
         else:
             self.remove(builder, group, member)
         response = StreamsGroupHeartbeatResponse(
+            acceptable_recovery_lag=no_recovery_lag(known=beat.knows_recovery_lag),
             member_id=request.member_id,
             member_epoch=request.member_epoch,
             active_tasks=None,

@@ -31,6 +31,11 @@ class Beat:
     knows_recovery_lag: bool = False
 
 
+def no_recovery_lag(*, known: bool) -> int:
+    """The acceptable recovery lag of a response without an assignment; ``known``: whether its version is v1."""
+    return -1 if known else 0
+
+
 @dataclass(frozen=True, slots=True)
 class BeatResult:
     """The response, and the internal topics that the broker is to create for the group (groups E.5)."""

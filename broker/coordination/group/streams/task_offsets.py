@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from broker.coordination.group.rules import STREAMS_HEARTBEAT
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
 from protocol.messages.streams_group_heartbeat import TaskOffset
 
 Reported = Iterable[TaskOffset]
@@ -21,7 +24,11 @@ class TaskOffsets:
         return {(name, partition): offset for name, partition, offset in self.local}
 
     def updated(self, local: Sequence[TaskOffset] | None, end: Sequence[TaskOffset] | None) -> "TaskOffsets":
-        """With a heartbeat's lists; null keeps what is known."""
+        """With a heartbeat's lists; null keeps what is known.
+
+        Raises:
+            KafkaError: INVALID_REQUEST for a task that a list names twice.
+        """
         return TaskOffsets(self.local if local is None else _listed(local), self.end if end is None else _listed(end))
 
 
@@ -29,4 +36,11 @@ NO_OFFSETS = TaskOffsets()
 
 
 def _listed(reported: Reported) -> tuple[tuple[str, int, int], ...]:
-    return tuple((each.subtopology_id, each.partition, each.offset) for each in reported)
+    offsets: dict[tuple[str, int], int] = {}
+    for each in reported:
+        task = each.subtopology_id, each.partition
+        if task in offsets:
+            message = "Task offsets contain a duplicate entry for subtopology {} and partition {}."
+            raise Refusal(ErrorCode.INVALID_REQUEST, *STREAMS_HEARTBEAT.row(".6"), message.format(*task))
+        offsets[task] = each.offset
+    return tuple((*task, offset) for task, offset in offsets.items())

@@ -24,7 +24,7 @@ func Tell(call string, result any, err error) error {
 	}
 	told := map[string]any{"call": call, "returned": result}
 	if err != nil {
-		told = map[string]any{"call": call, "raised": kindOf(err), "told": err.Error()}
+		told = map[string]any{"call": call, "raised": kindOf(err), "message": err.Error()}
 	}
 	out, broken := json.Marshal(told)
 	if broken != nil {

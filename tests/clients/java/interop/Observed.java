@@ -88,7 +88,7 @@ public final class Observed {
     }
 
     private static void raised(String name, Throwable error) {
-        tell(name, "\"raised\": " + Report.quoted(error.getClass().getSimpleName()) + ", \"told\": "
+        tell(name, "\"raised\": " + Report.quoted(error.getClass().getSimpleName()) + ", \"message\": "
             + Report.quoted(String.valueOf(error.getMessage())));
     }
 

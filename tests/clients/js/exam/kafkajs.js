@@ -1,12 +1,23 @@
 // KafkaJS as a driver of `understudy exam`.
 'use strict';
 
+const fs = require('node:fs');
+
 const { Kafka, logLevel } = require('kafkajs');
 const { version } = require('kafkajs/package.json');
-const { Inbox, Outcomes, Unsupported, known, run, within } = require('./kit');
+const { Inbox, Outcomes, Refused, Unsupported, known, run, within } = require('./kit');
 
 class Producer {
   constructor(inner, options) { Object.assign(this, { inner, options, outcomes: new Outcomes(), transaction: null, last: Promise.resolve() }); }
+}
+
+// The settings of TLS and SASL.
+function security(o) {
+  if (o.tls_ca) return { ssl: { ca: [fs.readFileSync(o.tls_ca, 'utf-8')] } };
+  if (!o.sasl_mechanism) return {};
+  const mechanism = o.sasl_mechanism.toLowerCase();
+  if (o.sasl_token) return { sasl: { mechanism, oauthBearerProvider: async () => ({ value: o.sasl_token }) } };
+  return { sasl: { mechanism, username: o.sasl_username, password: o.sasl_password } };
 }
 
 class KafkaJS {
@@ -14,7 +25,7 @@ class KafkaJS {
     Object.assign(this, { library: 'KafkaJS', version, producers: new Map(), consumers: new Map() });
     this.capabilities = [
       'producer', 'idempotence', 'transactions', 'send_offsets', 'consumer', 'read_committed', 'offset_reset', 'seek', 'groups', 'assignment',
-      'commit_offsets', 'admin',
+      'commit_offsets', 'admin', 'tls', 'sasl_plain', 'sasl_scram', 'sasl_oauthbearer',
     ];
   }
 
@@ -24,7 +35,8 @@ class KafkaJS {
     const retry = { initialRetryTime: backoff, maxRetryTime: 4 * backoff, retries: Math.ceil((o.delivery_timeout_ms || 15_000) / (4 * backoff)) };
     return new Kafka({
       clientId: o.client_id, brokers: o.bootstrap_servers.split(','), logLevel: logLevel.NOTHING,
-      requestTimeout: o.request_timeout_ms, connectionTimeout: o.request_timeout_ms, retry,
+      requestTimeout: o.request_timeout_ms, connectionTimeout: o.request_timeout_ms, retry, ...security(o),
+      reauthenticationThreshold: 300, // its 10 s are longer than the exam's sessions
     });
   }
 
@@ -105,9 +117,22 @@ class KafkaJS {
   async assign({ consumer, partitions }) {
     const c = known(this.consumers, consumer, 'consumer');
     await this.start(c, [...new Set(partitions.map(({ topic }) => topic))], true);
-    for (const { topic, partition, offset } of partitions) c.inner.seek({ topic, partition, offset: `${offset}` });
+    await this.begin_at(c, partitions);
     await within(c.joined, 15_000);
     c.inbox.records = [];
+  }
+
+  // It refuses to seek while it begins again after an error.
+  async begin_at(c, partitions) {
+    for (const until = Date.now() + 15_000; ;) {
+      try {
+        for (const { topic, partition, offset } of partitions) c.inner.seek({ topic, partition, offset: `${offset}` });
+        return;
+      } catch (error) {
+        if (Date.now() > until) throw error;
+        await new Promise((resolve) => { setTimeout(resolve, 100); });
+      }
+    }
   }
 
   poll({ consumer, timeout_ms: timeoutMs }) { return known(this.consumers, consumer, 'consumer').inbox.poll(timeoutMs); }
@@ -133,8 +158,9 @@ class KafkaJS {
   async create_topic(o) {
     const admin = this.client({ ...o, client_id: 'exam-admin', request_timeout_ms: 2_000 }).admin();
     await admin.connect();
-    await admin.createTopics({ topics: [{ topic: o.topic, numPartitions: o.partitions, replicationFactor: -1 }] });
+    const created = await admin.createTopics({ topics: [{ topic: o.topic, numPartitions: o.partitions, replicationFactor: -1 }] });
     await admin.disconnect();
+    if (!created) throw new Refused('other', 'TOPIC_ALREADY_EXISTS', 'createTopics: false');
   }
 
   async close({ name, timeout_ms: timeoutMs }) {

@@ -5,18 +5,25 @@ const readline = require('node:readline');
 
 class Unsupported extends Error {}
 
+// What a driver reports where its library returns a value instead of throwing.
+class Refused extends Error {
+  constructor(kind, code, message) { super(message); Object.assign(this, { kind, code }); }
+}
+
 const FATAL = new Set(['ERR__FENCED', 'ERR__FATAL', 'PRODUCER_FENCED', 'INVALID_PRODUCER_EPOCH', 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED']);
 
 // An error of KafkaJS, or of a library with its interface.
 function refused(error) {
-  const cause = error.cause || error;
+  if (error instanceof Refused) return { class: error.kind, code: error.code, message: error.message };
+  const cause = (error.errors && error.errors[0]) || error.cause || error;
   const code = cause.type || error.type || null;
   let kind = 'other';
   if (FATAL.has(code) || error.fatal) kind = 'fatal';
   else if (error.abortable) kind = 'abortable';
   else if (error.name === 'KafkaJSRequestTimeoutError') kind = 'timeout';
-  else if (error.retriable) kind = 'retriable';
-  return { class: kind, code, message: `${error.name}: ${error.message}` };
+  else if (error.retriable || cause.retriable) kind = 'retriable';
+  const why = cause === error ? '' : ` (${cause.message})`;
+  return { class: kind, code, message: `${error.name}: ${error.message}${why}` };
 }
 
 // Resolves with the promise, or with nothing when the time is over.
@@ -111,4 +118,4 @@ function known(map, name, kind) {
   return map.get(name);
 }
 
-module.exports = { Inbox, Outcomes, Unsupported, known, run, within };
+module.exports = { Inbox, Outcomes, Refused, Unsupported, known, run, within };

@@ -22,6 +22,7 @@ public final class Driver {
     private static final Object NOTHING = Collections.emptyMap();
     private final Producers producers = new Producers();
     private final Consumers consumers = new Consumers();
+    private final Sharing sharing = Sharing.ofThisRelease();
 
     private Driver() { }
 
@@ -51,6 +52,8 @@ public final class Driver {
     }
 
     private Object run(Command command) throws Exception {
+        Object shared = sharing.run(command);
+        if (shared != null) return shared;
         switch (command.name) {
             case "hello": return hello();
             case "quit": return NOTHING;
@@ -93,13 +96,14 @@ public final class Driver {
     private static Map<String, Object> hello() throws IOException {
         List<String> capabilities = new ArrayList<>(Arrays.asList(
             "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment",
-            "static_members", "commit_offsets", "admin", "reassign", "resubscribe"));
+            "static_members", "commit_offsets", "admin", "reassign", "resubscribe", "tls", "sasl_plain", "sasl_scram",
+            "sasl_oauthbearer"));
         Properties about = new Properties();
         try (InputStream in = Driver.class.getResourceAsStream("/kafka/kafka-version.properties")) {
             about.load(in);
         }
         String version = about.getProperty("version");
-        if (Integer.parseInt(version.substring(0, version.indexOf('.'))) >= 4) capabilities.add("consumer_protocol");
+        if (Integer.parseInt(version.substring(0, version.indexOf('.'))) >= 4) capabilities.addAll(Arrays.asList("consumer_protocol", "share_groups"));
         Map<String, Object> out = new LinkedHashMap<>();
         out.put("protocol", 1);
         out.put("library", "kafka-clients (Java)");

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.coordination.metadata.topic_names import check_topic_name, colliding_form, may_collide
 from protocol.errors import ErrorCode, KafkaError
+from protocol.topic_names import check_topic_name, colliding_form, may_collide
 
 CHARACTERS = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 
@@ -27,8 +27,8 @@ def test_legal_names_pass(name: str) -> None:
         ("😀" * 124, f"'{'😀' * 124}' {CHARACTERS}"),
     ],
 )
-def test_N1_to_N5_illegal_names_are_told_why(name: str, complaint: str) -> None:
-    """The first rule that is broken speaks; length counts UTF-16 units."""
+def test_N1_to_N5_illegal_names_are_refused_with_a_reason(name: str, complaint: str) -> None:
+    """The message is that of the first broken rule; length counts UTF-16 units."""
     with pytest.raises(KafkaError) as refused:
         check_topic_name(name)
     assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -15,12 +15,13 @@ def check_topic_name(name: str) -> None:
     Raises:
         KafkaError: INVALID_TOPIC_EXCEPTION with Kafka's sentence.
     """
-    complaint = _complaint(name)
+    complaint = complaint_of(name)
     if complaint is not None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {complaint}")
 
 
-def _complaint(name: str) -> str | None:
+def complaint_of(name: str) -> str | None:
+    """Return what no topic's name may be; None: it may be one."""
     if not name:
         return "the empty string is not allowed"
     if name in {".", ".."}:

@@ -1,0 +1,142 @@
+"""Verbs about ACLs and client quotas: what CreateAcls, DeleteAcls and AlterClientQuotas decide, without a client."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+from broker.control.problems import conflict, not_found, unprocessable
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.coordination.metadata import acls
+from broker.coordination.metadata.quotas import CLIENT_ID, IP, USER, Alteration, Altered, entity_hash
+from broker.releases import Behaviour
+from protocol.acls import AclOperation, PatternType, PermissionType, ResourceType
+from protocol.errors import KafkaError
+from protocol.java import table_order
+from protocol.types import ZERO_UUID
+from understudy.control_api.answers.security import Acl, Acls, Quota, Quotas
+from understudy.control_api.security import NewAcl, NewQuota, Operation, Pattern, Permission, ResourceKind
+from understudy.control_api.verb import Removed
+
+DEFAULT = "<default>"
+"""The entity of all users, client ids or addresses without quotas of their own, as Kafka's tools name it."""
+_OPERATIONS: Mapping[int, Operation] = {AclOperation[each]: each for each in get_args(Operation)}
+_RESOURCES: Mapping[int, ResourceKind] = {ResourceType[each]: each for each in get_args(ResourceKind)}
+_PATTERNS: Mapping[int, Pattern] = {PatternType[each]: each for each in get_args(Pattern)}
+_PERMISSIONS: Mapping[int, Permission] = {PermissionType[each]: each for each in get_args(Permission)}
+
+
+@answers("acls list")
+async def list_acls(asked: Asked) -> Acls:
+    """All ACLs, and whether an authorizer obeys them."""
+    return {"enforced": _enforced(asked), "acls": [_acl(each) for each in asked.cluster.image.acls.values()]}
+
+
+@answers("acls add")
+async def add_acl(asked: Asked, body: NewAcl) -> Acl:
+    """Add an ACL; one that exists stays as it is. 409 without an authorizer, 422 for what Kafka refuses."""
+    if not _enforced(asked):
+        raise conflict("the brokers have no authorizer: serve with --set authorizer.class.name=...StandardAuthorizer")
+    wanted = acls.Acl(
+        ZERO_UUID,
+        ResourceType[body["resource_type"]],
+        body["resource_name"],
+        PatternType[body["pattern"]],
+        body["principal"],
+        body["host"],
+        AclOperation[body["operation"]],
+        PermissionType[body["permission"]],
+    )
+    check_hosts = asked.cluster.release.has(Behaviour.ACL_HOSTS_CHECKED)
+    answered: list[KafkaError | None] = await asked.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.create_acls([wanted], token, check_hosts=check_hosts)
+    )
+    (problem,) = answered
+    if problem is not None:
+        raise unprocessable(problem.message or problem.code.name)
+    return next(each for each in map(_acl, asked.cluster.image.acls.values()) if _is(each, _acl(wanted)))
+
+
+@answers("acls remove")
+async def remove_acl(asked: Asked) -> Removed:
+    """Remove an ACL by its id; 404 if there is none."""
+    wanted = [each for each in asked.cluster.image.acls.values() if str(each.id) == asked.names["acl"]]
+    if not wanted:
+        raise not_found(f"there is no ACL with the id {asked.names['acl']!r}; `acls list` shows them")
+    filters = [
+        acls.AclFilter(
+            each.resource_type,
+            each.resource_name,
+            each.pattern_type,
+            each.principal,
+            each.host,
+            each.operation,
+            each.permission_type,
+        )
+        for each in wanted
+    ]
+    await asked.cluster.metadata.ask(lambda machine, _now_ms, token: machine.delete_acls(filters, token))
+    return {"removed": len(wanted)}
+
+
+@answers("quotas list")
+async def list_quotas(asked: Asked) -> Quotas:
+    """The entities with quotas, in the order of DescribeClientQuotas."""
+    stored = asked.cluster.image.quotas
+    return {"quotas": [_quota(dict(entity), stored[entity]) for entity in table_order(list(stored), entity_hash, 1)]}
+
+
+@answers("quotas set")
+async def set_quotas(asked: Asked, body: NewQuota) -> Quota:
+    """Set or remove quotas of one entity. Answers what the entity has then; 422 for what Kafka refuses."""
+    entity = {kind: None if name == DEFAULT else name for kind, name in _entity(body).items()}
+    wanted = Alteration(entity, list(body["quotas"].items()))
+    answered: list[Altered] = await asked.cluster.metadata.ask(
+        lambda machine, _now_ms, token: machine.alter_client_quotas([wanted], token, resolves=_is_address)
+    )
+    ((_, problem),) = answered
+    if problem is not None:
+        raise unprocessable(problem.message or problem.code.name)
+    return _quota(entity, asked.cluster.image.quotas.get(wanted.key, {}))
+
+
+def _enforced(asked: Asked) -> bool:
+    return any(node.authorizer is not None for node in asked.cluster.nodes.values())
+
+
+def _entity(body: NewQuota) -> dict[str, str]:
+    parts = {USER: body.get("user"), CLIENT_ID: body.get("client_id"), IP: body.get("ip")}
+    return {kind: name for kind, name in parts.items() if name is not None}
+
+
+def _is_address(name: str) -> bool:
+    """Whether it is an address. Names of hosts, which Kafka looks up, are left to clients."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _quota(entity: Mapping[str, str | None], values: Mapping[str, float]) -> Quota:
+    named: dict[str, Any] = {kind: DEFAULT if name is None else name for kind, name in entity.items()}
+    return Quota(user=named.get(USER), client_id=named.get(CLIENT_ID), ip=named.get(IP), values=dict(values))
+
+
+def _acl(stored: acls.Acl) -> Acl:
+    return Acl(
+        id=str(stored.id),
+        principal=stored.principal,
+        permission=_PERMISSIONS[stored.permission_type],
+        operation=_OPERATIONS[stored.operation],
+        resource_type=_RESOURCES[stored.resource_type],
+        resource_name=stored.resource_name,
+        pattern=_PATTERNS[stored.pattern_type],
+        host=stored.host,
+    )
+
+
+def _is(stored: Acl, wanted: Acl) -> bool:
+    """Whether both have the same effect: ids are left out."""
+    return replace(stored, id="") == replace(wanted, id="")

@@ -1,0 +1,180 @@
+"""Requests as spans of OpenTelemetry, sent over OTLP: ``--otlp-endpoint URL``.
+
+A span is a server's: it begins when the request arrives and ends with the answer. Producers that are instrumented write
+the context of their own span into a header of each record (W3C Trace Context); the span of a Produce request is a child
+of it where all records have the same one, and links to them where they differ.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import structlog
+
+from broker.clock import since_1970_ns, stopwatch_ns
+from broker.context import Exchange
+from broker.journal.entries import Decoded, decode, software, title
+from broker.journal.mentioned import columns
+from broker.journal.ring import Entry, Journal, Raw
+from protocol.apis import ApiKey
+from protocol.paths import errors
+from protocol.records.batch import batches
+from protocol.records.errors import RecordsError
+from protocol.records.records import Record, read_records
+from protocol.types import uuid_from_text
+
+try:
+    from opentelemetry import trace
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError as error:
+    raise ImportError("--otlp-endpoint needs OpenTelemetry: pip install 'understudy-kafka[otel]'") from error
+
+_log = structlog.get_logger(__name__)
+_PATH = "/v1/traces"
+_MOST_RECORDS = 100
+"""Records of a request whose headers are read; and the size up to which a batch is decompressed for that."""
+_MOST_BYTES = 1 << 20
+_PATIENCE_S = 1.5
+_CONTEXT = TraceContextTextMapPropagator()
+_CONTEXT_HEADERS = frozenset(_CONTEXT.fields)
+
+
+class Named(Protocol):
+    """The cluster whose requests these are."""
+
+    @property
+    def cluster_id(self) -> str:
+        """Its id; empty while it is unknown."""
+        ...
+
+    @property
+    def image(self) -> Any:
+        """The metadata, for the names of topics that requests have the ids of (KIP-516)."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """The journal, which remembers the names of deleted topics."""
+        ...
+
+
+class Traces:
+    """Makes spans, and sends them from a thread of its own. What cannot be sent is dropped, and logged by the SDK."""
+
+    def __init__(self, cluster: Named, exporter: SpanExporter) -> None:
+        self._cluster, self._since_1970_ns = cluster, since_1970_ns()
+        resource = Resource.create({"service.name": "understudy"})
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._tracer = self._provider.get_tracer("understudy")
+
+    @classmethod
+    def to(cls, endpoint: str, cluster: Named) -> "Traces":
+        """Spans for a collector; its headers and time limit come from ``OTEL_EXPORTER_OTLP_...`` in the environment."""
+        return cls(cluster, OTLPSpanExporter(endpoint=traces_url(endpoint)))
+
+    def record(self, entry: Raw, exchange: Exchange) -> None:
+        """Make the span of a request that is settled."""
+        settled = Entry(*entry)
+        found = decode(settled)
+        api = "unreadable" if found.header is None else title(found.header.api_key)
+        named = columns(found, self._name_of)
+        contexts = contexts_of(exchange)
+        parent = trace.set_span_in_context(trace.NonRecordingSpan(contexts[0])) if len(contexts) == 1 else None
+        topics = named["topics"]
+        span = self._tracer.start_span(
+            f"{api} {topics[0]}" if len(topics) == 1 else api,
+            context=parent,
+            kind=trace.SpanKind.SERVER,
+            links=[trace.Link(each) for each in contexts] if len(contexts) > 1 else (),
+            start_time=exchange.began_ns + self._since_1970_ns,
+            attributes={**self._attributes(api, settled, found, exchange), **_subjects(named)},
+        )
+        failed = next(errors(found.response), None)
+        problem = failed.name if failed is not None else None if settled.outcome == "answered" else settled.outcome
+        if problem is not None:
+            span.set_attribute("error.type", problem)
+            span.set_status(trace.Status(trace.StatusCode.ERROR, problem))
+        span.end(stopwatch_ns() + self._since_1970_ns)
+
+    def close(self) -> None:
+        """Send what is left, for a moment. Blocks: call it from a thread."""
+        ending = threading.Thread(target=self._provider.shutdown, daemon=True)  # a silent collector would hold it up
+        ending.start()
+        ending.join(_PATIENCE_S)
+        if ending.is_alive():
+            _log.warning("spans are left that the collector has not taken; they are dropped")
+
+    def _name_of(self, text: str) -> str | None:
+        topic_id = uuid_from_text(text) if text else None
+        if topic_id is None:
+            return None
+        known = self._cluster.image.topics_by_id.get(topic_id)
+        return self._cluster.journal.topic_names.get(topic_id) if known is None else str(known.name)
+
+    def _attributes(self, api: str, entry: Entry, found: Decoded, exchange: Exchange) -> dict[str, Any]:
+        connection, header = exchange.connection, found.header
+        known = {
+            "messaging.system": "kafka",
+            "messaging.operation.name": api,
+            "messaging.client.id": None if header is None else header.client_id,
+            "messaging.message.body.size": entry.frame_bytes,
+            "network.peer.address": connection.client_host,
+            "network.peer.port": connection.client_port,
+            "user_agent.original": software(connection),
+            "kafka.cluster.id": self._cluster.cluster_id,
+            "kafka.broker.id": entry.broker,
+            "kafka.api.version": None if header is None else header.api_version,
+            "kafka.correlation_id": None if header is None else header.correlation_id,
+            "understudy.journal.id": entry.id,
+            "understudy.fault": entry.fault,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def traces_url(endpoint: str) -> str:
+    """Where spans go: the endpoint's path for traces, unless it has a path of its own. Raises ValueError."""
+    parts = urlsplit(endpoint)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise ValueError(f"--otlp-endpoint needs http://HOST:PORT, such as http://127.0.0.1:4318, not {endpoint!r}")
+    return urlunsplit(parts._replace(path=_PATH)) if parts.path in {"", "/"} else endpoint
+
+
+def contexts_of(exchange: Exchange) -> list[trace.SpanContext]:
+    """The distinct contexts in the headers of a Produce request's first records."""
+    frame, request = exchange.frame, exchange.request
+    if len(frame) < 2 or frame[0] or frame[1] != ApiKey.PRODUCE or request is None:
+        return []
+    found: dict[tuple[int, int], trace.SpanContext] = {}
+    with suppress(RecordsError):
+        for record in islice(_records(request), _MOST_RECORDS):
+            carried = {key: (value or b"").decode("utf-8", "replace") for key, value in record.headers
+                       if key in _CONTEXT_HEADERS}  # fmt: skip
+            context = trace.get_current_span(_CONTEXT.extract(carried)).get_span_context() if carried else None
+            if context is not None and context.is_valid:
+                found[context.trace_id, context.span_id] = context
+    return list(found.values())
+
+
+def _records(request: Any) -> Iterator[Record]:
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            for batch in batches(partition.records or b""):
+                yield from read_records(batch, _MOST_BYTES)
+
+
+def _subjects(named: Mapping[str, list[str]]) -> dict[str, str]:
+    """The topic, group and transactional id, where there is one of each."""
+    names = {
+        "messaging.destination.name": "topics",
+        "messaging.consumer.group.name": "groups",
+        "kafka.transactional_id": "transactional_ids",
+    }
+    return {name: named[kind][0] for name, kind in names.items() if len(named[kind]) == 1}

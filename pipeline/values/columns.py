@@ -1,0 +1,151 @@
+"""Columns of an export about schemas: ids and GUIDs as the data name them, and what the data decode to."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.values.formats import PROTOBUF, SUFFIXES, Decode, Schema, SchemaError, compiled, decoder
+from pipeline.values.registry import Registry
+from pipeline.values.wire_format import FormatError, Framed, framed
+
+SIDES: Final = ("key", "value")
+IDS: Final = pa.schema(
+    [
+        pa.field(f"{side}_{name}", kind)
+        for side in SIDES
+        for name, kind in (("schema_id", pa.int64()), ("schema_guid", pa.string()))
+    ]
+)
+DECODED: Final = pa.schema([pa.field(f"{side}_{name}", pa.string()) for side in SIDES for name in ("json", "error")])
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """Where schemas come from. `files`: side and topic (None: all) -> schema, for data that no registry knows."""
+
+    registry: str | None = None
+    files: dict[tuple[str, str | None], Schema] = field(default_factory=dict)
+    is_wanted: bool = False
+    """Whether ids are columns even if nothing is decoded."""
+
+    @property
+    def columns(self) -> pa.Schema:
+        """The columns that an export has because of them."""
+        if self.registry is not None or self.files:
+            return pa.schema([*IDS, *DECODED])
+        return IDS if self.is_wanted else pa.schema([])
+
+    def check(self) -> None:
+        """Find out, before an engine starts, whether they can be used. Raises RegistryError, SchemaError."""
+        if self.registry is not None:
+            Registry(self.registry).check()
+        for schema in self.files.values():
+            decoder(schema, framed=False)
+
+
+NO_SCHEMAS: Final = Schemas()
+
+
+def read_file(text: str, side: str) -> tuple[tuple[str, str | None], Schema]:
+    """A schema as the command line names it: `FILE`, `TOPIC=FILE`; Protobuf's also `FILE#package.Message`.
+
+    Raises:
+        SchemaError: the file cannot be read, or its name does not show what it is.
+    """
+    topic, is_named, name = text.rpartition("=")
+    name, _, message = name.partition("#")
+    path = Path(name)
+    kind = SUFFIXES.get(path.suffix)
+    if kind is None:
+        raise SchemaError(f"--{side}-schema {text}: the name of the file ends with {', '.join(SUFFIXES)}")
+    try:
+        content = path.read_text(encoding="utf-8")
+        made = compiled(path.resolve().parent, path.name) if kind == PROTOBUF else b""
+    except (OSError, ValueError) as error:
+        raise SchemaError(f"--{side}-schema {text}: {error}") from None
+    return (side, topic if is_named else None), Schema(kind, content, message=message, compiled=made)
+
+
+class Values:
+    """Decodes keys and values, one task's. Each schema is fetched and read once."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._registry = None if schemas.registry is None else Registry(schemas.registry)
+        self.of_registry = cache(self._of_registry)
+        self.of_file = cache(self._of_file)
+
+    def _of_registry(self, schema_id: int | None, guid: str | None) -> Decode | str | None:
+        """What decodes the data, or why nothing does; None: without a registry."""
+        if self._registry is None:
+            return None
+        schema = self._registry.by_guid(guid) if guid is not None else self._registry.by_id(schema_id or 0)
+        if schema is None:
+            return f"the registry has no schema {schema_id if guid is None else guid}"
+        try:
+            return decoder(schema, framed=True)
+        except SchemaError as error:
+            return f"schema {schema_id if guid is None else guid}: {error}"
+
+    def _of_file(self, side: str, topic: str, is_framed: bool) -> Decode | None:
+        files = self._schemas.files
+        schema = files.get((side, topic)) or files.get((side, None))
+        return None if schema is None else decoder(schema, framed=is_framed)
+
+    def row(self, side: str, topic: str, data: bytes, found: Framed | None) -> tuple[str | None, str | None]:
+        """What a key or value decodes to, as JSON, or the reason why not."""
+        reason = None
+        if found is not None:
+            decode = self.of_registry(found.schema_id, found.guid)
+            if callable(decode):
+                return _tried(decode, found.rest)
+            reason = decode
+            if (own := self.of_file(side, topic, True)) is not None:
+                answer, why = _tried(own, found.rest)
+                if answer is not None:
+                    return answer, None
+                reason = reason or why
+        if (own := self.of_file(side, topic, False)) is not None:
+            answer, why = _tried(own, data)
+            return answer, None if answer is not None else reason or why
+        return None, reason
+
+
+def _tried(decode: Decode, data: bytes) -> tuple[str | None, str | None]:
+    try:
+        return decode(data), None
+    except FormatError as error:
+        return None, str(error)
+
+
+def with_values(batches: Iterable[pa.RecordBatch], schemas: Schemas) -> Iterator[pa.RecordBatch]:
+    """Rows of records with the columns of `schemas`. Raises RegistryError, SchemaError."""
+    columns = schemas.columns
+    if not columns.names:
+        yield from batches
+        return
+    values = Values(schemas)
+    decodes = columns.names[-1] == DECODED.names[-1]
+    for batch in batches:
+        headers = batch.column("headers").to_pylist()
+        topics = batch.column("topic").to_pylist()
+        made: dict[str, list[Any]] = {name: [] for name in columns.names}
+        for side in SIDES:
+            for data, those, topic in zip(batch.column(side).to_pylist(), headers, topics, strict=True):
+                found = None if data is None else framed(data, those, side)
+                made[f"{side}_schema_id"].append(found and found.schema_id)
+                made[f"{side}_schema_guid"].append(found and found.guid)
+                if decodes:
+                    answer = (None, None) if data is None else values.row(side, topic, data, found)
+                    made[f"{side}_json"].append(answer[0])
+                    made[f"{side}_error"].append(answer[1])
+        yield _joined(batch, columns, made)
+
+
+def _joined(batch: pa.RecordBatch, columns: pa.Schema, made: Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
+    arrays = [pa.array(made[each.name], each.type) for each in columns]
+    return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=pa.schema([*batch.schema, *columns]))

@@ -1,0 +1,125 @@
+"""How many clicks it takes from the first page to an answer, in a headless Chromium: docs/console.md has the table."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from tests.control.chromium import Page
+from tests.control.harness import ControlPlane
+from tests.control.test_console_in_chromium import transactor
+from tests.serving import until
+
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "console.md"
+
+
+class Walk:
+    """A person on the page, whose clicks are counted."""
+
+    def __init__(self, page: Page, plane: ControlPlane, tmp_path: Path) -> None:
+        self.page, self.plane, self.tmp_path = page, plane, tmp_path
+        self.clicks = 0
+        page.open(plane.url)
+        page.sees("Refusals of the last minutes")
+
+    def follow(self, region: str, text: str) -> None:
+        """Click a link in a region of the page."""
+        self.page.linked(region, text).click()
+        self.clicks += 1
+
+    def press(self, name: str) -> None:
+        """Click a button."""
+        self.page.press(name)
+        self.clicks += 1
+
+
+def fenced(walk: Walk) -> None:
+    """A second producer of the same id begins, and the first one commits."""
+    first = transactor(walk.plane, **{"client.id": "first"})
+    transactor(walk.plane, **{"client.id": "second"})
+    with pytest.raises(KafkaException):
+        first.commit_transaction(10)
+    walk.page.sees("fenced: at", "client `second`")
+
+
+def owner(walk: Walk) -> None:
+    """A consumer of a group has the partitions."""
+    conf = {"bootstrap.servers": walk.plane.bootstrap, "group.id": "g", "client.id": "reader"}
+    consumer = Consumer(conf)
+    consumer.subscribe(["t"])
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
+    walk.follow("Groups", "g")
+    walk.page.row("reader at", "t-1")
+    consumer.close()
+
+
+def failing(walk: Walk) -> None:
+    """The next commit is refused, and the fault has been met."""
+    walk.follow("Sections", "Faults")
+    walk.press("The next commit fails")
+    walk.press("Add the fault")
+    walk.page.row("EndTxn", "COORDINATOR_LOAD_IN_PROGRESS")
+    transactor(walk.plane).commit_transaction(10)
+    assert [fault.hits for fault in walk.plane.kafka.faults.list()] == [1]
+
+
+def silent(walk: Walk) -> None:
+    """A producer waits for an answer that a fault swallows; its last request is opened with what it asked for."""
+    walk.plane.kafka.faults.add(api="Produce", drop=True, optional=True)
+    producer = Producer({"bootstrap.servers": walk.plane.bootstrap, "client.id": "hung", "request.timeout.ms": 60000})
+    producer.produce("t", b"lost", partition=0)
+    until(lambda: producer.poll(0.1) or walk.plane.kafka.journal.find(client_id="hung", api="Produce"), "it", 20)
+    entries = walk.plane.kafka.journal.find(client_id="hung")
+    walk.follow("Clients", str(len(entries)))
+    walk.page.row("Produce", "never answered").find_element("tag name", "button").click()
+    walk.clicks += 1
+    walk.page.sees("topic_data", "acks")
+    producer.purge()
+
+
+def incident(walk: Walk) -> None:
+    """A scenario file is done again."""
+    file = walk.tmp_path / "incident.json"
+    steps = [{"verb": "faults add", "arguments": {"api": "EndTxn", "error": "NOT_COORDINATOR"}}]
+    file.write_text(json.dumps({"scenario": 1, "steps": steps}), encoding="utf-8")
+    walk.follow("Sections", "Scenario")
+    walk.page.named("input", "Scenario file").send_keys(str(file))
+    walk.clicks += 1
+    walk.press("Do the steps")
+    walk.page.sees("The steps of incident.json are done")
+    walk.plane.kafka.faults.clear()
+
+
+WALKS: dict[str, Callable[[Walk], None]] = {
+    "Why was my producer fenced?": fenced,
+    "Which member has partition 1?": owner,
+    "Make the next commit fail": failing,
+    "What did my client send before it hung?": silent,
+    "Do yesterday's incident again": incident,
+}
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("task", WALKS)
+def test_a_task_takes_the_clicks_that_the_page_promises(
+    page: Page, plane: ControlPlane, tmp_path: Path, task: str
+) -> None:
+    """Counted from the first page."""
+    walk = Walk(page, plane, tmp_path)
+    WALKS[task](walk)
+    assert walk.clicks == promised()[task]
+
+
+def test_every_task_of_the_table_is_walked() -> None:
+    """And none else."""
+    assert promised().keys() == WALKS.keys()
+
+
+def promised() -> dict[str, int]:
+    """Task -> clicks, as the page has them."""
+    rows = re.findall(r"^\| (.+?) \| (\d+) \| .+ \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {task: int(clicks) for task, clicks in rows}

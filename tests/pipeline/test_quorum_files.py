@@ -1,0 +1,39 @@
+"""An audit reads `quorum-state`, as a controller does when it starts."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import chosen
+from pipeline.duck.tables import DuckTables
+from tests.pipeline.fault_files import Planting
+
+SOUND = b'{"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+STATIC = b'{"clusterId":"","leaderId":-1,"leaderEpoch":0,"votedId":-1,"currentVoters":[],"data_version":0}'
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (SOUND, None),
+        (STATIC, None),
+        (SOUND[:40], "cannot be read"),
+        (b"[]", "cannot be read"),
+        (SOUND.replace(b'"leaderEpoch":3', b'"leaderEpoch":"x"'), "cannot be read"),
+        (SOUND.replace(b'"votedId":-1,', b""), "cannot be read"),
+        (SOUND.replace(b'"leaderEpoch":3', b'"leaderEpoch":-3'), "negative number"),
+    ],
+)  # fmt: skip
+def test_a_quorum_state_that_cannot_be_used_is_found(tmp_path: Path, content: bytes, reason: str | None) -> None:
+    """In both versions of the file; what Kafka writes is no finding."""
+    where = Planting(tmp_path)
+    where.shelf("orders").data(3)
+    where.written_last["__cluster_metadata-0/quorum-state"] = content
+    where.close()
+    tables = DuckTables(str(tmp_path))
+    tables.register()
+    rows = [row for found in ask_all(tables.engine, chosen()) for row in found.rows]
+    tables.forget()
+    assert [row["file"] for row in rows] == ([] if reason is None else ["__cluster_metadata-0/quorum-state"])
+    assert reason is None or reason in rows[0]["reason"]

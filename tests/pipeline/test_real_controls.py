@@ -1,0 +1,168 @@
+"""Directories of real brokers that had an eventful life: an audit finds nothing in them, while they run and after."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # not in its __all__
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import chosen
+from pipeline.duck.tables import DuckTables
+from tests.clients.drivers import command
+from tests.clients.targets import CACHE, ROOT, oracle_release
+from tests.pipeline import traffic
+from tests.pipeline.test_after_chaos import kafka
+from tests.storage.kafka_tools import RealBroker, java, need_kafka
+from tests.swap.nodes import KAFKA_SETTINGS
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+
+OLD = CACHE / "kafka-3.9.1"
+
+
+def findings(directory: Path) -> list[str]:
+    """All that an audit has to report of it, information left out."""
+    tables = DuckTables(str(directory))
+    tables.register(records=True)
+    found = ask_all(tables.engine, [check for check in chosen(has=["records"]) if check.severity != "info"])
+    (seen,) = tables.engine.plain("SELECT sum(record_count) AS records FROM batches").to_pylist()
+    tables.forget()
+    assert seen["records"] > 100
+    return [f"{each.check.name}, {each.count} times: {each.rows[:3]}" for each in found]
+
+
+def test_metadata_that_begin_with_a_snapshot_are_no_finding(tmp_path: Path) -> None:
+    """A real broker has removed the beginning of its metadata log: what is known of topics is in its snapshots."""
+    need_kafka()
+    broker = RealBroker(tmp_path, {**KAFKA_SETTINGS, "internal.metadata.log.segment.bytes": "3000"})
+    broker.start()
+    try:
+        traffic.make(broker.bootstrap)
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        pause = threading.Event()
+        for number in range(120):  # Kafka cleans its metadata log once in a minute
+            if begins_with_a_snapshot(broker.data):
+                break
+            for each in admin.create_topics([NewTopic(f"more-{number}", 3, 1)]).values():
+                each.result(traffic.PATIENCE_S)
+            if number % 2:
+                for each in admin.delete_topics([f"more-{number}"]).values():
+                    each.result(traffic.PATIENCE_S)
+            pause.wait(1)
+        assert begins_with_a_snapshot(broker.data)
+        assert findings(broker.data) == []
+    finally:
+        broker.stop()
+    assert findings(broker.data) == []
+
+
+def begins_with_a_snapshot(data: Path) -> bool:
+    """Whether the metadata log does not begin at 0."""
+    return min(int(path.stem) for path in (data / "__cluster_metadata-0").glob("*.log")) > 0
+
+
+@contextmanager
+def under_load(bootstrap: str, topic: str) -> Iterator[Callable[[], int]]:
+    """Transactions into a topic for as long as the block runs; yields how many have ended so far."""
+    over = threading.Event()
+    done: list[int] = []
+
+    def work() -> None:
+        producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "load"})
+        producer.init_transactions(traffic.PATIENCE_S)
+        while not over.is_set():
+            producer.begin_transaction()
+            for number in range(20):
+                producer.produce(topic, b"%d" % number * 50, b"%d" % number)
+            if len(done) % 3:
+                producer.commit_transaction(traffic.PATIENCE_S)
+            else:
+                producer.abort_transaction(traffic.PATIENCE_S)
+            done.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield lambda: len(done)
+    finally:
+        over.set()
+        thread.join(traffic.PATIENCE_S)
+    assert not thread.is_alive()
+
+
+def reassign(bootstrap: str, folder: Path, topic: str, replicas: list[list[int]], *, verify: bool = False) -> str:
+    """Kafka's own tool; what it prints."""
+    plan = folder / "plan.json"
+    moved = [{"topic": topic, "partition": number, "replicas": each} for number, each in enumerate(replicas)]
+    plan.write_text(json.dumps({"version": 1, "partitions": moved}))
+    options = ["--bootstrap-server", bootstrap, "--reassignment-json-file", str(plan)]
+    return java(
+        "org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *options, "--verify" if verify else "--execute"
+    )
+
+
+def test_partitions_that_were_reassigned_under_load_are_no_finding(tmp_path: Path) -> None:
+    """From brokers 1 and 2 to 2 and 3 and back; the directories of each broker are audited together."""
+    need_kafka()
+    with kafka(tmp_path) as brokers:
+        bootstrap = ",".join(each.bootstrap for each in brokers)
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        made = admin.create_topics([NewTopic("moved", replica_assignment=[[1, 2], [2, 1]], num_partitions=2)])
+        for each in made.values():
+            each.result(traffic.PATIENCE_S)
+        with under_load(bootstrap, "moved") as ended:
+            for replicas in ([[2, 3], [3, 2]], [[3, 1], [1, 3]]):
+                reassign(bootstrap, tmp_path, "moved", replicas)
+                before = ended()
+                pause = threading.Event()
+                while "still in progress" in reassign(bootstrap, tmp_path, "moved", replicas, verify=True):
+                    pause.wait(1)
+                while ended() < before + 3:
+                    pause.wait(0.1)
+    assert not (tmp_path / "data" / "broker-2" / "moved-0").exists()
+    assert (tmp_path / "data" / "broker-3" / "moved-0").exists()
+    assert findings(tmp_path / "data") == []
+
+
+def test_a_directory_that_was_upgraded_from_3_9_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formatted, filled and killed by 3.9, then run by today's broker with today's features."""
+    need_kafka()
+    command([ROOT / "tools" / "fetch_kafka.sh", OLD, "broker", "3.9.1"])
+    monkeypatch.setenv("KAFKA_LIBS", str(OLD))
+    old = RealBroker(tmp_path, {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"})
+    old.start()
+    try:
+        used(old.bootstrap)
+        old.stop(clean=False)
+        assert findings(old.data) == []
+        monkeypatch.undo()
+        old.start()
+        options = ["--bootstrap-server", old.bootstrap, "upgrade", "--release-version", oracle_release()]
+        java("org.apache.kafka.tools.FeatureCommand", *options)
+        used(old.bootstrap)
+        assert findings(old.data) == []
+    finally:
+        old.stop()
+    assert findings(old.data) == []
+
+
+def used(bootstrap: str) -> None:
+    """Transactions, and a group that commits."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    if "plain" not in admin.list_topics(timeout=traffic.PATIENCE_S).topics:
+        for each in admin.create_topics([NewTopic("plain", 2, 1)]).values():
+            each.result(traffic.PATIENCE_S)
+    with under_load(bootstrap, "plain") as ended:
+        pause = threading.Event()
+        while ended() < 6:
+            pause.wait(0.1)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["plain"])
+    assert len(consumer.consume(50, traffic.PATIENCE_S)) == 50
+    consumer.commit(asynchronous=False)
+    consumer.close()

@@ -1,0 +1,287 @@
+"""SASL: credentials that are accepted or refused, and sessions that end (KIP-368)."""
+
+import base64
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from understudy.exam import security
+from understudy.exam.driver import CallError, LibraryError
+from understudy.exam.exercise import Exercise, NotExercised
+from understudy.exam.scenario import Level, Play, scenario
+from understudy.exam.scenarios.connection import LOST, RECONNECT, check_written
+from understudy.exam.scenarios.values import numbered
+from understudy.results import JournalEntry
+
+ATTEMPTS: Final = 10
+"""How often a library may send credentials that were refused: each broker once, and a few times more."""
+ABOUT: Final = re.compile(r"auth|sasl|credential|token|password|certificate|ssl|tls|x509|handshake", re.IGNORECASE)
+"""What an error has to mention for an application, or its log, to point at the cause."""
+REPORTED = "Reports that the authentication failed, and leaves further attempts to the application."
+LOCKED = "The cause, and an account that is locked after so many attempts."
+PAUSE_S: Final = 0.25
+ROUNDS: Final = 30
+"""As many pauses take two and a half sessions. The client's clock cannot be pushed."""
+
+
+def refusals(exercise: Exercise, **options: Any) -> list[LibraryError]:
+    """The errors with which a producer that cannot be let in reports so. Nothing may be acknowledged or written."""
+    try:
+        producer = exercise.producer(delivery_timeout_ms=exercise.timeout_ms // 2, **options)
+        producer.send(numbered(5))
+        producer.flush()
+    except CallError as error:
+        return [error.error]
+    exercise.require(not any(each.acknowledged for each in producer.sent), "records are reported as written")
+    exercise.require(not exercise.log_values(), "records were written")
+    found = [each.error for each in producer.sent if each.error is not None]
+    exercise.require(bool(found), "no outcome 7.5 s after delivery.timeout.ms")
+    return found
+
+
+def require_cause(exercise: Exercise, errors: list[LibraryError]) -> None:
+    """One of the errors mentions why."""
+    named = any(ABOUT.search(f"{each.code} {each.message}") for each in errors)
+    exercise.require(named, f"the error does not mention the cause: {errors[0]}", Level.SHOULD)
+
+
+def require_few_attempts(exercise: Exercise, api: str = "SaslAuthenticate") -> None:
+    """Credentials that were refused are not sent again and again."""
+    refused = [each for each in exercise.journal(api=api) if each.error]
+    if not refused:
+        return
+    text = f"the broker refused {len(refused)} attempts"
+    exercise.require(len(refused) <= ATTEMPTS, text, Level.SHOULD)
+
+
+def connections(entries: list[JournalEntry]) -> dict[int, list[JournalEntry]]:
+    """Connection -> its requests."""
+    found: dict[int, list[JournalEntry]] = {}
+    for each in entries:
+        found.setdefault(each.connection, []).append(each)
+    return found
+
+
+# --- who is let in ---------------------------------------------------------------------------------------------------
+
+
+def register_mechanism(name: str, needs: str, options: Callable[[], Any]) -> Play:
+    """The scenario without faults of one mechanism."""
+
+    @scenario(
+        f"sasl/{name}",
+        f"The listener asks for {options()['sasl_mechanism']}",
+        rule="core G; SaslClientAuthenticator",
+        needs=f"producer {needs}",
+        correct="SaslHandshake, SaslAuthenticate, and then as on any connection.",
+        loss=LOST,
+    )
+    def play(exercise: Exercise) -> None:
+        """The credentials are right."""
+        check_written(exercise, **options())
+        met = any(each.api == "SaslAuthenticate" and not each.error for each in exercise.journal())
+        exercise.require(met, "records were written without SaslAuthenticate")
+
+    return play
+
+
+register_mechanism("plain", "sasl_plain", lambda: security.password("PLAIN"))
+register_mechanism("scram", "sasl_scram", lambda: security.password("SCRAM-SHA-256"))
+register_mechanism("token", "sasl_oauthbearer", lambda: security.bearer(lifetime_s=3_600))
+
+
+@scenario(
+    "sasl/handshake-lost",
+    "The connection ends during SaslHandshake",
+    rule="NetworkClient: reconnect.backoff.ms",
+    needs="producer sasl_plain",
+    level=Level.SHOULD,
+    correct=RECONNECT,
+    loss=LOST,
+)
+def handshake_lost(exercise: Exercise) -> None:
+    """That is no refusal."""
+    exercise.fault(api="SaslHandshake", disconnect="close")
+    check_written(exercise, Level.SHOULD, **security.password("PLAIN"))
+
+
+@scenario(
+    "sasl/authenticate-unanswered",
+    "SaslAuthenticate is not answered",
+    rule="NetworkClient: request.timeout.ms; socket.connection.setup.timeout.ms",
+    needs="producer sasl_plain",
+    level=Level.SHOULD,
+    correct="Closes the connection after its time-out and authenticates on another one.",
+    loss=LOST,
+)
+def authenticate_unanswered(exercise: Exercise) -> None:
+    """The connection stays open and silent."""
+    exercise.fault(api="SaslAuthenticate", drop=True)
+    check_written(exercise, Level.SHOULD, **security.password("PLAIN"))
+
+
+# --- who is not ------------------------------------------------------------------------------------------------------
+
+
+def register_refusal(name: str, title: str, needs: str, options: Callable[[], Any], api: str = "") -> Play:
+    """A scenario with credentials that the broker refuses. `api`: the request that it refuses."""
+
+    @scenario(
+        f"sasl/{name}",
+        title,
+        rule="core G; SaslAuthenticationException is not retriable",
+        needs=f"producer {needs}",
+        correct=REPORTED,
+        loss=LOCKED,
+    )
+    def play(exercise: Exercise) -> None:
+        """Each time; a library may look at a token itself, and send no request at all."""
+        errors = refusals(exercise, **options())
+        require_cause(exercise, errors)
+        require_few_attempts(exercise, api or "SaslAuthenticate")
+
+    return play
+
+
+WRONG = "wrong"
+register_refusal(
+    "wrong-password", "The password is wrong", "sasl_plain", lambda: security.password("PLAIN", given=WRONG)
+)
+register_refusal(
+    "wrong-scram-password",
+    "The password is wrong, and the mechanism SCRAM",
+    "sasl_scram",
+    lambda: security.password("SCRAM-SHA-256", given=WRONG),
+)
+register_refusal(
+    "mechanism-not-enabled",
+    "The listener does not offer the mechanism",
+    "sasl_scram",
+    lambda: security.password("SCRAM-SHA-512"),
+    "SaslHandshake",
+)
+register_refusal(
+    "expired-token", "The token has expired", "sasl_oauthbearer", lambda: security.bearer(lifetime_s=-1_800)
+)
+
+
+@scenario(
+    "sasl/consumer-wrong-password",
+    "The password of a consumer is wrong",
+    rule="core G; SaslAuthenticationException is not retriable",
+    needs="consumer sasl_plain",
+    level=Level.SHOULD,
+    correct="Reports the failure from poll, or through its callback for errors.",
+    loss="A consumer that reads nothing, and does not report why.",
+)
+def consumer_wrong_password(exercise: Exercise) -> None:
+    """It has nothing else to report."""
+    exercise.write(numbered(5))
+    errors: list[LibraryError] = []
+    until = time.monotonic() + exercise.timeout_ms / 2_000
+    try:
+        consumer = exercise.consumer(**security.password("PLAIN", given=WRONG))
+        consumer.assign()
+        while not consumer.errors and time.monotonic() < until:
+            consumer.poll(200)
+        exercise.require(not consumer.read, "records were read")
+        errors = consumer.errors
+    except CallError as error:
+        errors = [error.error]
+    if not any(each.error for each in exercise.journal(api="SaslAuthenticate")):
+        raise NotExercised("the consumer sent no password")
+    exercise.require(bool(errors), "the consumer reports no error")
+    require_cause(exercise, errors)
+    require_few_attempts(exercise)
+
+
+@scenario(
+    "sasl/broker-without-password",
+    "The broker cannot prove that it knows the password",
+    rule="RFC 5802 section 3: ServerSignature; ScramSaslClient",
+    needs="producer sasl_scram",
+    correct="Compares the server's signature, and ends the connection.",
+    loss="Records, written to a server that only pretends to be the broker.",
+)
+def broker_without_password(exercise: Exercise) -> None:
+    """The last message of SCRAM has a signature of zeros, as from a broker that lets anybody in."""
+    zeros = "v=" + "A" * 43 + "="
+    altered = {"auth_bytes": base64.b64encode(zeros.encode()).decode()}
+    exercise.fault(api="SaslAuthenticate", skip=1, times=None, alter=altered)
+    errors = refusals(exercise, **security.password("SCRAM-SHA-256"))
+    require_signature_met(exercise)
+    require_cause(exercise, errors)
+
+
+def require_signature_met(exercise: Exercise) -> None:
+    """Raise NotExercised unless a connection got as far as the forged signature; none may go on behind it."""
+    met = False
+    for entries in connections(exercise.journal()).values():
+        exchange = [each for each in entries if each.api == "SaslAuthenticate"]
+        met = met or (len(exchange) > 1 and bool(exchange[1].fault))
+        later = [each.api for each in entries if exchange and each.id > exchange[-1].id and exchange[-1].fault]
+        exercise.require(not later, f"{', '.join(later[:1])} was sent to a broker that is not known")
+    if not met:
+        raise NotExercised("no connection got as far as the server's signature")
+
+
+# --- sessions that end -----------------------------------------------------------------------------------------------
+
+AGAIN = "Authenticates again, on the same connection, before session_lifetime_ms is over."
+CLOSED = "A connection that the broker closes, with the requests on it, each time that a session ends."
+
+
+def require_again(exercise: Exercise, client: str) -> None:
+    """A connection of the client has authenticated more than once."""
+    found = connections(exercise.journal(client))
+    handshakes = [sum(each.api == "SaslHandshake" for each in entries) for entries in found.values()]
+    text = f"each of {len(found)} connections authenticated once, and the broker closed those whose session was over"
+    exercise.require(any(count > 1 for count in handshakes), text, Level.SHOULD)
+
+
+@scenario(
+    "sasl/session-ends",
+    "The session of a producer lasts three seconds",
+    rule="KIP-368; SaslClientAuthenticator: 85 % to 95 % of the session's lifetime",
+    needs="producer idempotence sasl_plain",
+    level=Level.SHOULD,
+    correct=AGAIN,
+    loss=CLOSED,
+)
+def session_ends(exercise: Exercise) -> None:
+    """It writes for seven seconds, four records a second."""
+    producer = exercise.producer(idempotent=True, **security.password("PLAIN", listener=security.SESSIONS))
+    for value in numbered(ROUNDS):
+        producer.send([value])
+        producer.flush()
+        time.sleep(PAUSE_S)
+    exercise.require_no_loss(producer)
+    exercise.require_acknowledged(producer, Level.SHOULD)
+    exercise.require_once_in_order(producer)
+    require_again(exercise, producer.name)
+
+
+@scenario(
+    "sasl/consumer-session-ends",
+    "The session of a consumer lasts three seconds",
+    rule="KIP-368; SaslClientAuthenticator: 85 % to 95 % of the session's lifetime",
+    needs="consumer sasl_plain",
+    level=Level.SHOULD,
+    correct=AGAIN,
+    loss=CLOSED,
+)
+def consumer_session_ends(exercise: Exercise) -> None:
+    """It reads for seven seconds."""
+    consumer = exercise.consumer(**security.password("PLAIN", listener=security.SESSIONS))
+    consumer.assign()
+    values = numbered(ROUNDS)
+    until = time.monotonic() + ROUNDS * PAUSE_S
+    for value in values:
+        exercise.write([value])
+        consumer.poll(int(PAUSE_S * 1_000))
+    while time.monotonic() < until:
+        consumer.poll(200)
+    consumer.poll_for(len(values))
+    exercise.require(consumer.values() == values, f"read {len(consumer.read)} of {len(values)} records, each once")
+    require_again(exercise, consumer.name)

@@ -1,0 +1,239 @@
+"""Share groups (KIP-932): each record is acknowledged, and delivered again unless it was accepted or rejected."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from understudy.exam.exercise import Exercise, NotExercised
+from understudy.exam.scenario import Level, Play, scenario
+from understudy.exam.scenarios.values import numbered
+from understudy.exam.share_consumer import ShareConsumer, share_consumer
+from understudy.fault_actions import Disconnect
+
+NEEDS = "share_groups"
+COUNT: Final = 5
+LOCK_S: Final = 31
+"""A second more than share.record.lock.duration.ms."""
+AGAIN = "Repeats the request where the code asks for it, looks up who is responsible, joins again if it has to."
+STOPS = "A member that stops reading."
+TWICE = "Work that is done twice, or never."
+REPORTS = "Reports that the acknowledgement failed, or repeats it."
+
+
+def member(exercise: Exercise) -> ShareConsumer:
+    """A member that reads topic t, of a group that knows its first offset.
+
+    By default a share group begins at the end of the log: records are written until one of them arrives.
+    """
+    consumer = share_consumer(exercise)
+    consumer.subscribe("t")
+    until = exercise.deadline()
+    written = 0
+    while not consumer.read and not exercise.past(until):
+        written += 1
+        exercise.write([f"probe{written}"])
+        consumer.poll(300)
+    exercise.require(bool(consumer.read), f"the member has read none of {written} records")
+    while True:
+        consumer.acknowledge("accept", consumer.read)
+        exercise.require(consumer.commit() is None, "records cannot be accepted")
+        if consumer.values()[-1] == f"probe{written}":
+            break
+        consumer.read.clear()
+        consumer.poll(300)
+        exercise.require(bool(consumer.read) and not exercise.past(until), "the member stopped reading")
+    consumer.read.clear()
+    return consumer
+
+
+def written(exercise: Exercise, consumer: ShareConsumer, part: str = "r") -> Sequence[Any]:
+    """Records that the member has read, and not acknowledged yet."""
+    exercise.write(numbered(COUNT, part))
+    consumer.poll_for(COUNT)
+    found = consumer.values()
+    exercise.require(found == numbered(COUNT, part), f"read {found}, not {numbered(COUNT, part)}")
+    return list(consumer.read)
+
+
+def successor(exercise: Exercise, former: ShareConsumer) -> ShareConsumer:
+    """Another member, after the former one has left; what it is given besides a marker was delivered again."""
+    former.close()
+    consumer = share_consumer(exercise)
+    consumer.subscribe("t")
+    exercise.write(["marker"])
+    until = exercise.deadline()
+    while "marker" not in consumer.values() and not exercise.past(until):
+        before = len(consumer.read)
+        consumer.poll(300)
+        if consumer.read[before:]:
+            consumer.acknowledge("accept", consumer.read[before:])
+            consumer.commit()
+    exercise.require("marker" in consumer.values(), "the next member reads nothing")
+    return consumer
+
+
+def require_again(exercise: Exercise, consumer: ShareConsumer, expected: Sequence[str]) -> None:
+    """The records that were delivered again are exactly these."""
+    found = sorted(set(consumer.values()) - {"marker"})
+    exercise.require(found == sorted(expected), f"the next member read {found}, not {sorted(expected)}")
+
+
+# --- acknowledgements ------------------------------------------------------------------------------------------------
+
+
+@scenario("share/plain", "A member reads five records", rule="KIP-932", needs=NEEDS, correct="Reads them.", loss=STOPS)
+def plain(exercise: Exercise) -> None:
+    """The positive control of the others."""
+    written(exercise, member(exercise))
+
+
+def register_outcome(kind: str, title: str, again: bool) -> Play:
+    """A scenario in which each record is acknowledged in one way."""
+
+    @scenario(
+        f"share/{kind}",
+        title,
+        rule="KIP-932: acknowledge types",
+        needs=NEEDS,
+        correct="Sends this type for each of the records.",
+        loss=TWICE,
+    )
+    def play(exercise: Exercise) -> None:
+        """What the next member is given is the witness."""
+        consumer = member(exercise)
+        consumer.acknowledge(kind, written(exercise, consumer))
+        error = consumer.commit()
+        exercise.require(error is None, f"the library reports {error}")
+        require_again(exercise, successor(exercise, consumer), numbered(COUNT) if again else [])
+
+    return play
+
+
+register_outcome("accept", "Records are accepted", again=False)
+register_outcome("release", "Records are released", again=True)
+register_outcome("reject", "Records are rejected", again=False)
+
+
+def register_refused(name: str, title: str, **fault: Any) -> Play:
+    """A scenario in which the acknowledgement does not get through at first."""
+
+    @scenario(
+        f"share/acknowledge-{name}",
+        title,
+        rule="KIP-932; ShareConsumeRequestManager",
+        needs=NEEDS,
+        correct=REPORTS,
+        loss=TWICE,
+    )
+    def play(exercise: Exercise) -> None:
+        """A success that is reported has to be one."""
+        consumer = member(exercise)
+        records = written(exercise, consumer)
+        exercise.fault(api="ShareAcknowledge", **fault)
+        consumer.acknowledge("accept", records)
+        error = consumer.commit()
+        exercise.require_exercised()
+        found = set(successor(exercise, consumer).values()) & set(numbered(COUNT))
+        exercise.require(error is not None or not found, "records were reported as accepted, and delivered again")
+
+    return play
+
+
+register_refused("request-lost", "The connection ends before ShareAcknowledge is served", disconnect="reset")
+register_refused(
+    "not-leader", "ShareAcknowledge is answered with NOT_LEADER_OR_FOLLOWER", error="NOT_LEADER_OR_FOLLOWER"
+)
+register_refused(
+    "invalid-record-state", "ShareAcknowledge is answered with INVALID_RECORD_STATE", error="INVALID_RECORD_STATE"
+)
+
+
+@scenario(
+    "share/lock-expires",
+    "The acquisition lock of five records expires",
+    rule="KIP-932: share.record.lock.duration.ms; INVALID_RECORD_STATE",
+    needs=NEEDS,
+    correct="Reports that the records were not accepted: they may be another member's.",
+    loss=TWICE,
+)
+def lock_expires(exercise: Exercise) -> None:
+    """Half a minute passes, on the cluster's clock, before they are accepted."""
+    consumer = member(exercise)
+    records = written(exercise, consumer)
+    exercise.cluster.clock.advance(seconds=LOCK_S)
+    consumer.acknowledge("accept", records)
+    error = consumer.commit()
+    refused = any("INVALID_RECORD_STATE" in str(each.response) for each in exercise.journal(consumer.name))
+    if not refused:
+        raise NotExercised("no acknowledgement came too late")
+    exercise.require(error is not None, "records were reported as accepted, which the broker refused")
+
+
+# --- fetching and membership -----------------------------------------------------------------------------------------
+
+
+def register_reading(name: str, title: str, level: Level = Level.MUST, **fault: Any) -> Play:
+    """A scenario in which a member reads on after a fault."""
+
+    @scenario(f"share/{name}", title, rule="KIP-932", needs=NEEDS, level=level, correct=AGAIN, loss=STOPS)
+    def play(exercise: Exercise) -> None:
+        """It has read before."""
+        consumer = member(exercise)
+        exercise.fault(**fault)
+        until = exercise.deadline()
+        while not exercise.met() and not exercise.past(until):
+            consumer.poll(200)
+        exercise.require_exercised()
+        exercise.write(numbered(COUNT))
+        consumer.accept(COUNT)
+        found = sorted(set(consumer.values()))
+        exercise.require(found == numbered(COUNT), f"read {found}, not {numbered(COUNT)}")
+
+    return play
+
+
+for _code in ("SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"):
+    register_reading(
+        f"fetch-{_code.lower().replace('_', '-')}",
+        f"ShareFetch is answered with {_code}",
+        api="ShareFetch",
+        alter={"error_code": _code, "responses": []},
+    )
+register_reading("fetch-answer-lost", "The answer to ShareFetch is lost", api="ShareFetch", apply_then=Disconnect())
+for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"):
+    register_reading(
+        f"heartbeat-{_code.lower().replace('_', '-')}",
+        f"ShareGroupHeartbeat is answered with {_code}",
+        api="ShareGroupHeartbeat",
+        error=_code,
+    )
+
+
+@scenario(
+    "share/leader-moves", "The leader moves between two reads", rule="KIP-932", needs=NEEDS, correct=AGAIN, loss=STOPS
+)
+def leader_moves(exercise: Exercise) -> None:
+    """To the next broker; what was acquired from the former leader is delivered again at worst."""
+    consumer = member(exercise)
+    at = exercise.journal(consumer.name, "ShareFetch")[-1].broker
+    exercise.cluster.topics["t"].partitions[0].move_leader(at % 3 + 1)
+    exercise.write(numbered(COUNT))
+    consumer.accept(COUNT)
+    found = sorted(set(consumer.values()))
+    exercise.require(found == numbered(COUNT), f"read {found}, not {numbered(COUNT)}")
+
+
+@scenario(
+    "share/leaves-when-closed",
+    "A member is closed",
+    rule="KIP-932: member epoch -1",
+    needs=NEEDS,
+    level=Level.SHOULD,
+    correct="Sends ShareGroupHeartbeat with member epoch -1.",
+    loss="Records that stay acquired until a session or a lock ends.",
+)
+def leaves_when_closed(exercise: Exercise) -> None:
+    """The heartbeat is the witness."""
+    consumer = member(exercise)
+    consumer.close()
+    epochs = [each.request["member_epoch"] for each in exercise.journal(consumer.name, "ShareGroupHeartbeat")]
+    exercise.require(-1 in epochs, "no heartbeat with member epoch -1")

@@ -1,0 +1,93 @@
+"""`understudy scenario from-journal JOURNAL`: writes the scenario of a recorded run."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+from understudy import output_files
+from understudy.argparser import Parser, refuse
+from understudy.replay import journal
+from understudy.replay.scenario import Replay, Selection, text_of
+
+PROGRAM = "understudy scenario"
+_MOST_BYTES = 8 * 1024 * 1024
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse the command line, read the journal, write the scenario."""
+    made = Parser(prog=PROGRAM, description="Scenario files, without a running cluster.")
+    verbs = made.add_subparsers(metavar="VERB", required=True)
+    _from_journal(
+        verbs.add_parser(
+            "from-journal",
+            help="turn the journal of a run into a scenario that plays it back",
+            description="Turn the journal of `understudy proxy` or `understudy serve` into a scenario: topics, records "
+            "and offsets as they were, and the errors that clients got, at the same requests.",
+        )
+    )
+    given = made.parse_args(argv)
+    try:
+        return _write(given)
+    except (journal.JournalError, output_files.OutputFileError) as error:
+        refuse(f"{PROGRAM} from-journal", str(error))
+
+
+def _from_journal(made: Parser) -> None:
+    made.add_argument("journal", metavar="JOURNAL", help="the folder that --journal wrote, or one of its files")
+    made.add_argument("-o", "--output", metavar="FILE", help="write the scenario to this file instead of stdout")
+    made.add_argument(
+        "--client-id", metavar="ID", action="append", default=[],
+        help="play back what this client met (repeatable; default: all clients)",
+    )  # fmt: skip
+    made.add_argument("--since", metavar="TIME", help="only from this time on: milliseconds or 2026-11-22T10:00:00")
+    made.add_argument("--until", metavar="TIME", help="only before this time")
+    made.add_argument("--run", metavar="RUN", help="the run, by the name in its files (default: the last one)")
+    made.add_argument("--era", metavar="N", type=int, help="the part behind the N-th reset (default: the last one)")
+    made.add_argument(
+        "--late-ms", metavar="N", type=_positive_number, default=1000,
+        help="play back answers that took so much longer than they had to (default 1000)",
+    )  # fmt: skip
+    made.add_argument(
+        "--records",
+        metavar="N",
+        type=_positive_number,
+        default=1000,
+        help="records of each partition, at most (default 1000)",
+    )
+
+
+def _positive_number(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _write(given: Namespace) -> int:
+    files = journal.files_of(given.journal, given.run)
+    since, until = (None if text is None else journal.microseconds(text) for text in (given.since, given.until))
+    era = journal.last_era(files) if given.era is None else given.era
+    replay = Replay(Selection(tuple(given.client_id), given.late_ms, given.records))
+    for line in journal.read(files, era, since, until):
+        replay.see(line)
+    if not replay.requests:
+        raise journal.JournalError(
+            f"{given.journal} has no such requests; look at --client-id, --since, --until, --era"
+        )
+    brokers = ",".join(map(str, replay.brokers))
+    options = "" if brokers == "1" else f" --brokers {brokers}"
+    scenario = replay.scenario(f"From the journal {files[0].name}. understudy serve{options} --scenario FILE")
+    content = text_of(scenario).encode()
+    if len(content) > _MOST_BYTES:
+        raise journal.JournalError(
+            f"the scenario would have {len(content)} bytes, more than can be read; lower --records"
+        )
+    if given.output is None:
+        sys.stdout.write(content.decode())
+    else:
+        output_files.write_new(given.output, content, "--output")
+    report = [replay.summary(scenario), *(f"not reproduced: {each}" for each in replay.not_reproduced())]
+    print(
+        *report, f"serve it: understudy serve{options} --scenario {given.output or 'FILE'}", sep="\n", file=sys.stderr
+    )
+    return 0

@@ -1,0 +1,84 @@
+"""The files of a journal, line by line: one run, one era, and the part of it that is asked for."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+Line = dict[str, Any]
+"""A request with its outcome, as docs/journal.md describes it."""
+VERSION: Final = 1
+_NAME: Final = re.compile(r"wire-(?P<run>.+)-\d{6}\.jsonl(\.open)?")
+
+
+class JournalError(Exception):
+    """The journal cannot be used; the message is one sentence with the remedy."""
+
+
+def files_of(path: str, run: str | None = None) -> list[Path]:
+    """The files of the last run, or of the named one, in order. Raises JournalError."""
+    given = Path(path)
+    if given.is_file():
+        return [given]
+    if not given.is_dir():
+        raise JournalError(f"{path} does not exist; give the folder that --journal named")
+    runs: dict[str, list[Path]] = {}
+    for file in sorted(given.iterdir()):
+        found = _NAME.fullmatch(file.name)
+        if found:
+            runs.setdefault(found["run"], []).append(file)
+    if not runs:
+        raise JournalError(f"{path} has no file wire-*.jsonl; record with `understudy proxy --journal {path}`")
+    if run is not None and run not in runs:
+        raise JournalError(f"{path} has no run {run}; it has {', '.join(sorted(runs))}")
+    return runs[max(runs) if run is None else run]
+
+
+def last_era(files: list[Path]) -> int:
+    """The number of resets of the server when its last request arrived. Raises JournalError."""
+    era = 0
+    for line in _lines(files):
+        era = max(era, line["era"])
+    return era
+
+
+def read(files: list[Path], era: int, since_us: int | None, until_us: int | None) -> Iterator[Line]:
+    """The requests of one era, in the order of their responses. Raises JournalError."""
+    for line in _lines(files):
+        at = line["ts_us"]
+        if line["era"] == era and (since_us is None or at >= since_us) and (until_us is None or at < until_us):
+            yield line
+
+
+def _lines(files: list[Path]) -> Iterator[Line]:
+    for file in files:
+        try:
+            with file.open(encoding="utf-8") as stream:
+                for number, text in enumerate(stream, 1):
+                    if not text.endswith("\n"):
+                        break  # it is being written
+                    yield _checked(file, number, text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise JournalError(f"{file} cannot be read: {error}") from None
+
+
+def _checked(file: Path, number: int, text: str) -> Line:
+    try:
+        line = json.loads(text)
+    except ValueError as error:
+        raise JournalError(f"{file}, line {number}: not JSON ({error}); give the folder of --journal") from None
+    if not isinstance(line, dict) or line.get("v") != VERSION:
+        raise JournalError(f"{file}, line {number}: not a line of format {VERSION}; give the folder of --journal")
+    return line
+
+
+def microseconds(text: str) -> int:
+    """A time, in ISO 8601 (local if it has no zone) or milliseconds since 1970. Raises JournalError."""
+    try:
+        if text.isdecimal():
+            return int(text) * 1000
+        return round(datetime.fromisoformat(text).timestamp() * 1_000_000)
+    except (ValueError, OverflowError):
+        raise JournalError(f"{text} is no time; give one such as 2026-11-22T10:00:00") from None

@@ -1,0 +1,185 @@
+"""The logs of partitions, as far as a journal shows them: where they began, and what failed at which offset.
+
+A batch of a producer is found again by its offset, not by the number of its request: how records are put into batches
+depends on time. A batch that was refused has the offset that the next one got.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from understudy.replay.verdict import AFTER_APPEND, Verdict
+
+Sequence = tuple[int, int, int]
+"""Producer id, epoch and base sequence of a batch."""
+_NO_PRODUCER = -1
+
+
+@dataclass(slots=True)
+class Failure:
+    """A request for one partition that was not simply answered. ``offset`` is ``None`` until it is known."""
+
+    number: int
+    api: str
+    client_id: str | None
+    verdict: Verdict
+    offset: int | None
+    count: int = 0
+    sequence: Sequence | None = None
+    was_applied: bool = False
+
+
+class Batch(NamedTuple):
+    """A batch that a response had, with its records' times. ``is_read``: whether consumers are given its records."""
+
+    base: int
+    last: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    is_read: bool
+
+
+@dataclass(slots=True)
+class Log:
+    """A partition. ``log_start`` and ``seen_end`` are the first that any response reported."""
+
+    topic: str
+    index: int
+    log_start: int | None = None
+    seen_end: int | None = None
+    end: int | None = None
+    first_appended: int | None = None
+    committed: int = 0
+    batches: dict[int, Batch] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    _appended: set[int] = field(default_factory=set)
+    _expected: dict[tuple[int, int], int] = field(default_factory=dict)
+    _uncertain: list[Failure] = field(default_factory=list)
+
+    # --- what responses show -----------------------------------------------------------------------------------------
+
+    def starts_at(self, offset: int) -> None:
+        """A response reported the log's start."""
+        if self.log_start is None and offset >= 0:
+            self.log_start = offset
+
+    def ends_at(self, offset: int) -> None:
+        """A response reported the high watermark."""
+        if offset < 0:
+            return
+        if self.seen_end is None:
+            self.seen_end = offset
+        self._moves_to(offset)
+
+    def _moves_to(self, offset: int) -> None:
+        if self.end is None:
+            self._resolve(offset)
+        self.end = max(self.end or 0, offset)
+
+    def _resolve(self, offset: int) -> None:
+        """Give offsets to the failures that came before any was known: they end where this one begins."""
+        unknown = [each for each in self.failures if each.offset is None]
+        at = offset - sum(each.count for each in unknown if each.was_applied)
+        for each in unknown:
+            each.offset = max(at, 0)
+            at += each.count if each.was_applied else 0
+
+    def read(self, records: Mapping[str, Any], aborted: list[tuple[int, int]]) -> None:
+        """A fetch returned batches; ``aborted``: producer ids with the first offset of each aborted transaction."""
+        for each in records.get("batches") or ():
+            by_aborted = each["transactional"] and any(
+                each["producer_id"] == producer and each["base_offset"] >= first for producer, first in aborted
+            )
+            self.batches[each["base_offset"]] = Batch(
+                each["base_offset"],
+                each["last_offset"],
+                each["base_timestamp_ms"],
+                each["max_timestamp_ms"],
+                not (each["control"] or by_aborted),
+            )
+
+    # --- what producers did ------------------------------------------------------------------------------------------
+
+    def appended(self, base: int, count: int, sequence: Sequence | None) -> None:
+        """A batch got its offset. What is not known of those that failed before it may be clear now."""
+        self._moves_to(base)
+        for each in self._uncertain:
+            if each.verdict.code is None:
+                again = sequence is not None and each.sequence == sequence
+                each.was_applied = not again and each.offset is not None and base >= each.offset + each.count
+            elif each.offset == base and (sequence is None or each.sequence != sequence):
+                each.was_applied = False
+        self._uncertain.clear()
+        if self.first_appended is None:
+            before = [each for each in self.failures if each.was_applied and each.offset is not None]
+            self.first_appended = min([base, *(each.offset or 0 for each in before)])
+        self.end = max(self.end or 0, base + count)
+        self._appended.add(base)
+        if sequence is not None:
+            self._expected[sequence[:2]] = sequence[2] + count
+
+    def failed(self, failure: Failure) -> None:
+        """A batch was refused, cut or late."""
+        if self._follows_from_another(failure):
+            return
+        failure.offset = self.end if failure.offset is None else failure.offset
+        code = failure.verdict.code
+        failure.was_applied = code in AFTER_APPEND
+        if failure.was_applied and self.end is not None:
+            self.end += failure.count
+        if failure.was_applied or failure.verdict.cut is not None:
+            self._uncertain.append(failure)
+        self.failures.append(failure)
+
+    def _follows_from_another(self, failure: Failure) -> bool:
+        """Whether the batch was out of order since one before it had failed: it will be again."""
+        if failure.verdict.code != "OUT_OF_ORDER_SEQUENCE_NUMBER" or failure.sequence is None:
+            return False
+        expected = self._expected.get(failure.sequence[:2])
+        return failure.sequence[2] > (0 if expected is None else expected)
+
+    # --- what a played-back log begins with --------------------------------------------------------------------------
+
+    @property
+    def begins_at(self) -> int:
+        """The end of the log when the run began: where the first batch of it went; else behind all that was read."""
+        if self.first_appended is not None:
+            return self.first_appended
+        read = max((each.last + 1 for each in self.batches.values()), default=0)
+        return max(read, self.seen_end or 0, self.committed, self.log_start or 0)
+
+    def records(self, most: int) -> Iterator[tuple[int, int]]:
+        """Offset and time of the last records that were there when the run began, in order."""
+        found: list[tuple[int, int]] = []
+        for batch in sorted(self.batches.values(), reverse=True):
+            if batch.base >= self.begins_at or not batch.is_read:
+                continue
+            for offset in range(min(batch.last, self.begins_at - 1), batch.base - 1, -1):
+                if len(found) == most:
+                    return iter(found[::-1])
+                found.append((offset, batch.max_timestamp_ms if offset == batch.last else batch.base_timestamp_ms))
+        return iter(found[::-1])
+
+    @property
+    def has_others(self) -> bool:
+        """Whether others appended records behind the first that was produced in the run."""
+        first = self.first_appended
+        return first is not None and any(
+            each.is_read and each.base >= first and each.base not in self._appended for each in self.batches.values()
+        )
+
+    @property
+    def known(self) -> int:
+        """How many records of before the run were read in it."""
+        return sum(
+            min(each.last + 1, self.begins_at) - each.base
+            for each in self.batches.values()
+            if each.is_read and each.base < self.begins_at
+        )
+
+
+def sequence_of(records: Mapping[str, Any] | None) -> Sequence | None:
+    """Producer id, epoch and sequence of a batch; None where it has none."""
+    if not records or records.get("producer_id", _NO_PRODUCER) == _NO_PRODUCER:
+        return None
+    return records["producer_id"], records["producer_epoch"], records["base_sequence"]
