@@ -129,7 +129,11 @@ def _is_aborted(batch: RecordBatch, aborted: Mapping[int, list[tuple[int, int]]]
 
 @answers("records write")
 async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
-    """Append records, each to its partition. Nothing is written if one of them is wrong."""
+    """Append records, each to its partition. Nothing is written if one of them is wrong.
+
+    They are appended in batches, between which others are served: if a leader refuses a later one (409), what was
+    appended before stays.
+    """
     topic = topic_of(asked)
     now_ms, turn, slices = asked.cluster.clock.now_ms(), count(), Slices()
     places: list[tuple[_Batch, int]] = []

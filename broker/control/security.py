@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
+from uuid import UUID
 
 from broker.control.problems import conflict, not_found, unprocessable
 from broker.control.request import Asked
@@ -61,23 +62,20 @@ async def add_acl(asked: Asked, body: NewAcl) -> Acl:
 @answers("acls remove")
 async def remove_acl(asked: Asked) -> Removed:
     """Remove an ACL by its id; 404 if there is none."""
-    wanted = [each for each in asked.cluster.image.acls.values() if str(each.id) == asked.names["acl"]]
-    if not wanted:
+    wanted = asked.cluster.image.acls.get(_uuid(asked.names["acl"]))
+    if wanted is None:
         raise not_found(f"there is no ACL with the id {asked.names['acl']!r}; `acls list` shows them")
-    filters = [
-        acls.AclFilter(
-            each.resource_type,
-            each.resource_name,
-            each.pattern_type,
-            each.principal,
-            each.host,
-            each.operation,
-            each.permission_type,
-        )
-        for each in wanted
-    ]
-    await asked.cluster.metadata.ask(lambda machine, _now_ms, token: machine.delete_acls(filters, token))
-    return {"removed": len(wanted)}
+    only = acls.AclFilter(
+        wanted.resource_type,
+        wanted.resource_name,
+        wanted.pattern_type,
+        wanted.principal,
+        wanted.host,
+        wanted.operation,
+        wanted.permission_type,
+    )
+    await asked.cluster.metadata.ask(lambda machine, _now_ms, token: machine.delete_acls([only], token))
+    return {"removed": 1}
 
 
 @answers("quotas list")
@@ -99,6 +97,14 @@ async def set_quotas(asked: Asked, body: NewQuota) -> Quota:
     if problem is not None:
         raise unprocessable(problem.message or problem.code.name)
     return _quota(entity, asked.cluster.image.quotas.get(wanted.key, {}))
+
+
+def _uuid(text: str) -> UUID:
+    """The id as it is shown: 8-4-4-4-12 digits, since one in base64 might begin with "-", as an option does."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return ZERO_UUID  # the id of no ACL
 
 
 def _enforced(asked: Asked) -> bool:

@@ -7,9 +7,8 @@ from broker.control.problems import conflict, not_found, unprocessable
 from broker.control.request import Asked, number_in
 from broker.control.verbs import answers
 from broker.coordination.metadata import topics as metadata_topics
-from broker.coordination.metadata.image import METADATA_TOPIC, NO_LEADER, Topic
+from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, NO_LEADER, Topic
 from broker.coordination.metadata.machine import Result
-from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from broker.replication.partition import ReplicatedPartition
 from broker.settings.model import ConfigResourceType
 from broker.settings.topics import validate as validate_settings
@@ -22,8 +21,6 @@ from understudy.control_api.producers import ProducerForgotten
 from understudy.control_api.spelling import suggestion
 from understudy.control_api.topics import InSync, LeaderMove, LogStart, NewTopic, TopicDeleted
 
-COORDINATORS_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC, SHARE_TOPIC})
-"""Topics that coordinators create when they are first needed; with their own settings unless given others."""
 _BY_SETTINGS = -1
 
 # --- finding ---------------------------------------------------------------------------------------------------------
@@ -144,12 +141,14 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     if body["partitions"] > metadata_topics.MOST_PARTITIONS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-    if name in COORDINATORS_TOPICS and body["partitions"] == body["replication_factor"] == _BY_SETTINGS:
+    configs, by_settings = (
+        dict(body.get("configs", {})),
+        body["partitions"] == body["replication_factor"] == _BY_SETTINGS,
+    )
+    if name in INTERNAL_TOPICS and by_settings and not configs:  # as the coordinators themselves would create it
         await cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(name, to))
         return _topic(asked, cluster.image.topics[name])
-    wanted = metadata_topics.NewTopic(
-        name, body["partitions"], body["replication_factor"], configs=dict(body.get("configs", {}))
-    )
+    wanted = metadata_topics.NewTopic(name, body["partitions"], body["replication_factor"], configs=configs)
     created: list[metadata_topics.CreatedTopic] = await cluster.metadata.ask(
         lambda machine, _now_ms, to: machine.create_topics(
             [wanted], to, check_configs=lambda configs: validate_settings(configs, cluster.settings)

@@ -81,8 +81,14 @@ class Traces:
         return cls(cluster, OTLPSpanExporter(endpoint=traces_url(endpoint)))
 
     def record(self, entry: Raw, exchange: Exchange) -> None:
-        """Make the span of a request that is settled."""
+        """Make the span of a request that is settled. Raises nothing: the answer and the journal matter more."""
         settled = Entry(*entry)
+        try:
+            self._make_span(settled, exchange)
+        except Exception:  # noqa: BLE001 - no error of OpenTelemetry may reach the request
+            _log.exception("a span could not be made", journal_id=settled.id)
+
+    def _make_span(self, settled: Entry, exchange: Exchange) -> None:
         found = decode(settled)
         api = "unreadable" if found.header is None else title(found.header.api_key)
         named = columns(found, self._name_of)

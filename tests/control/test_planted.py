@@ -100,6 +100,8 @@ def test_the_topics_of_coordinators_can_be_there_from_the_start(plane_of: Contro
         made = plane.http("POST", "/v1/topics", {"name": name})
         assert (made["internal"], len(made["partitions"])) == (True, partitions)
         assert made["configs"]["cleanup.policy"] == "compact"
+    given = plane.http("POST", "/v1/topics", {"name": "__share_group_state", "configs": {"segment.bytes": "1048576"}})
+    assert (given["internal"], given["configs"]) == (True, {"segment.bytes": "1048576"})
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
     answer = plane.server.wire().call(ApiKey.FIND_COORDINATOR, 4, request)
     assert answer.coordinators[0].error_code is E.NONE

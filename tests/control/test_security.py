@@ -62,8 +62,9 @@ def test_an_acl_that_kafka_refuses(plane_of: ControlPlaneOf, changed: dict[str, 
     assert (code, sentence in problem["detail"]) == (422, True), problem
     assert plane.kafka.acls.list() == []
     plane.http("POST", "/v1/acls", acl)
-    code, problem = plane.refused("DELETE", "/v1/acls/none")
-    assert (code, "acls list" in problem["detail"]) == (404, True)
+    for unknown in ("none", "00000000-0000-0000-0000-000000000000"):
+        code, problem = plane.refused("DELETE", f"/v1/acls/{unknown}")
+        assert (code, "acls list" in problem["detail"]) == (404, True)
     assert len(plane.kafka.acls.list()) == 1
 
 

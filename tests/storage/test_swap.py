@@ -178,7 +178,7 @@ def test_a_real_directory_opens_here(broker: RealBroker, clean: bool) -> None:
             assert log is not None
             assert log.topic_id is not None
             committed = level == "read_committed"
-            # A broker that was killed may not have checkpointed its high watermark; seen_here advances it, as a leader does.
+            # A broker that was killed may have no checkpoint; seen_here advances the high watermark, as a leader does.
             seen = seen_here(log, committed=committed)
             if topic != "compacted":  # the cleaner may have gone on after the consumer
                 assert seen == records, (topic, level)

@@ -1,5 +1,7 @@
 """Spans of OpenTelemetry: a collector of the test's own gets them from a server, with real clients."""
 
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,8 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from broker.journal.traces import traces_url
+from broker.context import Connection, Exchange
+from broker.journal.ring import Journal
+from broker.journal.traces import Traces, traces_url
+from protocol.apis import ApiKey
 from tests.serving import start, until
 from understudy.launcher import ServerProcess
 
@@ -128,6 +134,49 @@ def test_a_collector_that_is_not_there_costs_no_request() -> None:
     produce(server, CONTEXT)
     server.stop()
     assert server.process.returncode == 0
+
+
+def test_names_that_are_no_utf_8_are_sent(collector: Collector) -> None:
+    """As Java reads them: one such client id must not cost the spans that are sent with it."""
+    server = start(topics=["orders:1"], otlp_endpoint=collector.url)
+    produce(server, CONTEXT)
+    header = struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 7, 5) + b"app\xed\xa0"
+    host, port = server.ready.bootstrap_servers[0].rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as raw:
+        raw.sendall(struct.pack(">i", len(header)) + header)
+        assert raw.recv(4)
+    assert stopped(server, collector, "Produce orders")
+    ids = [attributes(span).get("messaging.client.id") for span in collector.spans("ApiVersions")]
+    assert "app\ufffd\ufffd" in ids or "app\ufffd" in ids
+
+
+class Served:
+    """A cluster of this id; without one, asking for it fails: a mistake of ours."""
+
+    def __init__(self, cluster_id: str | None) -> None:
+        self._cluster_id, self.image, self.journal = cluster_id, None, Journal(10, 10_000)
+
+    @property
+    def cluster_id(self) -> str:
+        """Its id."""
+        if self._cluster_id is None:
+            raise RuntimeError("no id")
+        return self._cluster_id
+
+
+@pytest.mark.parametrize(("cluster_id", "spans"), [("c", 1), (None, 0)])
+def test_a_span_that_cannot_be_made_costs_no_request(cluster_id: str | None, spans: int) -> None:
+    """The journal has the request all the same."""
+    cluster, exporter = Served(cluster_id), InMemorySpanExporter()
+    traces = Traces(cluster, exporter)
+    cluster.journal.tracer = traces
+    frame = bytearray(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 7, -1))
+    exchange = Exchange(frame, Connection("c", "PLAINTEXT", "127.0.0.1", 1), 1, 1000)
+    cluster.journal.arrive(exchange)
+    cluster.journal.finish(exchange)
+    traces.close()
+    assert len(exporter.get_finished_spans()) == spans
+    assert sum(len(entries) for entries, _ in cluster.journal.snapshot()) == 1
 
 
 @pytest.mark.parametrize(
