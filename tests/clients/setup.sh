@@ -21,7 +21,7 @@ OLD_STREAMS="2.5.1 2.6.3"
 say() { echo "setup: $*" >&2; }
 
 # once PART FILES... -- COMMAND: run it unless it has run to its end with these files.
-# The lock and the stamp stand beside the part, not in it: whoever makes the part anew may empty its folder.
+# The lock and the stamp stand beside the part, not in it: a script that makes the part again may empty its folder.
 once() {
     local part=$1 files=(); shift
     while [ "$1" != -- ]; do files+=("$1"); shift; done; shift

@@ -247,6 +247,8 @@ def test_leaders_are_where_they_were(tmp_path: Path, capsys: pytest.CaptureFixtu
         (None, "has no file wire-*.jsonl"),
         ("nothing\n", "line 1: not JSON"),
         ('{"v": 2}\n', "not a line of format 1"),
+        ('{"v": 1}\n', "not a line of format 1"),
+        (json.dumps(numbered([line("Produce", {"topic_data": 5})])[0]) + "\n", "Produce request 1 of"),
         ("", "has no such requests"),
     ],
 )

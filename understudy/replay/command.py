@@ -69,7 +69,13 @@ def _write(given: Namespace) -> int:
     era = journal.last_era(files) if given.era is None else given.era
     replay = Replay(Selection(tuple(given.client_id), given.late_ms, given.records))
     for line in journal.read(files, era, since, until):
-        replay.see(line)
+        try:
+            replay.see(line)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise journal.JournalError(
+                f"{line['api']} request {line['id']} of {files[0].name} cannot be read ({error!r}); was the file "
+                "edited, or written by another version of Understudy?"
+            ) from error
     if not replay.requests:
         raise journal.JournalError(
             f"{given.journal} has no such requests; look at --client-id, --since, --until, --era"

@@ -10,6 +10,10 @@ from typing import Any, Final
 Line = dict[str, Any]
 """A request with its outcome, as docs/journal.md describes it."""
 VERSION: Final = 1
+_NEEDED: Final = frozenset({
+    "id", "era", "ts_us", "lost", "broker", "client_id", "api", "api_key", "outcome", "error", "duration_us",
+    "request", "response",
+})  # fmt: skip
 _NAME: Final = re.compile(r"wire-(?P<run>.+)-\d{6}\.jsonl(\.open)?")
 
 
@@ -69,7 +73,7 @@ def _checked(file: Path, number: int, text: str) -> Line:
         line = json.loads(text)
     except ValueError as error:
         raise JournalError(f"{file}, line {number}: not JSON ({error}); give the folder of --journal") from None
-    if not isinstance(line, dict) or line.get("v") != VERSION:
+    if not isinstance(line, dict) or line.get("v") != VERSION or not line.keys() >= _NEEDED:
         raise JournalError(f"{file}, line {number}: not a line of format {VERSION}; give the folder of --journal")
     return line
 
