@@ -94,6 +94,10 @@ class Connection:
     lost: bool = False
     number: int = 0
     """Of this connection in the journal, which gives it one with the first request."""
+    era: int = 0
+    """The journal's era at the first request: connections of an earlier one have outlived a reset."""
+    first_at_ms: int = 0
+    """The cluster's time of the first request."""
     begun: bool = False
     """Whether it has sent a request: :meth:`begin` was called."""
     versions: Versions = field(default_factory=lambda: AS_EVER)

@@ -99,6 +99,11 @@ def has(message: Message, path: str, value: Any) -> bool:
     return any(to_json(each) == value for each in _find(message, path.split(".")))
 
 
+def values(message: Message, path: str) -> Iterator[Any]:
+    """The values at a path, in their JSON form."""
+    return map(to_json, _find(message, path.split(".")))
+
+
 def _find(at: Any, path: list[str]) -> Iterable[Any]:
     if not path:
         yield at

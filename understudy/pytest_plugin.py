@@ -82,6 +82,8 @@ def revived(cluster: "Cluster") -> bool:
 
 POOL = pytest.StashKey[Pool]()
 CLUSTERS: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
+BEGAN = pytest.StashKey[dict[int, int]]()
+"""The time of each shared cluster at the test's begin."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -189,6 +191,21 @@ def kafka_cluster(request: pytest.FixtureRequest) -> "Callable[..., Cluster]":
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Note the time of the clusters that this test shares with earlier ones: its report begins there."""
+    item.stash[BEGAN] = {id(cluster): now_ms(cluster) for cluster in clusters_of(item)}
+    return (yield)
+
+
+def now_ms(cluster: "Cluster") -> int:
+    """The cluster's time; 0 if it is gone, which the test will notice."""
+    try:
+        return cluster.clock.show().now_ms
+    except (UnderstudyError, TypeError):
+        return 0
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a test that passed although no request met a fault of it; faults of earlier tests are theirs."""
     earlier = {each for cluster in clusters_of(item) if not is_own(item, cluster) for each in unmet_faults(cluster)}
@@ -206,8 +223,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and report.when != "teardown":
         used = clusters_of(item)
         for number, cluster in enumerate(used, start=1):
+            since_ms = item.stash.get(BEGAN, {}).get(id(cluster), 0)
             title = "understudy" if len(used) == 1 else f"understudy, cluster {number}"
-            report.sections += [(f"{title}: {part}", text) for part, text in story(cluster)]
+            report.sections += [(f"{title}: {part}", text) for part, text in story(cluster, since_ms)]
             keep_journal(item, cluster, number)
     return report
 
@@ -220,10 +238,10 @@ def unmet_faults(cluster: "Cluster") -> list[str]:
         return []
 
 
-def story(cluster: "Cluster") -> Iterator[tuple[str, str]]:
+def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
     """Titles and texts for the report; sections that a dead cluster cannot provide are left out."""
     try:
-        report = cluster.report()
+        report = cluster.report(since=since_ms)
         yield "last requests", "\n".join(each.text for each in report.requests) or "none"
         unmet = unmet_faults(cluster)
         if unmet:

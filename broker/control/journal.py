@@ -13,6 +13,7 @@ from broker.clock import Slices
 from broker.context import Connection
 from broker.control import pcap
 from broker.control.names import api_key, error_code
+from broker.control.near_misses import NearMisses
 from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
@@ -196,6 +197,7 @@ async def read(asked: Asked, query: JournalQuery) -> Response:
     """Requests with their answers, those that are being served included, oldest first."""
     found, journal = await find(asked, query), asked.source.journal
     name_of = topic_names(asked)
+    near = NearMisses(asked.source, name_of)
     tail = f'], "kept": {journal.entries}, "dropped": {journal.dropped}}}'
 
     def line(place: Place) -> bytes:
@@ -203,7 +205,8 @@ async def read(asked: Asked, query: JournalQuery) -> Response:
         entry = Entry(*raw)
         known = decode(entry)
         shown = as_json(entry, known, connections.get(raw[_CONNECTION]), name_of)
-        return json.dumps(all_exact({**shown, **columns(known, name_of)})).encode()
+        hints = near.of(entry, known, shown["listener"])
+        return json.dumps(all_exact({**shown, **columns(known, name_of), "hints": hints})).encode()
 
     return StreamingResponse(
         _joined(b'{"entries": [', b",\n", tail.encode(), found, line), media_type="application/json"

@@ -6,17 +6,20 @@ transactional ids, why something was refused, which faults no request met, and w
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
 
-from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.clock import Slices
+from broker.context import Connection
 from broker.control.diagrams import diagram_of
 from broker.control.faults import state_of
 from broker.control.journal import find, topic_names
+from broker.control.near_misses import NearMisses
 from broker.control.problems import Problem
 from broker.control.refusals import refusals_since
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.classic.states import State
+from broker.control.waiting import hints_of
+from broker.faults.rules import Fault
 from broker.journal.entries import Decoded, TopicName, decode, title
 from broker.journal.mentioned import answered, few, requested
 from broker.journal.mentioned import names as names_in
@@ -27,13 +30,13 @@ from understudy.control_api.answers.report import Report, ReportedRefusal, Repor
 from understudy.control_api.diagrams import DiagramQuery
 from understudy.control_api.journal import JournalQuery
 from understudy.control_api.report import ReportQuery
-from understudy.control_api.spelling import plain, suggestion
+from understudy.control_api.spelling import plain
 from understudy.control_api.times import local_time
 
 _ROUTINE = frozenset({"ApiVersions", "Fetch", "Heartbeat"})
 _SEARCHED = 10
 """So many requests are looked at for each that is shown: most of a consumer's are polls."""
-_MOST_NAMED = 4
+_SEARCHED_AT_LEAST = 200
 _MOST_SUBJECTS = 50
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
 """So many transactional ids are drawn, with so many requests each."""
@@ -42,18 +45,28 @@ _A_TIME_FROM = 10**11
 _TIME_OF_DAY = slice(11, 23)
 
 
+class Found(NamedTuple):
+    """A request of the journal, and its connection if it is still known."""
+
+    entry: Entry
+    known: Decoded
+    connection: Connection | None
+
+
 @answers("report")
 async def report(asked: Asked, query: ReportQuery) -> Report:
     """Requests, refusals, unmet faults and hints, as fields and as one text."""
     since_ms, limit = query["since"], query["limit"]
     unmet = [state_of(fault) for fault in asked.cluster.faults.faults.values() if not fault.hits]
-    requests, unknown_topics = await _requests(asked, since_ms, limit)
+    near = NearMisses(asked.source, topic_names(asked))
+    found = await _found(asked, since_ms, max(_SEARCHED * limit, _SEARCHED_AT_LEAST))
+    requests = _requests(found, near.name_of, limit)
     refusals = [
         ReportedRefusal(subject=plain(subject.text), error=str(last.error), why=plain(last.why), at_ms=last.at_ms or 0)
         async for subject, last in refusals_since(asked, since_ms)
     ]
     diagrams = [text async for text in _diagrams(asked, since_ms)]
-    hints = [*_topic_hints(asked, unknown_topics), *_waiting(asked)]
+    hints = list(_hints(asked, found, near, since_ms))
     faults = [json.dumps({"match": fault.match, "do": fault.do}) for fault in unmet]
     parts = (
         ("last requests", [each.text for each in requests] or ["none"]),
@@ -77,22 +90,31 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-async def _requests(asked: Asked, since_ms: int, limit: int) -> tuple[list[ReportedRequest], list[str]]:
-    """The newest requests, and the names of topics that a request found missing."""
-    query: JournalQuery = {"limit": _SEARCHED * limit}
+async def _found(asked: Asked, since_ms: int, most: int) -> list[Found]:
+    """The newest entries, the oldest of them first."""
+    query: JournalQuery = {"limit": most}
     if since_ms >= _A_TIME_FROM:
         query["since"] = since_ms
-    name_of, found, unknown = topic_names(asked), [], set()
-    for raw, _ in await find(asked, query):
+    slices, found = Slices(), []
+    for raw, connections in await find(asked, query):
         entry = Entry(*raw)
-        known = decode(entry)
+        found.append(Found(entry, decode(entry), connections.get(entry.connection)))
+        await slices.pause()
+    return found
+
+
+def _requests(found: list[Found], name_of: TopicName, limit: int) -> list[ReportedRequest]:
+    """The newest of those that are not routine."""
+    shown: list[ReportedRequest] = []
+    for entry, known, _ in reversed(found):
+        if len(shown) >= limit:
+            break
         error = next(errors(known.response), None)
         api = "unreadable" if known.header is None else title(known.header.api_key)
         if api in _ROUTINE and error is None and entry.fault is None:
             continue
-        found.append(_request(entry, known, api, error, name_of))
-        unknown |= {each.topic for each in answered(known) if each.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-    return found[max(len(found) - limit, 0) :], sorted(str(each) for each in unknown if isinstance(each, str))
+        shown.append(_request(entry, known, api, error, name_of))
+    return shown[::-1]
 
 
 def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, name_of: TopicName) -> ReportedRequest:
@@ -143,36 +165,22 @@ async def _diagrams(asked: Asked, since_ms: int) -> AsyncIterator[str]:
 # --- hints -----------------------------------------------------------------------------------------------------------
 
 
-def _topic_hints(asked: Asked, unknown: list[str]) -> Iterator[str]:
-    topics = asked.cluster.image.topics
-    known = [str(name) for name, topic in topics.items() if not topic.internal]
-    for name in unknown:
-        if name not in topics:
-            yield plain(f"a client asked for topic {name!r}, which does not exist{suggestion(name, known)}")
+def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: int) -> Iterator[str]:
+    """What may explain a test that fails, waits or finds nothing: each once."""
+    yield from map(plain, dict.fromkeys(hint for each in found for hint in near.names(each.known)))
+    for fault in near.unmet:
+        yield plain(_of_fault(fault, found, near))
+    yield from hints_of(asked, (each.known for each in found), near.name_of, since_ms)
 
 
-def _waiting(asked: Asked) -> Iterator[str]:
-    """What a client that gets no answer may be waiting for."""
-    if asked.cluster.clock.frozen:
-        yield "the clock is frozen: no timeout, session or poll ends before it is advanced"
-    for _, runtime in group_coordinators(asked.cluster):
-        for group in runtime.machine.groups.values():
-            if isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE:
-                yield plain(_of_rebalance(group))
-    for _, transactions in transaction_coordinators(asked.cluster):
-        for record in transactions.machine.transactions.values():
-            held = asked.cluster.markers.holds.held(record.transactional_id)
-            if held is not None and held[1]:
-                yield plain(f"transactional id {record.transactional_id} is held at {held[0].value}, until its release")
-
-
-def _of_rebalance(group: ClassicGroup) -> str:
-    """Which members a rebalance waits for."""
-    if group.previous_state is State.EMPTY:
-        return (
-            f"group {group.group_id} is new and waits for further members, with {len(group.members)} so far: "
-            "group.initial.rebalance.delay.ms"
-        )
-    missing = [member for member in group.members.values() if member.member_id not in group.awaiting_join]
-    clients = ", ".join(sorted({member.client_id for member in missing})[:_MOST_NAMED])
-    return f"group {group.group_id} is rebalancing and waits for {len(missing)} members to join again: {clients}"
+def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:
+    """Of a fault that no request met: the latest request that it nearly met, or that none was of its API."""
+    for entry, known, connection in reversed(found):
+        why = near.fault(fault, entry, known, "" if connection is None else connection.listener)
+        if why is not None and known.header is not None:
+            client = known.header.client_id or "-"
+            return f"fault {fault.id} {why}: {title(known.header.api_key)} of client {client}, request {entry.id}"
+    api = fault.match.api
+    if api is not None and not any(known.header is not None and known.header.api_key == api for _, known, _ in found):
+        return f"fault {fault.id} met no request: no {api.title} is among the latest {len(found)} requests"
+    return f"fault {fault.id} met no request, and none of the latest {len(found)} has all of its conditions but one"

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from broker.api import AnyHandler, Disconnect
-from broker.clock import Clock, Waiter
+from broker.clock import Clock, Waiter, stopwatch_ns
 from broker.context import RequestContext
 from broker.faults.actions import Action
 from broker.faults.match import Match
@@ -30,6 +30,8 @@ class Fault:
     skip: int = 0
     times: int | None = 1
     probability: float = 1.0
+    added_us: int = 0
+    """When it was added, by the machine's stopwatch, as the journal has the arrival of requests."""
     hits: int = 0
     _passed: int = 0
     _taken: int = 0
@@ -105,7 +107,8 @@ class Script:
 
     def add(self, match: Match, action: Action, description: dict[str, Any], **limits: Any) -> Fault:
         """Add a fault behind the others. ``limits``: skip, times, probability."""
-        fault = Fault(str(next(self._numbers)), match, action, description, **limits)
+        added_us = stopwatch_ns() // 1000
+        fault = Fault(str(next(self._numbers)), match, action, description, added_us=added_us, **limits)
         self.faults[fault.id] = fault
         return fault
 

@@ -144,8 +144,10 @@ class Journal:
 
     async def record(self, exchange: Exchange, handle: FrameHandler) -> Answer:
         """Frame stage, outermost: what came, what went out, and why nothing did."""
-        if not exchange.connection.number:
-            exchange.connection.number = next(self._connections)
+        connection = exchange.connection
+        if not connection.number:
+            connection.number = next(self._connections)
+            connection.era, connection.first_at_ms = self.era, exchange.at_ms
         self.arrive(exchange)
         try:
             return await handle(exchange)

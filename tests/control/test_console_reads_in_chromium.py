@@ -1,9 +1,11 @@
 """Messages and the journal's columns in the console, in a headless Chromium."""
 
 import json
+from contextlib import suppress
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from tests.control.chromium import Page
 from tests.control.harness import ControlPlane
@@ -91,3 +93,28 @@ def test_the_journal_has_columns_for_topic_group_and_id(page: Page, plane: Contr
     page.named("a", "payments").click()
     assert page.sees("Transactions / payments", "CompleteCommit")
     consumer.close()
+
+
+def test_near_misses_are_beside_the_rows_of_the_journal(page: Page, plane: ControlPlane) -> None:
+    """A topic of nearly the same name, and the fault of which one condition does not hold; no others have a hint."""
+    plane.kafka.topics.create("orders")
+    fault = plane.kafka.faults.add(api="Produce", topic="t", partition=1, drop=True, optional=True)
+    admin = AdminClient({"bootstrap.servers": plane.bootstrap})
+    for name in ("orders", "order"):
+        with suppress(KafkaException):
+            admin.describe_topics(TopicCollection([name]))[name].result(20)
+    producer = Producer({"bootstrap.servers": plane.bootstrap})
+    producer.produce("t", b"v", partition=0)
+    assert producer.flush(20) == 0
+    near = f"fault {fault.id} nearly met this request: its partition is 1, the request's is 0"
+    for width, scheme in ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")):
+        page.look(width, 900, scheme)
+        page.open(plane.url, "journal")
+        page.row("Metadata v", "order", "topic 'order' does not exist; did you mean orders?")
+        page.row("Produce v", "t", near)
+        assert len([row for row in page.rows() if "did you mean" in row or "nearly" in row]) == 2
+        assert page.script("return document.documentElement.scrollWidth") <= width
+        assert page.violations() == []
+        page.keep(f"journal-hints-{width}-{scheme}")
+    page.row("Produce v", near).find_element("tag name", "button").click()
+    page.named("ul", "Hints")

@@ -67,17 +67,21 @@ def test_the_text_has_refusals_unmet_faults_and_hints(plane: ControlPlane) -> No
     Producer({**servers, "client.id": "second"}).init_transactions(20)
     with pytest.raises(KafkaException):
         first.commit_transaction(20)
-    plane.kafka.faults.add(api="EndTxn", drop=True, optional=True)
+    ended = plane.kafka.journal.find(api="EndTxn", client_id="first")[-1]
+    fault = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True)
     plane.kafka.topics.create("orders")
     settings = {"allow.auto.create.topics": False, "group.id": "g"}
     consumer = Consumer({"bootstrap.servers": plane.bootstrap, **settings})
     consumer.subscribe(["order"])
-    until(lambda: consumer.poll(0.1) or plane.kafka.report().hints, "the hint", 20)
+    until(lambda: consumer.poll(0.1) or len(plane.kafka.report().hints) == 2, "the hint", 20)
     consumer.close()
 
     answer = plane.http("GET", "/v1/report")
 
-    assert answer["hints"] == ["a client asked for topic 'order', which does not exist; did you mean orders?"]
+    assert answer["hints"] == [
+        "topic 'order' does not exist; did you mean orders?",
+        f"fault {fault.id} fits this request, and was added after it: EndTxn of client first, request {ended.id}",
+    ]
     (refusal,) = answer["refusals"]
     assert refusal["subject"] == "transactional id x"
     assert "client `second`" in refusal["why"]
@@ -129,7 +133,9 @@ def test_what_a_waiting_client_waits_for_is_a_hint(plane_of: ControlPlaneOf) -> 
     until(lambda: len(plane.kafka.report().hints) == 3, "the hold", 20)
     frozen, group, held = plane.kafka.report().hints
     assert frozen.startswith("the clock is frozen")
-    assert group == "group g is new and waits for further members, with 1 so far: group.initial.rebalance.delay.ms"
+    assert (
+        group == "group g is new and waits 600 s for further members, with 1 so far: group.initial.rebalance.delay.ms"
+    )
     assert held == "transactional id x is held at markers, until its release"
     plane.kafka.clock.thaw()
 

@@ -126,7 +126,7 @@ STORY = {
             {"subject": "transactional id x", "error": "PRODUCER_FENCED", "why": "fenced: client b came later"},
             {"subject": "group g", "error": "ILLEGAL_GENERATION", "why": "another generation"},
         ],
-        "hints": ["a client asked for topic 'order', which does not exist; did you mean orders?"],
+        "hints": ["topic 'order' does not exist; did you mean orders?"],
     },
     "GET /v1/journal.pcap": b"pcap",
 }
@@ -145,7 +145,7 @@ def test_a_failing_test_shows_what_the_cluster_saw(pytester: pytest.Pytester, mo
             "transactional id x: fenced: client b came later",
             "group g: another generation",
             "*understudy: hints*",
-            "a client asked for topic 'order', which does not exist; did you mean orders[?]",
+            "topic 'order' does not exist; did you mean orders[?]",
             "*understudy: the server's log*",
             "the last of 30 lines",
         ]
@@ -201,6 +201,22 @@ def test_the_report_of_a_failed_test_shows_shared_clusters(
     result = run(pytester, "def test_one(kafka_module): pass\ndef test_two(kafka_module): assert not kafka_module")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*understudy: last requests*", "*broker 1 b: EndTxn v4 -> PRODUCER_FENCED*"])
+
+
+def test_the_report_of_a_shared_cluster_begins_with_the_test(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: list[FakeProcess]
+) -> None:
+    """With the time of its setup, so that consumers of earlier tests are known as such; the test's own has all."""
+    clock = {"now_ms": 1_795_470_000_000, "frozen": False}
+    monkeypatch.setattr(FakeProcess, "answers", STORY | {"GET /v1/clock": clock})
+    code = """
+        def test_one(kafka_module): assert not kafka_module
+        def test_two(kafka_module): assert not kafka_module
+    """
+    run(pytester, code).assert_outcomes(failed=2)
+    (process,) = processes
+    asked = [path for _, path, _ in process.control.seen if path.startswith("/v1/report")]
+    assert asked == ["/v1/report?since=0", "/v1/report?since=1795470000000"]
 
 
 def test_asynchronous_tests_use_the_same_fixture(pytester: pytest.Pytester) -> None:

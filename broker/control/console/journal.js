@@ -126,7 +126,8 @@ function line(entry, refresh) {
         entry.error && state(entry.error, "bad"),
         entry.outcome !== "answered" && state(entry.outcome, "busy"),
         entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
-      h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`)),
+      h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`),
+      entry.hints.length > 0 && h("span", { class: "hint" }, entry.hints.join("; "))),
     open && h("div", { class: "opened" }, details(entry)));
 }
 
@@ -134,6 +135,7 @@ const few = (names) => names.slice(0, 3).join(", ") + (names.length > 3 ? ` +${n
 
 function details(entry) {
   return [
+    entry.hints.length > 0 && h("ul", { class: "hints", "aria-label": "Hints" }, entry.hints.map((hint) => h("li", { key: hint }, hint))),
     facts(
       ...COLUMNS.map(([name, label, view]) => entry[name].length > 0 && [label, entry[name].map((each) => h("div", { key: each }, link(to(view, each), each)))]),
       ["From", [code(entry.client), " (", link(diagramOf("connections", entry.connection), `connection ${entry.connection}`), ")"]],

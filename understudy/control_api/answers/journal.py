@@ -36,6 +36,10 @@ class JournalEntry:
     topics: Annotated[tuple[str, ...], About("that request and answer name, at most 10 of them")] = ()
     groups: Annotated[tuple[str, ...], About("as `topics`")] = ()
     transactional_ids: Annotated[tuple[str, ...], About("as `topics`")] = ()
+    hints: Annotated[
+        tuple[str, ...],
+        About("what it nearly found or met: a topic of a similar name, a fault that matches but for one field"),
+    ] = ()
     ts_us: Annotated[int, About("when it arrived, in microseconds since 1970, by the machine's clock")] = 0
 
 

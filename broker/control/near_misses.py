@@ -1,0 +1,181 @@
+"""Near misses: what a request nearly found, and which fault nearly met it.
+
+A topic or a group of nearly the same name, a partition beyond the last one, an id of a topic that was deleted; a fault
+whose conditions hold but for one, or that was added too late. They are computed when they are asked for, of the
+request as it was recorded and the cluster as it is now; requests pay nothing for it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from broker.control.coordinators import group_coordinators
+from broker.control.watched import Watched
+from broker.faults.match import Match, asks_for_all
+from broker.faults.rules import Fault
+from broker.journal.entries import Decoded, TopicName
+from broker.journal.mentioned import answered, few
+from broker.journal.ring import Entry
+from protocol.codec import RequestHeader
+from protocol.errors import ErrorCode
+from protocol.items import PARTITION, TOPIC, Item, items_of, mentions, request_level
+from protocol.messages.describe_groups import DescribeGroupsResponse
+from protocol.paths import has, values
+from protocol.types import Message, uuid_text
+from understudy.control_api.spelling import plain, suggestion
+
+_MOST_FAULTS, _MOST_HINTS = 20, 5
+_LOOKED_UP = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.GROUP_ID_NOT_FOUND})
+_NO_GROUP = frozenset({"Dead", "DEAD"})
+"""How DescribeGroups answers for an unknown group before version 6 (KIP-1043)."""
+Difference = tuple[str, object, str]
+"""A condition that does not hold: its name, what it wants, and what the request has."""
+
+
+class NearMisses:
+    """What requests nearly found in one cluster. ``name_of`` finds the name of a topic by its id."""
+
+    def __init__(self, source: Watched, name_of: TopicName) -> None:
+        self._source, self.name_of = source, name_of
+        self.unmet = [fault for fault in list(source.faults.faults.values())[-_MOST_FAULTS:] if not fault.hits]
+        """Faults that no request has met, the latest ones."""
+
+    def of(self, entry: Entry, known: Decoded, listener: str) -> tuple[str, ...]:
+        """The hints at one request, at most a few; none where everything is as it was asked for."""
+        found = dict.fromkeys(self.names(known))
+        for fault in self.unmet:
+            if entry.began_us < fault.added_us:
+                continue  # every request of before would have this hint
+            if (why := self.fault(fault, entry, known, listener)) is not None:
+                found[f"fault {fault.id} {why}"] = None
+        return tuple(map(plain, list(found)[:_MOST_HINTS]))
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def names(self, known: Decoded) -> Iterator[str]:
+        """Topics, partitions and groups that do not exist, according to the answer."""
+        for item in answered(known):
+            if item.error in _LOOKED_UP:
+                yield from self._of_group(item.group) if item.group else self._of_topic(item)
+        if isinstance(known.response, DescribeGroupsResponse):
+            for group in known.response.groups:
+                if group.error_code is ErrorCode.NONE and group.group_state in _NO_GROUP:
+                    yield from self._of_group(group.group_id)
+
+    def _of_topic(self, item: Item) -> Iterator[str]:
+        topics = self._source.image.topics
+        name: str | None = item.topic if isinstance(item.topic, str) else None
+        if isinstance(item.topic, UUID):
+            name = self.name_of(uuid_text(item.topic))
+            if name is not None and name in topics and topics[name].id != item.topic:
+                yield f"topic {name!r} was deleted and created again: the client still has its former id"
+                return
+        if not name:
+            return
+        if name not in topics:
+            yield f"topic {name!r} does not exist{suggestion(name, self._topics)}"
+            return
+        partitions = getattr(topics[name], "partitions", None)  # a proxy does not know them
+        if item.partition is not None and partitions and item.partition not in partitions:
+            last = len(partitions) - 1
+            numbers = "only partition 0" if last == 0 else f"partitions 0 to {last}"
+            yield f"topic {name!r} has {numbers}, and no partition {item.partition}"
+
+    def _of_group(self, name: str) -> Iterator[str]:
+        if self._source.own is not None and name not in self._groups:
+            yield f"group {name!r} does not exist{suggestion(name, self._groups)}"
+
+    @cached_property
+    def _topics(self) -> list[str]:
+        topics = self._source.image.topics.items()
+        return [str(name) for name, topic in topics if not getattr(topic, "internal", False)]
+
+    @cached_property
+    def _groups(self) -> list[str]:
+        found = [] if self._source.own is None else group_coordinators(self._source.own)
+        return [str(name) for _, runtime in found for name in runtime.machine.groups]
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def fault(self, fault: Fault, entry: Entry, known: Decoded, listener: str) -> str | None:
+        """Why a fault did not meet a request that it nearly fits, as the end of a sentence; ``None``: it does not."""
+        if known.header is None or known.request is None or not _is_about(fault.match, known.header.api_key):
+            return None
+        item = self._item(fault.match, known.header.api_key, known.request)
+        if item is None:
+            return None
+        different = [*item, *self._differences(fault.match, entry, known.header, known.request, listener)]
+        if len(different) > 1:
+            return None
+        early = entry.began_us < fault.added_us
+        if different:
+            if early or _conditions(fault.match) < 2:
+                return None  # by its only condition every request would be near
+            name, wanted, had = different[0]
+            shown = wanted if isinstance(wanted, str) else json.dumps(wanted)
+            return f"nearly met this request: its {name} is {shown}, the request's is {had}"
+        if early:
+            return "fits this request, and was added after it"
+        if fault.skip:
+            return f"fits this request, which is one of the {fault.skip} that it lets pass (skip)"
+        if fault.probability < 1:
+            return f"fits this request, and has left it out by chance (probability {fault.probability})"
+        if fault.match.offset is not None:
+            return f"nearly met this request: its offset is {fault.match.offset}, which the request does not reach"
+        return None
+
+    @staticmethod
+    def _differences(
+        match: Match, entry: Entry, header: RequestHeader, request: Message, listener: str
+    ) -> Iterator[Difference]:
+        """Of all conditions but the items."""
+        if match.versions is not None and not match.versions[0] <= header.api_version <= match.versions[1]:
+            yield "version", f"{match.versions[0]} to {match.versions[1]}", str(header.api_version)
+        if match.broker not in (None, entry.broker):
+            yield "broker", match.broker, str(entry.broker)
+        if match.listener not in (None, listener):
+            yield "listener", match.listener, listener
+        if match.client_id not in (None, header.client_id):
+            yield "client id", match.client_id, header.client_id or "not given"
+        for path, value in match.request.items():
+            if not has(request, path, value):
+                yield path, value, few([json.dumps(each) for each in values(request, path)]) or "not there"
+
+    def _item(self, match: Match, key: int, request: Message) -> list[Difference] | None:
+        """Topic, partition, group, transactional id: all have to fit one item. ``None``: far from it, or not known."""
+        wanted, level = match.items, request_level(key)
+        if not wanted.kinds:
+            return []
+        if not wanted.kinds <= level.kinds:
+            return None  # only the response names them
+        topic = None if wanted.topic is None else self._source.image.topics.get(wanted.topic)
+        whole = wanted if topic is None else replace(wanted, topic_id=topic.id)
+        if mentions(level, request, whole) or asks_for_all(level, request):
+            return []
+        for kind in sorted(wanted.kinds):
+            rest = replace(whole, **{kind: None, **({"topic_id": None} if kind == TOPIC else {})})
+            had = sorted({text for item in items_of(level, request) if (text := self._shown(item, kind))})
+            if had and (not rest.kinds or mentions(level, request, rest)):
+                return [(kind.replace("_", " "), getattr(wanted, kind), few(had))]
+        return None
+
+    def _shown(self, item: Item, kind: str) -> str:
+        value: Any = getattr(item, kind)
+        if value is None:
+            return ""
+        if kind == PARTITION:
+            return str(value)
+        return str(value) if isinstance(value, str) else self.name_of(uuid_text(value)) or uuid_text(value)
+
+
+def _is_about(match: Match, key: int) -> bool:
+    return match.api is None or match.api == key
+
+
+def _conditions(match: Match) -> int:
+    """How many there are."""
+    given: Iterable[object] = (match.api, match.versions, match.broker, match.listener, match.client_id, match.offset)
+    return sum(each is not None for each in given) + len(match.request) + len(match.items.kinds)

@@ -1,0 +1,171 @@
+"""What a client that gets no answer, or no records, may be waiting for: hints of the report."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from broker.context import Connection
+from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.control.request import Asked
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.classic.states import State
+from broker.coordination.group.group import Group
+from broker.journal.entries import Decoded, TopicName
+from broker.journal.mentioned import answered, place, requested
+from protocol.items import Item
+from protocol.messages.fetch import FetchRequest
+from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from protocol.messages.offset_fetch import OffsetFetchResponse
+from understudy.control_api.spelling import plain
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+
+_MOST_NAMED, _MOST_PLACES = 4, 3
+_DELAY = "group.initial.rebalance.delay.ms"
+_LATEST, _NOTHING_COMMITTED = -1, -1
+_READ_COMMITTED = 1
+_SECOND_MS = 1000
+
+
+def hints_of(asked: Asked, requests: Iterable[Decoded], name_of: TopicName, since_ms: int) -> Iterator[str]:
+    """One sentence each; ``requests`` are the newest ones, oldest first."""
+    cluster, known = asked.cluster, list(requests)
+    if cluster.clock.frozen:
+        yield "the clock is frozen: no timeout, session or poll ends before it is advanced"
+    for _, runtime in group_coordinators(cluster):
+        for group in runtime.machine.groups.values():
+            if isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE:
+                yield plain(_of_rebalance(group, asked.source.settings.int(_DELAY)))
+            yield from map(plain, _of_earlier_members(cluster, group, since_ms))
+    yield from map(plain, _of_ends(cluster, known, name_of))
+    for _, transactions in transaction_coordinators(cluster):
+        for record in transactions.machine.transactions.values():
+            held = cluster.markers.holds.held(record.transactional_id)
+            if held is not None and held[1]:
+                yield plain(f"transactional id {record.transactional_id} is held at {held[0].value}, until its release")
+    yield from map(plain, _of_open_transactions(cluster, known, name_of))
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+
+def _of_rebalance(group: ClassicGroup, delay_ms: int) -> str:
+    """Which members a rebalance waits for."""
+    if group.previous_state is State.EMPTY:
+        return (
+            f"group {group.group_id} is new and waits {_seconds(delay_ms)} for further members, "
+            f"with {len(group.members)} so far: {_DELAY}"
+        )
+    missing = [member for member in group.members.values() if member.member_id not in group.awaiting_join]
+    clients = ", ".join(sorted({member.client_id for member in missing})[:_MOST_NAMED])
+    return f"group {group.group_id} is rebalancing and waits for {len(missing)} members to join again: {clients}"
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms} ms" if ms % _SECOND_MS else f"{ms // _SECOND_MS} s"
+
+
+def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int) -> Iterator[str]:
+    """Members that connected before the last reset, or before the test, beside others that came afterwards."""
+    members: Any = getattr(group, "members", {})
+    if len(members) < 2:
+        return  # the only one is whom the test asks
+    wanted = {str(member.member_id) for member in members.values()}
+    numbers: dict[str, int] = {}
+    for event in cluster.group_timelines.of(str(group.group_id)).events:
+        if event.member_id in wanted and event.connection is not None:
+            numbers[event.member_id] = event.connection
+    found = {name: cluster.journal.connection(number) for name, number in numbers.items()}
+    connections = [each for each in found.values() if each is not None]
+    before_reset = [each for each in connections if each.era < cluster.journal.era]
+    before = before_reset or [each for each in connections if each.first_at_ms < since_ms]
+    if not before or len(before) == len(members):
+        return
+    clients = {number: member.client_id for member in members.values() if (number := numbers.get(member.member_id))}
+    when = "the last reset" if before_reset else "this test began"
+    named = ", ".join(_client(each, clients) for each in before[:_MOST_NAMED])
+    verb = "connected" if len(before) > 1 else "which connected"
+    yield f"a consumer of an earlier test is still in group {group.group_id}: {named}, {verb} before {when}"
+
+
+def _client(connection: Connection, clients: dict[int, str]) -> str:
+    return f"client {clients.get(connection.number) or '-'} (connection {connection.number})"
+
+
+# --- records that a consumer does not get ----------------------------------------------------------------------------
+
+
+def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName) -> Iterator[str]:
+    """Consumers without a committed offset that began at the end, behind the records."""
+    groups: dict[tuple[str, str], str] = {}
+    begun: dict[str, list[str]] = defaultdict(list)
+    for known in requests:
+        client = "" if known.header is None else known.header.client_id or ""
+        if isinstance(known.response, OffsetFetchResponse):
+            for item in _uncommitted(known.response):
+                groups[client, place(item, name_of)] = str(item.group)
+        elif isinstance(known.request, ListOffsetsRequest) and isinstance(known.response, ListOffsetsResponse):
+            for name, topic, index in _at_the_end(known.request):
+                partition = cluster.partitions.get((topic, index))
+                log = None if partition is None else partition.logs.get(partition.state.leader)
+                end = _answered_offset(known.response, topic, index)
+                group = groups.pop((client, name), None)
+                if group is not None and log is not None and end > log.log_start_offset:
+                    begun[f"group {group} had committed nothing, so client {client} began"].append(
+                        f"{name} at offset {end}"
+                    )
+    for begin, ends in begun.items():
+        more = f" and {len(ends) - _MOST_PLACES} more" if len(ends) > _MOST_PLACES else ""
+        places = ", ".join(ends[:_MOST_PLACES])
+        yield f"{begin} {places}{more}, the end, and does not get the records before it: auto.offset.reset is latest"
+
+
+def _uncommitted(response: OffsetFetchResponse) -> Iterator[Item]:
+    for group in response.groups:
+        for topic in group.topics:
+            for partition in topic.partitions:
+                if partition.committed_offset == _NOTHING_COMMITTED:
+                    name = topic.name or topic.topic_id
+                    yield Item(topic=name, partition=partition.partition_index, group=group.group_id)
+
+
+def _at_the_end(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int]]:
+    for topic in request.topics:
+        for partition in topic.partitions:
+            if partition.timestamp == _LATEST:
+                yield f"{topic.name}-{partition.partition_index}", topic.name, partition.partition_index
+
+
+def _answered_offset(response: ListOffsetsResponse, name: str, index: int) -> int:
+    found = (each for topic in response.topics if topic.name == name for each in topic.partitions)
+    return next((each.offset for each in found if each.partition_index == index), -1)
+
+
+def _of_open_transactions(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName) -> Iterator[str]:
+    """Partitions that read_committed consumers read up to a transaction that is open."""
+    read: dict[str, None] = {}
+    for known in requests:
+        if isinstance(known.request, FetchRequest) and known.request.isolation_level == _READ_COMMITTED:
+            for item in (*requested(known), *answered(known)):
+                read[place(item, name_of)] = None
+    open_in = _open_in(cluster)
+    waiting: dict[str, list[str]] = defaultdict(list)
+    for partition in cluster.partitions.values():
+        log = partition.logs.get(partition.state.leader) if partition.name in read else None
+        if log is not None and log.last_stable_offset < log.high_watermark:
+            owner = open_in.get(partition.name, "a producer without its coordinator")
+            waiting[owner].append(f"{partition.name} from offset {log.last_stable_offset} on")
+    for owner, places in waiting.items():
+        named = ", ".join(places[:_MOST_PLACES])
+        yield f"consumers with read_committed do not get {named} before the transaction of {owner} ends"
+
+
+def _open_in(cluster: "Cluster") -> dict[str, str]:
+    """Partition -> a transactional id with an open transaction there."""
+    return {
+        f"{topic}-{index}": str(record.transactional_id)
+        for _, runtime in transaction_coordinators(cluster)
+        for record in runtime.machine.transactions.values()
+        for topic, index in record.partitions or ()
+    }
