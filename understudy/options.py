@@ -17,6 +17,7 @@ class StartOptions(TypedDict, total=False):
 
     brokers: int | Iterable[int]
     broker_id: int
+    rack: str | Iterable[str]
     host: str
     port: int | str | Iterable[int]
     advertise: str

@@ -44,6 +44,7 @@ OPTIONS = (
     Option(
         "broker-id", "ID", "id of the first broker, the others follow; by default 1, or the id in the data directory"
     ),
+    Option("rack", "RACK,...", "racks of the brokers, which take them in turn, such as a,b,c"),
     Option("advertise", "HOST[:PORT]", "address that Metadata gives clients; each further broker gets the next port"),
     Option(
         "listener",

@@ -59,6 +59,7 @@ def new_node(cluster: "Cluster", broker_id: int, rack: str | None = None) -> Nod
         EndpointError: there are no ports for it.
     """
     settings = {**cluster.options.settings, **(read_only.SETTINGS if cluster.options.read_only else {})}
+    rack = rack_of(cluster.options, broker_id) if rack is None else rack
     if rack is not None:
         settings["broker.rack"] = rack
     known = BrokerSettings(broker_id, settings)
@@ -123,6 +124,13 @@ def endpoints_of(options: ServeOptions, broker_id: int) -> tuple[Endpoint, ...]:
         return options.listeners[options.broker_ids.index(broker_id)]
     index = max(broker_id - options.broker_ids[0], options.brokers)  # the ports of the first ones are taken
     return tuple(endpoint.of_broker(index) for endpoint in options.listeners[0])
+
+
+def rack_of(options: ServeOptions, broker_id: int) -> str | None:
+    """The rack that the options give to a broker. Those that are added later have none unless they are given one."""
+    if not options.racks or broker_id not in options.broker_ids:
+        return None
+    return options.racks[options.broker_ids.index(broker_id) % len(options.racks)]
 
 
 def _follow_settings(cluster: "Cluster", node: Node, _changed: frozenset[str]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from broker.clock import Waiter
 from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.fetch.preferred import NO_REPLICA, preferred_replica
 from broker.fetch.sessions import Interest
 from broker.replication.partition import ReplicatedPartition
 from broker.requests import message_format
@@ -31,6 +32,7 @@ class Limits:
     min_bytes: int
     isolation: int
     replica_id: int
+    rack_id: str = ""
 
     @property
     def follower(self) -> bool:
@@ -142,6 +144,13 @@ class Reader:
             bound = log.high_watermark
         data = PartitionData(asked.partition, _NONE, log.high_watermark, log.last_stable_offset, None, b"")
         data.log_start_offset = log.log_start_offset
+        if limits.rack_id and not limits.follower and partition.state.leader == self._ctx.node.id:
+            data.preferred_read_replica = preferred_replica(
+                self._ctx, limits.rack_id, partition, log, asked.fetch_offset
+            )
+            if data.preferred_read_replica != NO_REPLICA:
+                self.final = True
+                return data
         if asked.last_fetched_epoch >= 0 and self._diverges(asked.last_fetched_epoch, asked.fetch_offset, log, data):
             return data
         max_bytes = min(asked.partition_max_bytes, self._left)

@@ -2,7 +2,7 @@
 
 Versions 4-18; 0-3 where a release before 4.0 is played. Sessions (KIP-227) from v7, leader epochs from v9, topic ids
 from v13, leader hints from v16.
-Not done: preferred read replicas (KIP-392).
+Not done: nothing.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     quotas = None if fetching.follower else ctx.node.quotas  # a follower pays nothing
     if quotas is not None and (most := most_fetched(quotas, ctx)) is not None:
         limit = min(limit, most)
-    limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, replica_of(request))
+    limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, replica_of(request), request.rack_id)
     reader = Reader(ctx, readings, limits)
     answers = reader.read()
     if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:

@@ -60,6 +60,7 @@ class ServeOptions:
 
     broker_ids: tuple[int, ...] = (1,)
     ids_given: bool = False  # otherwise a data directory that has other ids decides
+    racks: tuple[str, ...] = ()  # of the brokers in the order of their ids, in turn
     # Per broker, in the order of the ids, its listeners, the first of them the one that bootstrap.servers names.
     listeners: tuple[tuple[Endpoint, ...], ...] = ((Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),),)
     controller: Endpoint | None = None  # the listener for clients with `bootstrap.controllers`; None: there is none
@@ -130,16 +131,16 @@ def parse(given: Given) -> ServeOptions:
     check_security((*opened[0], *(() if controller is None else (controller,))), settings)
     control_host, control_port, control_token = control(given)
     data_dir = path(given, "data-dir")
-    if "read-only" in given and data_dir is None:
-        raise OptionError("--read-only needs --data-dir DIR")
-    if "allow-reset" in given and data_dir is None:
-        raise OptionError("--allow-reset needs --data-dir DIR")
+    for name in ("read-only", "allow-reset"):
+        if name in given and data_dir is None:
+            raise OptionError(f"--{name} needs --data-dir DIR")
     seed = last(given, "seed")
     as_version = release(last(given, "as-version"))
     features = features_of(as_version, given.get("feature", ()))
     return ServeOptions(
         broker_ids=ids,
         ids_given=ids_given,
+        racks=racks_of(last(given, "rack"), len(ids)),
         listeners=opened,
         controller=controller,
         topics=tuple(topics.values()),
@@ -190,6 +191,16 @@ def features_of(as_version: str | None, given: Iterable[str]) -> dict[str, int]:
         has = f"has it at {low} to {high}" if name in supported else "has no such feature"
         raise OptionError(f"--feature {name}={level} does not go with --as-version {as_version}, which {has}")
     return levels
+
+
+def racks_of(text: str | None, brokers: int) -> tuple[str, ...]:
+    """The racks of `--rack`. The brokers take them in turn."""
+    racks = () if text is None else tuple(part.strip() for part in text.split(","))
+    if not all(racks):
+        raise OptionError(f"--rack needs the names of racks, such as a,b,c, not {text!r}")
+    if len(racks) > brokers:
+        raise OptionError(f"--rack names {len(racks)} racks for --brokers {brokers}")
+    return racks
 
 
 def users_of(

@@ -18,7 +18,7 @@ from understudy.control_api.spelling import hint
 
 # Of a server.properties: the identity and the paths of the real broker, which do not change how it answers.
 PLACES = re.compile(
-    r"process\.roles|broker\.id\..+|broker\.rack|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
+    r"process\.roles|broker\.id\..+|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
     r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*|auto\.leader.*"
 )
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.cluster.startup import rack_of
 from broker.network.endpoints import Endpoint
 from broker.options import OptionError, ServeOptions, TopicOption, parse
 from understudy.serve import gather
@@ -31,6 +32,19 @@ def test_ports_follow_the_first_unless_they_are_free_or_listed() -> None:
     assert ports(options("--brokers", "2", "--port", "0")) == [[0], [0]]
     assert ports(options("--port", "19092,19095")) == [[19092], [19095]]
     assert options("--port", "19092,19095").brokers == 2
+
+
+def test_brokers_take_racks_in_turn() -> None:
+    """Fewer racks than brokers are a stretched cluster; more are a mistake."""
+    made = options("--brokers", "0,1,2", "--rack", "a, b")
+    assert [rack_of(made, broker) for broker in (0, 1, 2, 7)] == ["a", "b", "a", None]
+    assert rack_of(options(), 1) is None
+    for wrong, sentence in (
+        ("a,,b", "--rack needs the names of racks"),
+        ("a,b", "--rack names 2 racks for --brokers 1"),
+    ):
+        with pytest.raises(OptionError, match=sentence):
+            options("--rack", wrong)
 
 
 def test_advertise_sets_host_and_counting_ports() -> None:

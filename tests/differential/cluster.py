@@ -41,6 +41,7 @@ class KafkaCluster:
         features: Mapping[str, int] | None = None,
         data_dir: Path | None = None,
         listeners: Sequence[str] = (),
+        racks: Sequence[str] = (),
     ) -> None:
         """``listeners``: further ones of the first broker, such as ``SASL_PLAINTEXT://127.0.0.1:9093``."""
         self._folder, self._count = folder, brokers
@@ -54,6 +55,7 @@ class KafkaCluster:
             lines = _properties(node, ports[node - 1], ports[-1], min(brokers, 3), data) | QUICK | dict(settings or {})
             for name in ("listeners", "advertised.listeners"):
                 lines[name] = ",".join((lines[name], *(listeners if node == 1 else ())))
+            lines.update({"broker.rack": racks[node - 1]} if racks else {})
             lines["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
             self._file(node).write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
         levels = [part for name, level in (features or {}).items() for part in ("--feature", f"{name}={level}")]
