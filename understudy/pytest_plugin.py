@@ -25,6 +25,8 @@ IDLE_LIMIT = 4
 CONFLICT = 409
 JOIN_DELAY = "group.initial.rebalance.delay.ms"
 """How long a new group waits for further members: 3 s in Kafka, which each test with a consumer would spend."""
+DEFAULTS = {JOIN_DELAY: 0, "understudy.auto.create.topics.at.once": True}
+"""Settings of a test's cluster where Kafka's defaults make clients pause; the test's own settings override them."""
 
 
 class Pool:
@@ -123,11 +125,11 @@ def is_own(item: pytest.Item, cluster: "Cluster") -> bool:
 
 
 def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a test's cluster: new groups do not wait, unless the test or its configuration file decides."""
+    """The options of a test's cluster: clients do not pause, unless the test or its configuration file decides."""
     settings = options.get("settings", {})
-    if "config" in options or not isinstance(settings, Mapping) or JOIN_DELAY in settings:
+    if "config" in options or not isinstance(settings, Mapping):
         return options
-    return {**options, "settings": {**settings, JOIN_DELAY: 0}}
+    return {**options, "settings": {**DEFAULTS, **settings}}
 
 
 def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
@@ -158,7 +160,12 @@ def clusters_of(item: pytest.Item) -> "list[Cluster]":
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> "Cluster":
-    """A cluster as just started, steered by its methods; clients connect to `kafka.bootstrap_servers`."""
+    """A cluster as just started, steered by its methods; clients connect to `kafka.bootstrap_servers`.
+
+    Kafka's defaults, but for two on which clients would pause in each test: new groups do not wait for further members
+    (`group.initial.rebalance.delay.ms` is 0), and the request that creates a topic is answered with the topic
+    (`understudy.auto.create.topics.at.once`). Settings of the marker override both.
+    """
     return cluster_for(request, options_of(request.node))
 
 

@@ -75,7 +75,7 @@ OPTIONS = (
     Option(
         "lazy-coordinators",
         None,
-        "answer the first FindCoordinator after a reset with COORDINATOR_NOT_AVAILABLE, as after the start",
+        "answer the first FindCoordinator with COORDINATOR_NOT_AVAILABLE, as Kafka does, after a reset too",
     ),
     Option(
         "strict-settings", None, "refuse unknown settings of a server.properties too; by default the log lists them"

@@ -100,8 +100,10 @@ class Cluster:
             self.shares.files or DEFAULT_MOST, spare=file_limits.SPARE, on_shortage=file_limits.ShortageLog(clock).warn
         )
         self.release = release_named(options.as_version or DEFAULT)
-        self.lazy_coordinators = True
-        """Until the first reset: afterwards FindCoordinator answers at once, unless `--lazy-coordinators` is given."""
+        self.lazy_coordinators = (
+            options.lazy_coordinators or options.as_version is not None or options.data_dir is not None
+        )
+        """Whether clients see a topic being created, as on Kafka; from the first reset on the option alone decides."""
         self.versions = versions_of(self.release)
         self.rebuilding = Rebuilding(self)
         self.snapshots = Snapshots(self)

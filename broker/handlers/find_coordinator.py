@@ -1,7 +1,7 @@
 """FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
 
 Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Differs from Kafka: the first
-request after a reset is answered at once (docs/divergences.md).
+request is answered at once (docs/divergences.md).
 """
 
 import binascii
@@ -79,8 +79,8 @@ def _is_share_partition(key: str) -> bool:
 def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, BrokerListener]:
     """The leader of the partition and its address; the topic is created at the first request.
 
-    Kafka answers that request before the topic exists (core B.6), and librdkafka then pauses for a second. After a
-    reset the answer is that of a cluster that has been used before, unless `--lazy-coordinators` is given.
+    Kafka answers that request before the topic exists (core B.6), and librdkafka then pauses for a second. In memory
+    and after a reset the answer is that of a cluster that has been used before, unless `--lazy-coordinators` is given.
     """
     if topic not in ctx.cluster.image.topics:
         machine = ctx.cluster.metadata.machine

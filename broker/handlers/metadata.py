@@ -1,9 +1,10 @@
 """Metadata: brokers, topics, partitions and their leaders.
 
-Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a random one.
+Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a random one; with
+`understudy.auto.create.topics.at.once` a topic that the request creates is in its answer (docs/divergences.md).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from broker.api import Api
@@ -44,6 +45,8 @@ async def handle(request: MetadataRequest, ctx: RequestContext) -> MetadataRespo
             _create(wanted, ctx)
         else:
             await _create_by_broker(wanted, answers, ctx)
+        if wanted and _at_once(ctx):
+            answers = _with_created(answers, set(wanted), ctx)
     if request.include_topic_authorized_operations:
         for answer in answers:
             if answer.name is not None and answer.error_code is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -177,6 +180,20 @@ async def _create_by_broker(names: list[str], answers: Iterable[Answer], ctx: Re
         error = (created[0] if isinstance(created, list) else created).error
         there = error is None or error.code is ErrorCode.TOPIC_ALREADY_EXISTS
         by_name[name].error_code = ErrorCode.LEADER_NOT_AVAILABLE if there else error.code
+
+
+def _at_once(ctx: RequestContext) -> bool:
+    """Whether the request that creates a topic is answered as if the topic had been there (docs/divergences.md)."""
+    return not ctx.cluster.lazy_coordinators and ctx.node.settings.boolean("understudy.auto.create.topics.at.once")
+
+
+def _with_created(answers: Iterable[Answer], wanted: Collection[str], ctx: RequestContext) -> list[Answer]:
+    """The answers, each in its place; those about topics that were created are what the next request would get."""
+    seen, topics = topology_of(ctx), ctx.cluster.image.topics
+    return [
+        _found(topics[answer.name], seen, ctx) if answer.name in wanted and answer.name in topics else answer
+        for answer in answers
+    ]
 
 
 def _refused(code: ErrorCode, name: str) -> Answer:

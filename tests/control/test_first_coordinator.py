@@ -1,4 +1,7 @@
-"""The first FindCoordinator of a cluster is answered as Kafka does (core B.6), and at once after a reset."""
+"""The first FindCoordinator of a cluster is answered at once, and as Kafka does (core B.6) where that is asked for."""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +36,24 @@ def test_after_a_reset_the_first_request_finds_a_coordinator(broker_with: Broker
     wire = server.wire()
     reset(server)
     assert first_code(wire, kind) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("kind", "seed"), [(GROUP, 4101), (TRANSACTION, 4102)])
+def test_in_memory_the_first_request_finds_a_coordinator(broker_with: BrokerWith, kind: int, seed: int) -> None:
+    """Before any reset; no other test has this seed, so the process is new."""
+    assert first_code(broker_with(settings=SETTINGS, seed=seed).wire(), kind) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("option", ["as_version", "data_dir"])
+def test_a_release_or_a_directory_begins_as_kafka_does(broker_with: BrokerWith, tmp_path: Path, option: str) -> None:
+    """Until the first reset."""
+    asked: dict[str, Any] = {"as_version": "4.3"} if option == "as_version" else {"data_dir": str(tmp_path)}
+    server = broker_with(settings=SETTINGS, seed=4103, **asked)
+    wire = server.wire()
+    assert first_code(wire, GROUP) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert first_code(wire, GROUP) is ErrorCode.NONE
+    reset(server)
+    assert first_code(wire, GROUP) is ErrorCode.NONE
 
 
 @pytest.mark.parametrize("kind", [GROUP, TRANSACTION])

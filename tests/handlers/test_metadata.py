@@ -14,6 +14,7 @@ from tests.handlers.admin_harness import CLUSTER_ID, AdminStage, FakeLog
 
 UNUSED_ID = UUID(int=5)
 NOT_ASKED = -(2**31)
+AT_ONCE = "understudy.auto.create.topics.at.once"
 UNAVAILABLE = ErrorCode.LEADER_NOT_AVAILABLE
 UNKNOWN, DENIED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 DESCRIBE, CREATE, TOPIC, CLUSTER = AclOperation.DESCRIBE, AclOperation.CREATE, ResourceType.TOPIC, ResourceType.CLUSTER
@@ -142,6 +143,32 @@ async def test_M6_with_zookeeper_a_topic_that_is_created_has_no_leader_yet() -> 
     few.connection.release = release("2.7")
     answer = await few.ask(API, names("new", create=True), 9)
     assert [t.error_code for t in answer.topics] == [ErrorCode.INVALID_REPLICATION_FACTOR]
+
+
+@pytest.mark.parametrize("emulated", [None, "2.7"])
+async def test_a_created_topic_is_in_the_answer_if_a_setting_asks_for_it(emulated: str | None) -> None:
+    """In its place among those that stay unknown or refused; its leader is known."""
+    stage = AdminStage(1, {AT_ONCE: "true", "num.partitions": "2"})
+    if emulated is not None:
+        stage.connection.release = release(emulated)
+    stage.topic("old")
+    answer = await stage.ask(API, names("a b", "new", "old", create=True), 9)
+    assert [(t.name, t.error_code) for t in answer.topics] == [
+        ("old", ErrorCode.NONE),
+        ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("new", ErrorCode.NONE),
+    ]
+    assert [(p.error_code, p.leader_id) for p in answer.topics[2].partitions] == [(ErrorCode.NONE, 1)] * 2
+    few = AdminStage(1, {AT_ONCE: "true", "default.replication.factor": "2"})
+    assert [t.error_code for t in (await few.ask(API, names("new", create=True))).topics] == [UNKNOWN]
+
+
+async def test_a_lazy_cluster_does_not_answer_with_what_it_creates() -> None:
+    """The option has precedence over the setting; the next request finds the topic."""
+    stage = AdminStage(1, {AT_ONCE: "true"})
+    stage.cluster.lazy_coordinators = True
+    codes = [(await stage.ask(API, names("new", create=True))).topics[0].error_code for _ in range(2)]
+    assert codes == [UNKNOWN, ErrorCode.NONE]
 
 
 @pytest.mark.parametrize("version", [3, 4])

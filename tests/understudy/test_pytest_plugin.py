@@ -9,7 +9,8 @@ from understudy.client import cluster as cluster_module
 FAULT = {"id": "f1", "hits": 0, "match": {"api": "EndTxn"}, "do": {"drop": True}}
 
 
-AT_ONCE = ("--set", "group.initial.rebalance.delay.ms=0")
+CREATED = "understudy.auto.create.topics.at.once"
+AT_ONCE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", f"{CREATED}=true")
 
 
 @pytest.fixture(autouse=True)
@@ -68,24 +69,24 @@ def test_the_marker_chooses_the_cluster(pytester: pytest.Pytester, processes: li
     ]
 
 
-def test_new_groups_do_not_wait_unless_the_test_decides(
-    pytester: pytest.Pytester, processes: list[FakeProcess]
-) -> None:
-    """The fixture's own default; a setting of the marker and a configuration file go first."""
+def test_clients_do_not_pause_unless_the_test_decides(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """The fixture's own defaults; a setting of the marker and a configuration file go first."""
     (pytester.path / "server.properties").write_text("num.partitions=2\n", encoding="utf-8")
     code = """
         import pytest
         @pytest.mark.kafka(settings={"num.partitions": 2})
         def test_one(kafka): pass
-        @pytest.mark.kafka(settings={"group.initial.rebalance.delay.ms": 3000})
+        @pytest.mark.kafka(settings={
+            "group.initial.rebalance.delay.ms": 3000, "understudy.auto.create.topics.at.once": False
+        })
         def test_two(kafka): pass
         @pytest.mark.kafka(config="server.properties")
         def test_three(kafka): pass
     """
     run(pytester, code).assert_outcomes(passed=3)
     assert [process.options[4:] for process in processes] == [
-        ["--set", "num.partitions=2", *AT_ONCE],
-        ["--set", "group.initial.rebalance.delay.ms=3000"],
+        [*AT_ONCE, "--set", "num.partitions=2"],
+        ["--set", "group.initial.rebalance.delay.ms=3000", "--set", f"{CREATED}=false"],
         ["--config", "server.properties"],
     ]
 

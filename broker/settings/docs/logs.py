@@ -89,6 +89,11 @@ TEXTS = {
     "unclean.leader.election.interval.ms": (
         "How often the controller looks for leaderless partitions whose topics allow unclean elections."
     ),
+    "understudy.auto.create.topics.at.once": (
+        "Whether the Metadata request that creates a topic is answered with the topic. Kafka answers "
+        "UNKNOWN_TOPIC_OR_PARTITION, and clients ask again after a pause, librdkafka after 100 ms. --lazy-coordinators "
+        "has precedence."
+    ),
     "understudy.max.decompressed.batch.bytes": (
         "How many bytes the records of one compressed batch may take, decompressed. Kafka has no such limit; a small "
         "request can hold tens of gigabytes, which would keep the broker busy for minutes."

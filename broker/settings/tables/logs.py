@@ -86,6 +86,8 @@ ROWS: tuple[Row, ...] = (
     Row("num.recovery.threads.per.data.dir", INT, 2, at_least(1), CLUSTER),
     Row("unclean.leader.election.enable", BOOLEAN, False, mode=CLUSTER),
     Row("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1), visibility=WHEN_SET),
+    # Ours: Kafka's first answer about a topic that it creates is UNKNOWN_TOPIC_OR_PARTITION.
+    Row("understudy.auto.create.topics.at.once", BOOLEAN, False, visibility=WHEN_SET),
     # Ours: Kafka limits single records only.
     Row("understudy.max.decompressed.batch.bytes", LONG, 2_147_483_639, at_least(1), visibility=WHEN_SET),
     # Ours: when appended records are forced to disk: after every append, when a segment is closed, or never.

@@ -13,6 +13,7 @@ package understudytest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,14 +93,24 @@ func take(key string) *Cluster {
 	}
 }
 
-// withDefaults: Kafka lets the first member of a new group wait 3 s for others; a test has no use for that.
+// defaults differ from Kafka's, which make clients pause in each test: a new group waits 3 s for further members, and the
+// first answer about a topic that is created is UNKNOWN_TOPIC_OR_PARTITION.
+var defaults = []string{"group.initial.rebalance.delay.ms=0", "understudy.auto.create.topics.at.once=true"}
+
+// withDefaults returns the options for the defaults that the given options do not set; a configuration file decides by itself.
 func withDefaults(options []string) []string {
-	for _, each := range options {
-		if strings.HasPrefix(each, "group.initial.rebalance.delay.ms=") {
-			return nil
+	var added []string
+	if slices.ContainsFunc(options, func(each string) bool { return strings.HasPrefix(each, "--config") }) {
+		return added
+	}
+	for _, setting := range defaults {
+		name := setting[:strings.Index(setting, "=")+1]
+		isSet := func(each string) bool { return strings.HasPrefix(strings.TrimPrefix(each, "--set="), name) }
+		if !slices.ContainsFunc(options, isSet) {
+			added = append(added, "--set", setting)
 		}
 	}
-	return []string{"--set", "group.initial.rebalance.delay.ms=0"}
+	return added
 }
 
 // judge prints the report of a test that failed, and fails one whose faults no request met.

@@ -9,12 +9,14 @@ const { find } = require('./finding');
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 5_000;
 const LOG_LINES = 30;
-const JOIN_DELAY = 'group.initial.rebalance.delay.ms';
+// Kafka's own make clients pause in each test: a new group waits 3 s for further members, and the first answer about
+// a topic that is created is UNKNOWN_TOPIC_OR_PARTITION.
+const DEFAULTS = { 'group.initial.rebalance.delay.ms': 0, 'understudy.auto.create.topics.at.once': true };
 
 /** The options of `understudy serve` for an object of them. */
 function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dataDir, args = [] } = {}) {
-  // Kafka lets the first member of a new group wait 3 s for others; a test has no use for that.
-  const all = { [JOIN_DELAY]: 0, ...settings };
+  const decided = args.some((each) => each.startsWith('--config')); // its settings would be overridden
+  const all = { ...(decided ? {} : DEFAULTS), ...settings };
   const seeds = Array.isArray(topics) ? topics : Object.entries(topics).map(([name, count]) => `${name}:${count}`);
   const single = { '--brokers': brokers, '--as-version': asVersion, '--seed': seed, '--data-dir': dataDir };
   return [

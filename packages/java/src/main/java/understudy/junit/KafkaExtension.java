@@ -19,7 +19,13 @@ import org.junit.platform.commons.support.AnnotationSupport;
 public final class KafkaExtension
     implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback, ParameterResolver {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
-    private static final String JOIN_DELAY = "group.initial.rebalance.delay.ms";
+
+    /**
+     * Kafka's own make clients pause in each test: a new group waits 3 s for further members, and the first answer about a
+     * topic that is created is UNKNOWN_TOPIC_OR_PARTITION.
+     */
+    private static final List<String> DEFAULTS =
+        List.of("group.initial.rebalance.delay.ms=0", "understudy.auto.create.topics.at.once=true");
 
     /** The servers that no class uses, by their options; JUnit closes it at the end of the run. */
     private static final class Pool implements ExtensionContext.Store.CloseableResource {
@@ -111,8 +117,8 @@ public final class KafkaExtension
             .orElseThrow(() -> new IllegalStateException(type + " has no @KafkaTest"));
         var options = new ArrayList<>(List.of("--brokers", String.valueOf(wanted.brokers())));
         for (String topic : wanted.topics()) options.addAll(List.of("--topic", topic));
-        // Kafka lets the first member of a new group wait 3 s for others; a test has no use for that.
-        options.addAll(List.of("--set", JOIN_DELAY + "=0"));
+        var decided = List.of(wanted.options()).stream().anyMatch(each -> each.startsWith("--config"));
+        for (String setting : decided ? List.<String>of() : DEFAULTS) options.addAll(List.of("--set", setting));
         for (String setting : wanted.settings()) options.addAll(List.of("--set", setting));
         options.addAll(List.of(wanted.options()));
         return options;
