@@ -1,4 +1,4 @@
-"""Plants: what the metadata say of topics beside settings, leader epochs and assignments elsewhere; old formats."""
+"""Plants: settings, leader epochs and assignments that contradict the metadata; batches of old formats."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 DELETED = UUID(int=7300)
 
 
-def _told(where: Planting, *records: Any) -> int:
+def _recorded(where: Planting, *records: Any) -> int:
     """Append records to the metadata log; the offset of the last."""
     values = [metadata.encode(record)[1] for record in records]
     first = where.shelf(METADATA).data(len(values), keys=[None] * len(values), values=values)
@@ -63,7 +63,7 @@ def _old_format(log: Shelf, magic: int) -> int:
 def clean_metadata(where: Planting) -> None:
     """Settings as people write them, a topic that was deleted, later leaders, a log of two formats."""
     setting = metadata.ConfigRecord
-    _told(
+    _recorded(
         where,
         metadata.TopicRecord("deleted", DELETED),
         metadata.PartitionRecord(0, DELETED, (2,), (2,), leader=2, leader_epoch=0, partition_epoch=0),
@@ -88,6 +88,9 @@ def clean_metadata(where: Planting) -> None:
     led.data(2, leader_epoch=2)
     led.epochs.append(EpochEntry(2, 2))
     where.led["led-three-times"] = (1, -2, 1)
+    preallocated = where.shelf("preallocated", preallocate="true")
+    preallocated.data(3)
+    where.changed_last[str(preallocated.log_path)] = lambda content: content + bytes(10_000)
     old = where.shelf("of-two-formats")
     _old_format(old, 0)
     _old_format(old, 1)
@@ -111,7 +114,7 @@ def leader_epoch_of_no_leader(where: Planting, topic: str) -> Places:
 
 @plant
 def leader_epoch_of_the_checkpoint_only(where: Planting, topic: str) -> Places:
-    """A leader has begun, says the checkpoint, and has written nothing yet; the metadata do not know it."""
+    """By the checkpoint a leader has begun, and has written nothing yet; the metadata do not know it."""
     log = where.shelf(topic)
     log.data(3)
     log.epochs.append(EpochEntry(1, 3))
@@ -125,8 +128,10 @@ def leader_epoch_of_the_checkpoint_only(where: Planting, topic: str) -> Places:
 def _setting(kind: int, name: str, value: str) -> Callable[[Planting, str], Places]:
     def make(where: Planting, resource: str) -> Places:
         if kind == TOPIC:
-            _told(where, metadata.TopicRecord(resource, topic_id_of(resource)))
-        return {"setting-invalid": {(METADATA, 0, _told(where, metadata.ConfigRecord(kind, resource, name, value)))}}
+            _recorded(where, metadata.TopicRecord(resource, topic_id_of(resource)))
+        return {
+            "setting-invalid": {(METADATA, 0, _recorded(where, metadata.ConfigRecord(kind, resource, name, value)))}
+        }
 
     return make
 
@@ -153,14 +158,14 @@ PLANTS.update(
 @plant
 def setting_of_no_topic(where: Planting, name: str) -> Places:
     """The topic was never created."""
-    at = _told(where, metadata.ConfigRecord(TOPIC, name, "retention.ms", "5"))
+    at = _recorded(where, metadata.ConfigRecord(TOPIC, name, "retention.ms", "5"))
     return {"setting-without-topic": {(METADATA, 0, at)}}
 
 
 @plant
 def setting_after_the_topic(where: Planting, name: str) -> Places:
     """The topic was deleted, and then given a setting."""
-    at = _told(
+    at = _recorded(
         where,
         metadata.TopicRecord(name, UUID(int=7301)),
         metadata.RemoveTopicRecord(UUID(int=7301)),

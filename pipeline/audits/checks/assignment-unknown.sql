@@ -1,7 +1,7 @@
 -- title: an assignment of a partition that is not there
 -- severity: error
 -- A member of a group owns, or is to own, a partition of a topic that the metadata never had, or a partition that the topic never had.
--- Nobody reads it, or what is meant is read by nobody. Topics that were deleted count as known; where the beginning of the
+-- What was meant instead is not read by any member. Topics that were deleted count as known; where the beginning of the
 -- metadata log is gone, only partitions of existing topics are looked at, by the topic's id.
 WITH entries AS (
   SELECT type, from_json(record, 'name STRING, topic_id STRING, partition_id INT') AS fields
