@@ -31,6 +31,7 @@ class StartOptions(TypedDict, total=False):
     data_dir: str | os.PathLike[str]
     read_only: bool
     allow_reset: bool
+    for_tests: bool
     lazy_coordinators: bool
     strict_settings: bool
     no_strict_settings: bool

@@ -8,7 +8,7 @@ shows the last requests, the unmet faults, and why the cluster refused what it r
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -23,10 +23,6 @@ if TYPE_CHECKING:  # sessions without a cluster do not pay for importing the cli
 
 IDLE_LIMIT = 4
 CONFLICT = 409
-JOIN_DELAY = "group.initial.rebalance.delay.ms"
-"""How long a new group waits for further members: 3 s in Kafka, which each test with a consumer would spend."""
-DEFAULTS = {JOIN_DELAY: 0, "understudy.auto.create.topics.at.once": True}
-"""Settings of a test's cluster where Kafka's defaults make clients pause; the test's own settings override them."""
 
 
 class Pool:
@@ -124,20 +120,12 @@ def is_own(item: pytest.Item, cluster: "Cluster") -> bool:
     return CLUSTERS in item.stash and cluster in item.stash[CLUSTERS]
 
 
-def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a test's cluster: clients do not pause, unless the test or its configuration file decides."""
-    settings = options.get("settings", {})
-    if "config" in options or not isinstance(settings, Mapping):
-        return options
-    return {**options, "settings": {**DEFAULTS, **settings}}
-
-
 def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
     """A cluster for a test, a module or the session, returned to the pool at its end."""
     pool = request.config.stash[POOL]
     cluster, problem = None, ""
     try:
-        cluster = pool.take(with_defaults(options))
+        cluster = pool.take({"for_tests": True, **options})
     except (StartError, TypeError) as error:
         problem = str(error)
     if cluster is None:  # one sentence about the options instead of a traceback through this plugin
@@ -162,9 +150,9 @@ def clusters_of(item: pytest.Item) -> "list[Cluster]":
 def kafka(request: pytest.FixtureRequest) -> "Cluster":
     """A cluster as just started, steered by its methods; clients connect to `kafka.bootstrap_servers`.
 
-    Kafka's defaults, but for two on which clients would pause in each test: new groups do not wait for further members
-    (`group.initial.rebalance.delay.ms` is 0), and the request that creates a topic is answered with the topic
-    (`understudy.auto.create.topics.at.once`). Settings of the marker override both.
+    Kafka's defaults, but for those on which clients would pause in each test (`understudy serve --for-tests`): new
+    groups do not wait for further members, intervals of heartbeats are short, and the request that creates a topic is
+    answered with the topic. Settings of the marker override them.
     """
     return cluster_for(request, options_of(request.node))
 

@@ -67,6 +67,7 @@ OPTIONS = (
     Option("set", "KEY=VALUE", "Kafka broker setting, by its Kafka name", repeatable=True),
     Option("feature", "NAME=LEVEL", "finalized feature level, such as transaction.version=1", repeatable=True),
     Option("as-version", "X.Y", "behave like this Kafka release, such as 3.9"),
+    Option("for-tests", None, "shorten the pauses of clients: defaults of settings that Kafka has for production"),
     Option(
         "data-dir", "DIR", "directory for all data, in Kafka's own file formats; by default data is kept in memory only"
     ),

@@ -14,7 +14,7 @@ from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
 from broker.network import endpoints
 from broker.network.endpoints import Endpoint, EndpointError
 from broker.options.listeners import count_of, listeners
-from broker.options.settings import check_secrets, check_security, check_together, from_properties, from_sets
+from broker.options.settings import check_secrets, check_security, check_together, for_tests, from_properties, from_sets
 from broker.options.topics import TopicOption, topic_option
 from broker.options.users import scram_user
 from broker.options.values import Given, OptionError, integer, last, one_of, pair, path
@@ -110,12 +110,7 @@ class ServeOptions:
 
 def parse(given: Given) -> ServeOptions:
     """Parse the options; raises OptionError with the first thing that is wrong."""
-    if {"strict-settings", "no-strict-settings"} <= given.keys():
-        raise OptionError("--strict-settings and --no-strict-settings exclude each other")
-    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given)
-    check_secrets(given.get("typed", ()))
-    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given)
-    settings = {**found, **sets}
+    settings, notes = settings_of(given)
     try:
         ids, ids_given = given_ids(count_of(given), last(given, "broker-id"), settings)
     except BrokerIdError as error:
@@ -163,11 +158,22 @@ def parse(given: Given) -> ServeOptions:
         log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
         log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),
         lifeline="lifeline" in given,
-        notes=(
-            *([f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else ()),
-            *([f"of --set, these are unknown and ignored: {', '.join(unknown)}"] if unknown else ()),
-        ),
+        notes=notes,
     )
+
+
+def settings_of(given: Given) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The settings of `--config`, `--set` and `--for-tests`, and what is to be noted about those that have no use."""
+    if {"strict-settings", "no-strict-settings"} <= given.keys():
+        raise OptionError("--strict-settings and --no-strict-settings exclude each other")
+    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given)
+    check_secrets(given.get("typed", ()))
+    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given)
+    settings = {**found, **sets}
+    settings.update(for_tests(settings) if "for-tests" in given else {})
+    notes = [f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else []
+    notes += [f"of --set, these are unknown and ignored: {', '.join(unknown)}"] if unknown else []
+    return settings, tuple(notes)
 
 
 def feature(text: str) -> tuple[str, int]:

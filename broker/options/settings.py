@@ -22,6 +22,27 @@ PLACES = re.compile(
     r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*|auto\.leader.*"
 )
 
+_HEARTBEATS = {
+    f"group.{kind}.{least}heartbeat.interval.ms": "500"
+    for kind in ("consumer", "share", "streams")
+    for least in ("min.", "")
+}
+FOR_TESTS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "understudy.auto.create.topics.at.once": "true",
+    **_HEARTBEATS,
+}
+"""The settings of `--for-tests`. By default, a new group waits 3 s for further members, a member of the newer protocols
+hears of its assignment after 5 s, and a client asks again for a topic that is being created."""
+
+
+def for_tests(given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of `--for-tests`, but for those that were given, and for intervals that do not fit to those."""
+    limits = {name.replace(".min.", "."): name for name in _HEARTBEATS if ".min." in name}
+    decided = {each for pair in limits.items() for each in pair if not given.keys().isdisjoint(pair)}
+    return {name: value for name, value in FOR_TESTS.items() if name not in given and name not in decided}
+
 
 def from_sets(given: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
     """The settings of `--set`, with values that Kafka accepts; and unknown names, unless they are errors."""

@@ -5,6 +5,7 @@ import pytest
 from broker.cluster.startup import rack_of
 from broker.network.endpoints import Endpoint
 from broker.options import OptionError, ServeOptions, TopicOption, parse
+from broker.options.settings import FOR_TESTS
 from understudy.serve import gather
 
 SCRAM = ("--set", "sasl.enabled.mechanisms=SCRAM-SHA-256")
@@ -32,6 +33,19 @@ def test_ports_follow_the_first_unless_they_are_free_or_listed() -> None:
     assert ports(options("--brokers", "2", "--port", "0")) == [[0], [0]]
     assert ports(options("--port", "19092,19095")) == [[19092], [19095]]
     assert options("--port", "19092,19095").brokers == 2
+
+
+def test_settings_for_tests_give_way_to_what_is_set(tmp_path: Path) -> None:
+    """One by one, also to a server.properties; an interval that does not fit a limit that was set stays Kafka's."""
+    assert options().settings == {}
+    assert options("--for-tests").settings == FOR_TESTS
+    properties = tmp_path / "server.properties"
+    properties.write_text("group.initial.rebalance.delay.ms=100\ngroup.share.min.heartbeat.interval.ms=6000\n")
+    made = options("--for-tests", "--config", str(properties), "--set", "understudy.auto.create.topics.at.once=false")
+    assert made.settings["group.initial.rebalance.delay.ms"] == "100"
+    assert made.settings["understudy.auto.create.topics.at.once"] == "false"
+    assert "group.share.heartbeat.interval.ms" not in made.settings
+    assert made.settings["group.consumer.heartbeat.interval.ms"] == "500"
 
 
 def test_brokers_take_racks_in_turn() -> None:

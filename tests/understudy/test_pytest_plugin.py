@@ -9,8 +9,7 @@ from understudy.client import cluster as cluster_module
 FAULT = {"id": "f1", "hits": 0, "match": {"api": "EndTxn"}, "do": {"drop": True}}
 
 
-CREATED = "understudy.auto.create.topics.at.once"
-AT_ONCE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", f"{CREATED}=true")
+FOR_TESTS = "--for-tests"
 
 
 @pytest.fixture(autouse=True)
@@ -64,31 +63,22 @@ def test_the_marker_chooses_the_cluster(pytester: pytest.Pytester, processes: li
     """
     run(pytester, code, "--strict-markers").assert_outcomes(passed=3)
     assert [process.options[4:] for process in processes] == [
-        ["--brokers", "3", "--seed", "1", *AT_ONCE],
-        ["--brokers", "3", "--seed", "2", *AT_ONCE],
+        [FOR_TESTS, "--brokers", "3", "--seed", "1"],
+        [FOR_TESTS, "--brokers", "3", "--seed", "2"],
     ]
 
 
-def test_clients_do_not_pause_unless_the_test_decides(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
-    """The fixture's own defaults; a setting of the marker and a configuration file go first."""
-    (pytester.path / "server.properties").write_text("num.partitions=2\n", encoding="utf-8")
+def test_clients_do_not_pause_unless_the_test_wants_it(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:
+    """`--for-tests`, which lets each setting of the marker go first; without it, all is as in Kafka."""
     code = """
         import pytest
         @pytest.mark.kafka(settings={"num.partitions": 2})
         def test_one(kafka): pass
-        @pytest.mark.kafka(settings={
-            "group.initial.rebalance.delay.ms": 3000, "understudy.auto.create.topics.at.once": False
-        })
+        @pytest.mark.kafka(for_tests=False)
         def test_two(kafka): pass
-        @pytest.mark.kafka(config="server.properties")
-        def test_three(kafka): pass
     """
-    run(pytester, code).assert_outcomes(passed=3)
-    assert [process.options[4:] for process in processes] == [
-        [*AT_ONCE, "--set", "num.partitions=2"],
-        ["--set", "group.initial.rebalance.delay.ms=3000", "--set", f"{CREATED}=false"],
-        ["--config", "server.properties"],
-    ]
+    run(pytester, code).assert_outcomes(passed=2)
+    assert [process.options[4:] for process in processes] == [[FOR_TESTS, "--set", "num.partitions=2"], []]
 
 
 def test_each_call_of_the_factory_gets_its_own_cluster(pytester: pytest.Pytester, processes: list[FakeProcess]) -> None:

@@ -13,7 +13,6 @@ package understudytest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +55,7 @@ func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 	key := fmt.Sprintf("%v %q", with, options)
 	kafka := take(key)
 	if kafka == nil {
-		words := append(withDefaults(options), options...)
+		words := append([]string{"--for-tests"}, options...) // defaults on which clients would pause in each test
 		running, err := startServer(with, words)
 		if err != nil {
 			t.Fatal(err)
@@ -91,26 +90,6 @@ func take(key string) *Cluster {
 		}
 		kafka.server.stop()
 	}
-}
-
-// defaults differ from Kafka's, which make clients pause in each test: a new group waits 3 s for further members, and the
-// first answer about a topic that is created is UNKNOWN_TOPIC_OR_PARTITION.
-var defaults = []string{"group.initial.rebalance.delay.ms=0", "understudy.auto.create.topics.at.once=true"}
-
-// withDefaults returns the options for the defaults that the given options do not set; a configuration file decides by itself.
-func withDefaults(options []string) []string {
-	var added []string
-	if slices.ContainsFunc(options, func(each string) bool { return strings.HasPrefix(each, "--config") }) {
-		return added
-	}
-	for _, setting := range defaults {
-		name := setting[:strings.Index(setting, "=")+1]
-		isSet := func(each string) bool { return strings.HasPrefix(strings.TrimPrefix(each, "--set="), name) }
-		if !slices.ContainsFunc(options, isSet) {
-			added = append(added, "--set", setting)
-		}
-	}
-	return added
 }
 
 // judge prints the report of a test that failed, and fails one whose faults no request met.

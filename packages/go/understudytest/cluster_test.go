@@ -125,19 +125,6 @@ func TestOnlyATestThatFailedPrintsTheReport(t *testing.T) {
 	}
 }
 
-func TestClientsDoNotPauseUnlessTheTestDecides(t *testing.T) {
-	for options, want := range map[string]string{
-		"--brokers 2": "--set group.initial.rebalance.delay.ms=0 --set understudy.auto.create.topics.at.once=true",
-		"--set group.initial.rebalance.delay.ms=3000":    "--set understudy.auto.create.topics.at.once=true",
-		"--set=understudy.auto.create.topics.at.once=no": "--set group.initial.rebalance.delay.ms=0",
-		"--config server.properties":                     "",
-	} {
-		if added := strings.Join(withDefaults(strings.Fields(options)), " "); added != want {
-			t.Errorf("%s: %s", options, added)
-		}
-	}
-}
-
 func TestAFaultThatNoRequestMetFailsTheTest(t *testing.T) {
 	missed := &recorder{TB: t}
 	if _, err := Start(missed).AddFault(Fault{Do: Effect{Drop: true}}); err != nil {

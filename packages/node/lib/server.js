@@ -9,20 +9,16 @@ const { find } = require('./finding');
 const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 5_000;
 const LOG_LINES = 30;
-// Kafka's own make clients pause in each test: a new group waits 3 s for further members, and the first answer about
-// a topic that is created is UNKNOWN_TOPIC_OR_PARTITION.
-const DEFAULTS = { 'group.initial.rebalance.delay.ms': 0, 'understudy.auto.create.topics.at.once': true };
 
 /** The options of `understudy serve` for an object of them. */
 function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dataDir, args = [] } = {}) {
-  const decided = args.some((each) => each.startsWith('--config')); // its settings would be overridden
-  const all = { ...(decided ? {} : DEFAULTS), ...settings };
   const seeds = Array.isArray(topics) ? topics : Object.entries(topics).map(([name, count]) => `${name}:${count}`);
   const single = { '--brokers': brokers, '--as-version': asVersion, '--seed': seed, '--data-dir': dataDir };
   return [
+    '--for-tests', // the defaults on which clients would pause in each test
     ...Object.entries(single).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)])),
     ...seeds.flatMap((topic) => ['--topic', topic]),
-    ...Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
+    ...Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
     ...args,
   ];
 }

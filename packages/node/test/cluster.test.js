@@ -81,17 +81,8 @@ describe('finding the server', () => {
 
   test('options become those of the command', () => {
     assert.deepEqual(commandLine({ brokers: 3, topics: ['t:1'], settings: { 'num.partitions': 2 }, asVersion: '3.9', args: ['--log-level', 'debug'] }), [
-      ...['--brokers', '3', '--as-version', '3.9', '--topic', 't:1', '--set', 'group.initial.rebalance.delay.ms=0'],
-      ...['--set', 'understudy.auto.create.topics.at.once=true'],
+      ...['--for-tests', '--brokers', '3', '--as-version', '3.9', '--topic', 't:1'],
       ...['--set', 'num.partitions=2', '--log-level', 'debug'],
     ]);
-  });
-
-  test('settings of the test, or its configuration file, override the package\'s', () => {
-    const settings = { 'group.initial.rebalance.delay.ms': 3000, 'understudy.auto.create.topics.at.once': false };
-    assert.deepEqual(commandLine({ settings }), [
-      ...['--set', 'group.initial.rebalance.delay.ms=3000', '--set', 'understudy.auto.create.topics.at.once=false'],
-    ]);
-    assert.deepEqual(commandLine({ args: ['--config', 'server.properties'] }), ['--config', 'server.properties']);
   });
 });

@@ -5,12 +5,13 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import admin as typed_admin
 
+from tests.exam.drivers.confluent_share import ShareMember
 from tests.exam.drivers.kit import SECURED, Base, Refused, expiry, record_json
 
 admin: Any = typed_admin
@@ -60,7 +61,7 @@ class Driver(Base):
     capabilities = (
         "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
         "reassign", "resubscribe",
-        "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
+        "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "share_groups", "admin",
         *SECURED,
     )  # fmt: skip
 
@@ -192,6 +193,8 @@ class Driver(Base):
         self.clients[consumer].subscribe(topics)
 
     def poll(self, consumer: str, timeout_ms: int) -> Mapping[str, Any]:
+        if isinstance(self.clients[consumer], ShareMember):
+            return cast("Mapping[str, Any]", self.clients[consumer].poll(timeout_ms))
         records, errors = [], []
         message = self.clients[consumer].poll(timeout_ms / 1000)
         while message is not None:
@@ -217,6 +220,29 @@ class Driver(Base):
             if each.error is not None:
                 raise refused(each.error)
 
+    # --- share groups ------------------------------------------------------------------------------------------------
+
+    def share_consumer(
+        self, name: str, bootstrap_servers: str, client_id: str, group: str, request_timeout_ms: int
+    ) -> None:
+        settings = {
+            "bootstrap.servers": bootstrap_servers,
+            "client.id": client_id,
+            "group.id": group,
+            "fetch.wait.max.ms": 100,
+            "socket.timeout.ms": max(request_timeout_ms, 300),
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "retry.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 500,
+        }
+        self.clients[name] = ShareMember(settings, refused)
+
+    def acknowledge(self, consumer: str, type: str, records: Sequence[Mapping[str, Any]]) -> None:
+        self.clients[consumer].acknowledge(type, records)
+
+    def commit_acknowledgements(self, consumer: str, timeout_ms: int) -> None:
+        self.clients[consumer].commit(timeout_ms)
+
     # --- the rest ----------------------------------------------------------------------------------------------------
 
     def create_topic(self, bootstrap_servers: str, topic: str, partitions: int, timeout_ms: int) -> None:
@@ -225,7 +251,7 @@ class Driver(Base):
 
     def close(self, name: str, timeout_ms: int) -> None:  # noqa: ARG002 - librdkafka's close has no timeout
         client = self.clients.pop(name)
-        if isinstance(client, Consumer):
+        if isinstance(client, Consumer | ShareMember):
             client.close()
 
 

@@ -20,13 +20,6 @@ public final class KafkaExtension
     implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback, ParameterResolver {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
 
-    /**
-     * Kafka's own make clients pause in each test: a new group waits 3 s for further members, and the first answer about a
-     * topic that is created is UNKNOWN_TOPIC_OR_PARTITION.
-     */
-    private static final List<String> DEFAULTS =
-        List.of("group.initial.rebalance.delay.ms=0", "understudy.auto.create.topics.at.once=true");
-
     /** The servers that no class uses, by their options; JUnit closes it at the end of the run. */
     private static final class Pool implements ExtensionContext.Store.CloseableResource {
         private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
@@ -117,8 +110,7 @@ public final class KafkaExtension
             .orElseThrow(() -> new IllegalStateException(type + " has no @KafkaTest"));
         var options = new ArrayList<>(List.of("--brokers", String.valueOf(wanted.brokers())));
         for (String topic : wanted.topics()) options.addAll(List.of("--topic", topic));
-        var decided = List.of(wanted.options()).stream().anyMatch(each -> each.startsWith("--config"));
-        for (String setting : decided ? List.<String>of() : DEFAULTS) options.addAll(List.of("--set", setting));
+        options.add("--for-tests"); // defaults on which clients would pause in each test
         for (String setting : wanted.settings()) options.addAll(List.of("--set", setting));
         options.addAll(List.of(wanted.options()));
         return options;
