@@ -1,4 +1,4 @@
-"""From parsed options to a running server with a registry: `understudy serve --schema-registry PORT`."""
+"""From parsed options to a running server with a registry, or with the schemas of files or another one."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,10 @@ from registry.options import parse
 def main(given: Mapping[str, Sequence[str]]) -> int:
     """Run brokers and registry, and return the exit code; 2 and one sentence on stderr if an option is invalid."""
     try:
-        options, at = parse(given)
+        options, own = parse(given)
     except OptionError as error:
         print(f"understudy serve: {error}", file=sys.stderr)
         return 2
     from registry.server import serve
 
-    return serve(options, at)
+    return serve(options, own)

@@ -22,13 +22,26 @@ class At(NamedTuple):
     port: int
 
 
-def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, At]:
-    """The options of the brokers, with the topic `_schemas`, and the registry's address.
+class Options(NamedTuple):
+    """Where the registry listens, if there is to be one, and the schemas that decode messages."""
+
+    at: At | None
+    url: str | None
+    files: tuple[tuple[str, str], ...]
+    """Side, and ``[TOPIC=]FILE``."""
+
+
+def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options]:
+    """The options of the brokers, with the topic `_schemas` if there is a registry, and its own.
 
     Raises:
         OptionError: an option is wrong, or a library is not installed; one sentence.
     """
     options = of_brokers.parse(given)
+    files = tuple((side, text) for side in ("key", "value") for text in given.get(f"{side}-schema", ()))
+    url = of_brokers.last(given, "schema-registry-url")
+    if "schema-registry" not in given:
+        return options, Options(None, url, files)
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise OptionError(f"{OPTION} needs the extra schema-registry: pip install 'understudy-kafka[schema-registry]'")
@@ -41,7 +54,7 @@ def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, At]:
     if colon and not host:
         raise OptionError(f"{OPTION} needs [HOST:]PORT, not {text!r}")
     at = At(host.strip("[]") or of_brokers.last(given, "host") or "127.0.0.1", number)
-    return with_topic(options), at
+    return with_topic(options), Options(at, url, files)
 
 
 def with_topic(options: ServeOptions) -> ServeOptions:

@@ -1,4 +1,4 @@
-"""Opens the registry beside a cluster: its listener, its HTTP application, its verbs of the control plane."""
+"""Opens the registry beside a cluster: its listener, its HTTP application, its verbs; and what decodes messages."""
 
 import errno
 import socket
@@ -14,8 +14,11 @@ from broker.control.server import listen, serve_app, url_of
 from broker.network.endpoints import PortTaken
 from broker.options import ServeOptions
 from broker.runner import CannotStart, run
+from pipeline.values.formats import Schema, SchemaError, decoder, read_file
+from pipeline.values.registry import RegistryError as RemoteError
+from registry.decoding import Beside, Decoding, Elsewhere, Source
 from registry.faults import Faults
-from registry.options import OPTION, At
+from registry.options import OPTION, At, Options
 from registry.store import Store
 from registry.verbs import verbs_of
 
@@ -25,44 +28,65 @@ if TYPE_CHECKING:
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address for this machine, where all are listened on
 
 
-def serve(options: ServeOptions, at: At) -> int:
+def serve(options: ServeOptions, own: Options) -> int:
     """Run brokers and registry until the process is asked to stop; its exit code, as :func:`broker.runner.run`."""
 
-    def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithRegistry:
-        return ClusterWithRegistry(options, clock, tasks, at)
+    def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithSchemas:
+        return ClusterWithSchemas(options, clock, tasks, own)
 
     return run("serve", options, build, announcement)
 
 
-class ClusterWithRegistry(Cluster):
-    """A cluster with a registry beside its brokers."""
+class ClusterWithSchemas(Cluster):
+    """A cluster with a registry beside its brokers, or with schemas of other places that decode messages."""
 
-    def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup, at: At) -> None:
+    def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup, own: Options) -> None:
         super().__init__(options, clock, tasks)
-        self._at, self._store, self._faults = at, Store(self), Faults(clock)
+        self._own, self._store, self._faults = own, Store(self), Faults(clock)
 
     async def start(self) -> None:
-        """Start the brokers, then the registry.
+        """Read the schemas of files, start the brokers, then the registry.
 
         Raises:
-            CannotStart: the registry's port is in use. Else as `Cluster.start`.
+            CannotStart: the registry's port is in use; a file or a URL cannot be used. Else as `Cluster.start`.
         """
-        await super().start()
         try:
-            listener = listen(self._at.host, self._at.port)
+            files = {place: (name, schema) for name, place, schema in map(_read, self._own.files)}
+            source: Source | None = None if self._own.url is None else Elsewhere(self._own.url)
+        except (SchemaError, RemoteError) as error:
+            raise CannotStart(str(error)) from error
+        await super().start()
+        if self._own.at is not None:
+            url = self._listen(self._own.at)
+            source = source or Beside(url, self._store.state)
+        self.beside.decode = Decoding(source, files).decode
+
+    def _listen(self, at: At) -> str:
+        """Open the registry; its URL."""
+        try:
+            listener = listen(at.host, at.port)
         except PortTaken as error:
             raise CannotStart(_sentence(error)) from error
-        host, port = _ANYWHERE.get(self._at.host, self._at.host), listener.getsockname()[1]
+        host, port = _ANYWHERE.get(at.host, at.host), listener.getsockname()[1]
         url = self.beside.addresses["schema_registry_url"] = url_of(host, port)
         self.beside.verbs.update(verbs_of(url, self._store.state, self._faults))
         self.beside.on_reset.append(self._faults.on_reset)
         self.start_task(partial(serve_app, self._build, self, listener))
+        return url
 
     def _build(self) -> "Starlette":
         from registry.app import build_app
         from registry.registry import Registry
 
         return build_app(Registry(self._store, self.cluster_id), self._faults)
+
+
+def _read(given: tuple[str, str]) -> tuple[str, tuple[str, str | None], Schema]:
+    """The name of a file, its side and topic, and its schema, which is compiled. Raises SchemaError."""
+    side, text = given
+    place, schema = read_file(text, side)
+    decoder(schema, framed=False)
+    return text.rpartition("=")[2], place, schema
 
 
 def _sentence(error: PortTaken) -> str:

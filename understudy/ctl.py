@@ -22,7 +22,7 @@ from understudy.control_api.verbs import groups
 from understudy.ctl_values import duration_ms, help_of, reader
 from understudy.errors import ControlError, UnderstudyError
 from understudy.repeating import EVERY_MS, Lines, can_follow, can_watch, follow, watch
-from understudy.text_table import lines
+from understudy.text_table import decoded, lines
 from understudy.transport import Address, Transport
 
 if TYPE_CHECKING:
@@ -232,7 +232,8 @@ def repeat(verb: Verb, given: Mapping[str, Any], transport: Transport) -> bool:
             watch(terminal(), verb, lambda: transport.ask(verb.name, given), every_ms)
         lines = lines_for(verb, as_json="json" in given)
         for rows in follow(verb, partial(transport.ask, verb.name), given, partial(time.sleep, every_ms / 1000)):
-            print_lines(lines.of(rows))
+            by_schema = verb.name == "records read" and "json" not in given
+            print_lines(lines.of(list(map(decoded, rows)) if by_schema else rows))
     return True
 
 

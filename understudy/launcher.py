@@ -38,11 +38,13 @@ def command_line(
     features: Mapping[str, int] | None = None,
     listeners: Iterable[str] = (),
     add_scram: Iterable[str] = (),
+    key_schema: Iterable[str] = (),
+    value_schema: Iterable[str] = (),
     **others: object,
 ) -> list[str]:
     """Convert keyword arguments to options of `understudy serve`: brokers=3 is --brokers 3, None is left out."""
-    topics, listeners, add_scram = (
-        (each,) if isinstance(each, str) else each for each in (topics, listeners, add_scram)
+    topics, *repeated = (
+        (each,) if isinstance(each, str) else each for each in (topics, listeners, add_scram, key_schema, value_schema)
     )
     arguments: list[str] = []
     for name, value in others.items():
@@ -58,10 +60,10 @@ def command_line(
         arguments += ["--set", f"{name}={str(setting).lower() if isinstance(setting, bool) else setting}"]
     for name, level in (features or {}).items():
         arguments += ["--feature", f"{name}={level}"]
-    for listener in listeners:
-        arguments += ["--listener", listener]
-    for user in add_scram:
-        arguments += ["--add-scram", user]
+    options = ("--listener", "--add-scram", "--key-schema", "--value-schema")
+    for option, values in zip(options, repeated, strict=True):
+        for each in values:
+            arguments += [option, str(each)]
     return arguments
 
 

@@ -36,6 +36,9 @@ class StartOptions(TypedDict, total=False):
     strict_settings: bool
     no_strict_settings: bool
     schema_registry: int | str
+    schema_registry_url: str
+    key_schema: Iterable[str]
+    value_schema: Iterable[str]
     control_port: int | Literal["off"]
     control_host: str
     control_token: str

@@ -30,6 +30,7 @@ from understudy.control_api.answers.scenario import RecordedStep
 from understudy.control_api.answers.security import Acl, Quota
 from understudy.control_api.answers.topics import (
     AbortedTransaction,
+    Decoded,
     Header,
     Partition,
     Producer,
@@ -50,6 +51,7 @@ __all__ = [
     "ClockState",
     "ClusterInfo",
     "CountedError",
+    "Decoded",
     "Diagram",
     "FaultState",
     "Group",

@@ -94,6 +94,18 @@ OPTIONS = (
         "[HOST:]PORT",
         "port of a schema registry with the REST API of Confluent's; 0: a free port; by default there is none",
     ),
+    Option(
+        "schema-registry-url",
+        "URL",
+        "schema registry whose schemas decode messages in the console and `records read --decode`; by default our own",
+    ),
+    Option(
+        "key-schema",
+        "[TOPIC=]FILE",
+        "schema of keys, *.avsc, *.proto[#package.Message] or *.json, that decodes them there",
+        repeatable=True,
+    ),
+    Option("value-schema", "[TOPIC=]FILE", "the same for values", repeatable=True),
     Option("ready-file", "FILE", "JSON file that is written once all listeners accept connections"),
     Option("config", "FILE", "*.toml: these options, by name; *.properties: the server.properties of a Kafka broker"),
     Option("journal", "DIR", "directory for the journal of all requests, in rotating files"),
@@ -111,6 +123,10 @@ OPTIONS = (
 
 # Settings one by one, named as in Kafka's own container image: UNDERSTUDY_SET_LOG_RETENTION_MS=1000.
 SETTING_PREFIX = "UNDERSTUDY_SET_"
+
+
+_WITH_SCHEMAS = frozenset({"schema-registry", "schema-registry-url", "key-schema", "value-schema"})
+"""Options that another package than the broker's answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +225,7 @@ def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = S
 def main(argv: Sequence[str]) -> int:
     """Run the server in this process until it receives a signal to stop."""
     given = gather(argv, os.environ)
-    return run(given, "registry.cli" if "schema-registry" in given else "broker.cli")
+    return run(given, "registry.cli" if _WITH_SCHEMAS.intersection(given) else "broker.cli")
 
 
 def run(given: Mapping[str, Sequence[str]], module: str) -> int:

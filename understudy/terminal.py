@@ -14,7 +14,7 @@ from rich.text import Text
 
 from understudy.control_api import times
 from understudy.control_api.verb import Verb
-from understudy.text_table import WIDEST_AT_THE_END, cell, formatted, heading
+from understudy.text_table import WIDEST_AT_THE_END, cell, formatted, heading, readable
 
 NARROWEST = 12
 """Columns of text get at least this many characters; where that does not fit, each row becomes a block of lines."""
@@ -80,7 +80,7 @@ def picture(verb: Verb, answer: Any, width: int) -> RenderableType:
         return Text(answer["text"])
     if not isinstance(answer, Mapping):
         return Text(str(answer))
-    return Group(*_parts(verb, answer, width))
+    return Group(*_parts(*readable(verb, answer), width))
 
 
 def _parts(verb: Verb, answer: Mapping[str, Any], width: int) -> Iterator[RenderableType]:

@@ -20,10 +20,41 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
     if verb.name in {"report", "diagrams show"}:  # made for people by the server
         yield from answer["text"].splitlines()
         return
+    verb, answer = readable(verb, answer)
     rows = answer.get(verb.items) if verb.items else None
     yield from facts({name: value for name, value in answer.items() if name != verb.items or rows is None})
     if rows is not None:
         yield from table(verb.columns, rows)
+
+
+def readable(verb: Verb, answer: Mapping[str, Any]) -> tuple[Verb, Mapping[str, Any]]:
+    """Records with what their keys and values decode to, and a column for their schemas, if any was decoded."""
+    if verb.name != "records read" or not any(map(_is_decoded, answer["records"])):
+        return verb, answer
+    records = [decoded(record) for record in answer["records"]]
+    return verb._replace(columns=(*verb.columns, "schema")), {**answer, "records": records}
+
+
+def decoded(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record with what its key and value decode to; what was not decoded stays as it is, with the reason."""
+    sides = {side: record.get(f"{side}_decoded") for side in ("key", "value")}
+    texts = {side: each["json"] for side, each in sides.items() if each is not None and each["json"] is not None}
+    schemas = [f"{side}: {_schema(each)}" for side, each in sides.items() if each is not None]
+    return {**record, **texts, "schema": "; ".join(schemas)}
+
+
+def _is_decoded(record: Mapping[str, Any]) -> bool:
+    return record.get("key_decoded") is not None or record.get("value_decoded") is not None
+
+
+def _schema(about: Mapping[str, Any]) -> str:
+    """Its type, id and subject, and the reason why data are not decoded."""
+    name = about["schema_guid"] if about["schema_id"] is None else about["schema_id"]
+    parts = [about["type"], None if name is None else f"schema {name}", next(iter(about["subjects"]), None)]
+    if about["magic"] is None:
+        parts.append(about["source"])
+    text = ", ".join(str(each) for each in parts if each is not None)
+    return text if about["problem"] is None else f"{text}: {about['problem']}" if text else str(about["problem"])
 
 
 def facts(document: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from itertools import chain, count
 from typing import cast
 
 from broker.clock import Slices
+from broker.control.decoded import decoded
 from broker.control.partitioner import partition_for
 from broker.control.problems import conflict, unprocessable
 from broker.control.request import Asked
@@ -55,6 +56,8 @@ async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
                 break
             if not len(records) % _STEP:
                 await slices.pause()
+    if query["decode"]:
+        records = await decoded(asked, found.topic, records)
     return {"records": records, "high_watermark": log.high_watermark, "log_start_offset": log.log_start_offset}
 
 
@@ -119,6 +122,8 @@ def _records(
                 sequence=-1 if batch.base_sequence < 0 else batch.base_sequence + record.offset - batch.base_offset,
                 transactional=batch.is_transactional,
                 control=None if marker is None else "commit" if marker.committed else "abort",
+                key_decoded=None,
+                value_decoded=None,
             )
 
 

@@ -26,8 +26,8 @@ from pipeline.transfer.selection import (
     parse_time,
 )
 from pipeline.transfer.wire import Cluster, WireError, is_bootstrap
-from pipeline.values.columns import SIDES, Schemas, read_file
-from pipeline.values.formats import SchemaError
+from pipeline.values.columns import SIDES, Schemas
+from pipeline.values.formats import SchemaError, read_file
 from pipeline.values.registry import RegistryError
 
 PROGRAM: Final = "understudy export"

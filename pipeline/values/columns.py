@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.values.formats import PROTOBUF, SUFFIXES, Decode, Schema, SchemaError, compiled, decoder
+from pipeline.values.formats import Decode, Schema, SchemaError, decoder
 from pipeline.values.registry import Registry
 from pipeline.values.wire_format import FormatError, Framed, framed
 
@@ -48,26 +47,6 @@ class Schemas:
 
 
 NO_SCHEMAS: Final = Schemas()
-
-
-def read_file(text: str, side: str) -> tuple[tuple[str, str | None], Schema]:
-    """A schema as the command line names it: `FILE`, `TOPIC=FILE`; Protobuf's also `FILE#package.Message`.
-
-    Raises:
-        SchemaError: the file cannot be read, or its name does not show what it is.
-    """
-    topic, is_named, name = text.rpartition("=")
-    name, _, message = name.partition("#")
-    path = Path(name)
-    kind = SUFFIXES.get(path.suffix)
-    if kind is None:
-        raise SchemaError(f"--{side}-schema {text}: the name of the file ends with {', '.join(SUFFIXES)}")
-    try:
-        content = path.read_text(encoding="utf-8")
-        made = compiled(path.resolve().parent, path.name) if kind == PROTOBUF else b""
-    except (OSError, ValueError) as error:
-        raise SchemaError(f"--{side}-schema {text}: {error}") from None
-    return (side, topic if is_named else None), Schema(kind, content, message=message, compiled=made)
 
 
 class Values:

@@ -21,7 +21,8 @@ class RegistryError(RuntimeError):
 class Registry:
     """A registry by its URL; `http://USER:PASSWORD@HOST:PORT` authenticates."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patience_s: float = _PATIENCE_S) -> None:
+        self._patience_s = patience_s
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise RegistryError(f"{url} is not the URL of a registry, such as http://localhost:8081")
@@ -45,6 +46,10 @@ class Registry:
         """A schema by its GUID; None: there is none. Raises RegistryError."""
         return self._schema(self._get(f"/schemas/guids/{guid}"))
 
+    def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
+        """The subjects and versions that have an id. Raises RegistryError."""
+        return [(each["subject"], each["version"]) for each in self._get(f"/schemas/ids/{schema_id}/versions") or ()]
+
     def _schema(self, answer: dict[str, Any] | None, depth: int = 0) -> Schema | None:
         if answer is None or depth > _MOST_DEEP:
             return None
@@ -59,7 +64,7 @@ class Registry:
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(self.url + path, headers=self._headers)  # noqa: S310 - http or https only
         try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE_S) as answer:  # noqa: S310 - as above
+            with urllib.request.urlopen(request, timeout=self._patience_s) as answer:  # noqa: S310 - as above
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             if error.code == _NOT_FOUND:

@@ -25,8 +25,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from pipeline.transfer.parquet import schema as columns_of
 from pipeline.values import formats
-from pipeline.values.columns import DECODED, IDS, NO_SCHEMAS, Schemas, read_file, with_values
-from pipeline.values.formats import SchemaError
+from pipeline.values.columns import DECODED, IDS, NO_SCHEMAS, Schemas, with_values
+from pipeline.values.formats import SchemaError, read_file
 from pipeline.values.registry import Registry, RegistryError
 from pipeline.values.wire_format import FormatError, framed, message_indexes
 from tests.conftest import BrokerWith

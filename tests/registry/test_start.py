@@ -14,7 +14,9 @@ from understudy.errors import StartError
 
 def parsed(text: str, **given: list[str]) -> tuple[Any, options.At]:
     """The options of `--schema-registry TEXT`."""
-    return options.parse({"schema-registry": [text], **given})
+    brokers, own = options.parse({"schema-registry": [text], **given})
+    assert own.at is not None
+    return brokers, own.at
 
 
 def test_it_listens_where_the_brokers_do_or_at_its_own_address() -> None:

@@ -189,11 +189,14 @@ class PartitionVerbs(AsyncPart):
         text: str | None = None,
         limit: int | None = None,
         isolation: Literal["read_uncommitted", "read_committed"] | None = None,
+        decode: bool | None = None,
     ) -> list[results.Record]:
         """Read records without a Kafka client."""
         found = await self._ask(
             "records read",
-            **given(offset=offset, timestamp_ms=timestamp_ms, text=text, limit=limit, isolation=isolation),
+            **given(
+                offset=offset, timestamp_ms=timestamp_ms, text=text, limit=limit, isolation=isolation, decode=decode
+            ),
         )
         return [build(results.Record, each) for each in found["records"]]
 

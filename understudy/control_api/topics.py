@@ -34,6 +34,7 @@ class RecordsQuery(TypedDict, total=False):
     isolation: Annotated[
         Literal["read_uncommitted", "read_committed"], About("isolation level", default="read_uncommitted")
     ]
+    decode: Annotated[bool, About("decode keys and values by their schemas, as far as these are known", default=False)]
 
 
 class RecordHeader(TypedDict, total=False):

@@ -9,6 +9,7 @@ const SHOWN = 50;
 const ALL_OF = 12; // of so many partitions all are read at once
 const WAYS = [["newest", "newest first"], ["offset", "from an offset"], ["time", "from a time"]];
 const AT_ONCE = 1000;
+const DUMPED = 4096; // bytes of a dump
 const found = new Map(); // what a search has found so far, and up to where
 let said = begin(null);
 let opened = new Set();
@@ -36,7 +37,7 @@ export async function load(topic) {
   return asked;
 }
 
-const ask = async (topic, { partition }, range) => (await get(path`v1/topics/${topic.name}/partitions/${partition}/records` + query(range))).records;
+const ask = async (topic, { partition }, range) => (await get(path`v1/topics/${topic.name}/partitions/${partition}/records` + query({ ...range, decode: true }))).records;
 
 /** The newest messages with a text. A log is read forwards: once from its start, then from where the last look ended. */
 async function search(topic, partition) {
@@ -95,8 +96,8 @@ function line(record, several, refresh) {
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
       h("span", { class: "api" }, several ? `${record.partition} @ ${number(record.offset)}` : number(record.offset)),
       h("time", { datetime: instant(record.timestamp_ms) }, instant(record.timestamp_ms)),
-      h("span", { class: "client" }, !record.control && short(record.key, 80)),
-      h("span", { class: "value" }, record.control ? state(record.control) : short(record.value, 300))),
+      h("span", { class: "client" }, !record.control && brief(record.key, record.key_decoded, 80)),
+      h("span", { class: "value" }, record.control ? state(record.control) : brief(record.value, record.value_decoded, 300))),
     open && h("div", { class: "opened" }, details(record)));
 }
 
@@ -109,19 +110,56 @@ function details(record) {
       sent && ["Producer", [link(to("producers", record.producer_id), record.producer_id), `, epoch ${record.producer_epoch}`, record.sequence >= 0 && `, sequence ${record.sequence}`]],
       record.transactional && ["Transactional", record.control ? `marker: ${record.control}` : "yes"],
       ...record.headers.map((header, at) => [`Header ${header.key}`, short(header.value, 1000), undefined, at])),
-    record.key !== null && [h("h3", null, "Key"), part(record.key)],
-    !record.control && [h("h3", null, "Value"), part(record.value)],
+    record.key !== null && [h("h3", null, "Key"), part("key", record.key, record.key_decoded)],
+    !record.control && [h("h3", null, "Value"), part("value", record.value, record.value_decoded)],
   ];
 }
 
-function part(value) {
+/** A key or a value: decoded by its schema, or as text, or its bytes; and what is known of its schema. */
+function part(side, value, decoded) {
   if (value === null) return h("p", { class: "quiet" }, "null");
-  if (typeof value !== "string") return [h("p", { class: "quiet" }, "No text; in base64:"), h("pre", { tabindex: "0" }, value.base64)];
+  const bytes = () => h("pre", { class: "plain", tabindex: "0" }, dump(bytesOf(value)));
+  const text = typeof value === "string";
+  if (decoded) {
+    const done = decoded.json !== null;
+    return [
+      schema(decoded),
+      !done && h("p", { class: "state bad sentence" }, `Not decoded: ${decoded.problem}`),
+      done ? h("pre", { tabindex: "0" }, indented(decoded.json) ?? decoded.json) : bytes(),
+      done && h("details", null, h("summary", null, `Bytes of the ${side}`), bytes()),
+    ];
+  }
+  if (!text) return [h("p", { class: "quiet" }, "No text; its bytes:"), bytes()];
   return h("pre", { tabindex: "0" }, indented(value) ?? value);
 }
 
+function schema(decoded) {
+  return facts(
+    ["Schema", [decoded.type ?? "unknown", decoded.schema_id !== null && `, id ${decoded.schema_id}`, decoded.schema_guid !== null && `, GUID ${decoded.schema_guid}`]],
+    decoded.subjects.length > 0 && ["Subject", decoded.subjects.map((each) => h("div", { key: each }, each))],
+    decoded.magic !== null && ["Magic byte", decoded.magic],
+    decoded.source !== null && ["From", decoded.source, "wide"]);
+}
+
+/** The bytes of what JSON has as text or in base64. */
+const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : Uint8Array.from(atob(value.base64), (each) => each.charCodeAt(0)));
+
+const digits = (bytes) => [...bytes].map((each) => each.toString(16).padStart(2, "0")).join(" ");
+
+/** Bytes in hexadecimal, eight in a line, with what of them is ASCII. */
+function dump(bytes) {
+  const lines = [];
+  for (let at = 0; at < Math.min(bytes.length, DUMPED); at += 8) {
+    const some = bytes.subarray(at, at + 8);
+    lines.push(`${at.toString(16).padStart(4, "0")}  ${digits(some).padEnd(23)}  ${[...some].map((each) => (each > 31 && each < 127 ? String.fromCharCode(each) : ".")).join("")}`);
+  }
+  return lines.join("\n") + (bytes.length > DUMPED ? `\n... ${number(bytes.length - DUMPED)} bytes more` : "");
+}
+
+const brief = (value, decoded, most) => (decoded?.problem ? [state("not decoded", "bad"), short(value, most)] : short(decoded?.json ?? value, most));
+
 function short(value, most) {
   if (value === null) return h("span", { class: "quiet" }, "null");
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : digits(bytesOf(value).subarray(0, most / 3));
   return code(text.length > most ? `${text.slice(0, most)}…` : text);
 }

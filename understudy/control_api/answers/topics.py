@@ -78,6 +78,20 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a key or value was written with, and what it decodes to; `problem` is the reason if it does not."""
+
+    json: Annotated[str | None, About("as JSON; numbers as they were written")] = None
+    type: Annotated[str | None, About("AVRO, JSON or PROTOBUF; null: its schema is not known")] = None
+    magic: Annotated[int | None, About("magic byte: 0, an id follows; 1, a GUID; null: data without one")] = None
+    schema_id: int | None = None
+    schema_guid: str | None = None
+    subjects: Annotated[tuple[str, ...], About("such as orders-value version 1; that of the topic first")] = ()
+    source: Annotated[str | None, About("URL of the registry, or file, that the schema is from")] = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One record of the log."""
 
@@ -92,6 +106,8 @@ class Record:
     sequence: Annotated[int, About("-1: none")] = -1
     transactional: bool = False
     control: Annotated[Literal["commit", "abort"] | None, About("of a transaction marker")] = None
+    key_decoded: Annotated[Decoded | None, About("with `decode`; null: there is no schema to see in it")] = None
+    value_decoded: Annotated[Decoded | None, About("as `key_decoded`")] = None
 
 
 @dataclass(frozen=True, slots=True)

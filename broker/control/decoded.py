@@ -1,0 +1,50 @@
+"""Keys and values by their schemas, where something beside the brokers decodes them (``Cluster.beside``)."""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from broker.cluster.beside import Data
+from broker.control.request import Asked
+from understudy.control_api.answers.topics import Decoded, Record
+
+_MAGIC, _ID_END = 0, 5
+_NOTHING_DECODES = (
+    "the server knows no schemas; start it with --schema-registry PORT, --schema-registry-url URL, "
+    "--key-schema FILE or --value-schema FILE"
+)
+
+
+async def decoded(asked: Asked, topic: str, records: Sequence[Record]) -> list[Record]:
+    """The records with what their keys and values decode to."""
+    rows = [each for record in records for each in _data(topic, record)]
+    decode = asked.cluster.beside.decode
+    found = iter([_framed(each) for each in rows] if decode is None else await decode(rows))
+    made = []
+    for record in records:
+        sides = {f"{each.side}_decoded": next(found) for each in _data(topic, record)}
+        made.append(replace(record, **sides) if any(sides.values()) else record)
+    return made
+
+
+def _data(topic: str, record: Record) -> Iterator[Data]:
+    headers = [(header.key, header.value) for header in record.headers]
+    for side, data in (("key", record.key), ("value", record.value)):
+        if data is not None and record.control is None:
+            yield Data(topic, side, data, headers)
+
+
+def _framed(row: Data) -> Decoded | None:
+    """Without schemas: the id that serializers of a registry write in front of what is no text."""
+    if len(row.data) < _ID_END or row.data[0] != _MAGIC:
+        return None
+    return Decoded(
+        json=None,
+        type=None,
+        magic=_MAGIC,
+        schema_id=struct.unpack_from(">I", row.data, 1)[0],
+        schema_guid=None,
+        subjects=(),
+        source=None,
+        problem=_NOTHING_DECODES,
+    )

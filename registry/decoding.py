@@ -1,0 +1,199 @@
+"""Decodes keys and values for the control plane: the console's messages, `records read --decode`.
+
+Schemas come from the registry beside the brokers, from another one by its URL, or from files; data name theirs by an id
+in front of them or in a header (``pipeline.values.wire_format``). The libraries are those of exports, loaded with the
+first data that need them. A schema may have to be compiled and a registry may be slow, so the work is done in a thread.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import anyio.to_thread
+
+from broker.cluster.beside import Data
+from pipeline.values.formats import Decode, Schema, SchemaError, decoder
+from pipeline.values.registry import Registry as RemoteRegistry
+from pipeline.values.registry import RegistryError
+from pipeline.values.wire_format import FormatError, Framed, framed
+from registry.names import DEFAULT_CONTEXT, context_of
+from registry.state import Schema as OwnSchema
+from registry.state import State
+from understudy.control_api.answers.topics import Decoded
+
+_PATIENCE_S = 5
+_MOST_DECODERS = 200
+_MOST_BYTES = 1024 * 1024
+_MOST_DEEP = 32
+_MOST_SUBJECTS = 5
+_ID, _GUID = 0, 1
+Files = Mapping[tuple[str, str | None], tuple[str, Schema]]
+"""Side and topic (``None``: all topics) -> the name of a file and its schema."""
+
+
+class Found(NamedTuple):
+    """A schema, and the subjects with versions that have it."""
+
+    schema: Schema
+    subjects: Sequence[tuple[str, int]]
+
+
+class Source(Protocol):
+    """Where schemas of ids are from."""
+
+    url: str
+
+    def seen(self) -> "Source":
+        """Itself as of now: what a thread may read."""
+        ...
+
+    def find(self, frame: Framed) -> Found | None:
+        """The schema that data name. In a thread. Raises RegistryError."""
+        ...
+
+
+class Beside:
+    """The registry beside the brokers."""
+
+    def __init__(self, url: str, state: Callable[[], State]) -> None:
+        self.url, self._state = url, state
+        self._versions: dict[int, Found] = {}
+
+    def seen(self) -> "Beside":
+        """With all that is registered by now: the state itself changes in the brokers' loop."""
+        state = self._state()
+        now = Beside(self.url, self._state)
+        for each in state.all_versions():
+            schema = _schema(each.schema, state, context_of(each.subject))
+            before = now._versions.get(each.id)
+            subjects = [] if before is None else [*before.subjects]
+            # Data name an id without its context: the default one comes first.
+            first = before is None or context_of(each.subject) == DEFAULT_CONTEXT
+            now._versions[each.id] = Found(schema if first or before is None else before.schema,
+                                           [*subjects, (each.subject, each.version)])  # fmt: skip
+        return now
+
+    def find(self, frame: Framed) -> Found | None:
+        """By its id: this registry gives no GUIDs."""
+        return None if frame.schema_id is None else self._versions.get(frame.schema_id)
+
+
+def _schema(own: OwnSchema, state: State, context: str, depth: int = 0) -> Schema:
+    """A schema with those that it refers to."""
+    references = {}
+    for each in own.references if depth < _MOST_DEEP else ():
+        subject = each.subject if context == DEFAULT_CONTEXT else f":{context}:{each.subject}"
+        versions = {one.version: one for one in state.versions(subject, deleted=True)}
+        if (version := versions.get(each.version)) is not None:
+            references[each.name] = _schema(version.schema, state, context, depth + 1)
+    return Schema(own.type, own.text, references)
+
+
+class Elsewhere:
+    """A registry that runs elsewhere. A schema never changes, so each is fetched once."""
+
+    def __init__(self, url: str) -> None:
+        """Raises RegistryError: this is no URL."""
+        self._registry = RemoteRegistry(url, _PATIENCE_S)
+        self.url = self._registry.url
+        self._known: dict[tuple[int | None, str | None], Found] = {}
+
+    def seen(self) -> "Elsewhere":
+        """Itself."""
+        return self
+
+    def find(self, frame: Framed) -> Found | None:
+        """By id or GUID."""
+        key = (frame.schema_id, frame.guid)
+        if key in self._known:
+            return self._known[key]
+        by_guid = frame.guid is not None
+        schema = self._registry.by_guid(frame.guid or "") if by_guid else self._registry.by_id(frame.schema_id or 0)
+        if schema is None:
+            return None
+        subjects = [] if by_guid else self._registry.subjects_of(frame.schema_id or 0)
+        self._known[key] = Found(schema, subjects)
+        return self._known[key]
+
+
+class Decoding:
+    """Decodes data by the schemas of a registry, and where they name none by those of files."""
+
+    def __init__(self, source: Source | None, files: Files) -> None:
+        self._source, self._files = source, files
+        self._decoders: OrderedDict[tuple[str, bool], Decode | str] = OrderedDict()
+
+    async def decode(self, rows: Sequence[Data]) -> list[Decoded | None]:
+        """What each was written with and decodes to."""
+        source = None if self._source is None else self._source.seen()
+        found: list[Decoded | None] = await anyio.to_thread.run_sync(lambda: self._decode(rows, source))
+        return found
+
+    def _decode(self, rows: Iterable[Data], source: Source | None) -> list[Decoded | None]:
+        asked: dict[tuple[int | None, str | None], Found | str] = {}  # one that does not answer is asked once a page
+        return [self._row(row, source, asked) for row in rows]
+
+    def _row(
+        self, row: Data, source: Source | None, asked: dict[tuple[int | None, str | None], Found | str]
+    ) -> Decoded | None:
+        frame = framed(row.data, [{"key": key, "value": value} for key, value in row.headers], row.side)
+        file, schema = self._files.get((row.side, row.topic)) or self._files.get((row.side, None)) or ("", None)
+        if frame is None:
+            return None if schema is None else self._by(schema, row.data, Decoded(source=file), framed=False)
+        about = Decoded(
+            magic=_ID if frame.guid is None else _GUID, schema_id=frame.schema_id, schema_guid=frame.guid,
+            source=None if source is None else source.url,
+        )  # fmt: skip
+        key = (frame.schema_id, frame.guid)
+        if key not in asked:
+            asked[key] = _found(source, frame)
+        found = asked[key]
+        if isinstance(found, Found):
+            subjects = sorted(found.subjects, key=lambda each: each[0] != f"{row.topic}-{row.side}")
+            named = tuple(f"{subject} version {version}" for subject, version in subjects[:_MOST_SUBJECTS])
+            return self._by(found.schema, frame.rest, _with(about, subjects=named), framed=True)
+        if schema is None:
+            return _with(about, problem=found)
+        behind = self._by(schema, frame.rest, _with(about, source=file), framed=True)
+        return behind if behind.problem is None else self._by(schema, row.data, Decoded(source=file), framed=False)
+
+    def _by(self, schema: Schema, data: bytes, about: Decoded, *, framed: bool) -> Decoded:
+        """The data by a schema, or why not."""
+        about = _with(about, type=schema.kind)
+        if len(data) > _MOST_BYTES:
+            return _with(about, problem=f"it has {len(data)} bytes; up to {_MOST_BYTES} are decoded here")
+        decode = self._decoder(schema, framed)
+        if isinstance(decode, str):
+            return _with(about, problem=decode)
+        try:
+            return _with(about, json=decode(data))
+        except FormatError as error:
+            return _with(about, problem=str(error))
+
+    def _decoder(self, schema: Schema, framed: bool) -> Decode | str:
+        key = (repr(schema), framed)
+        if key not in self._decoders:
+            try:
+                self._decoders[key] = decoder(schema, framed=framed)
+            except SchemaError as error:
+                self._decoders[key] = str(error)
+        self._decoders.move_to_end(key)
+        if len(self._decoders) > _MOST_DECODERS:
+            self._decoders.popitem(last=False)
+        return self._decoders[key]
+
+
+def _found(source: Source | None, frame: Framed) -> Found | str:
+    """The schema that data name, or why there is none."""
+    name = f"schema {frame.schema_id}" if frame.guid is None else f"schema {frame.guid}"
+    if source is None:
+        return f"it is written with {name} of a registry, and no registry is known; give --schema-registry-url URL"
+    try:
+        return source.find(frame) or f"the registry at {source.url} has no {name}"
+    except RegistryError as error:
+        return str(error)
+
+
+def _with(about: Decoded, **fields: object) -> Decoded:
+    return replace(about, **fields)  # type: ignore[arg-type]  # names and types are those of Decoded
