@@ -89,6 +89,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "releases": release_tables.releases,
     "behaviours": release_tables.behaviours,
     "defaults": release_tables.defaults,
+    "removed": release_tables.removed,
     "ranges": release_tables.apis,
     "rows": row_tables.rows_table,
     "mistakes": row_tables.mistakes_table,

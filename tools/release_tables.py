@@ -1,9 +1,12 @@
 """Generates the tables of docs/releases.md from `broker/releases`."""
 
+from collections.abc import Callable, Mapping
+
 from broker.cluster.emulation import listed_range, versions_of
 from broker.handlers import APIS
 from broker.releases import NAMES, Behaviour, release
-from broker.releases.defaults import DEFAULTS
+from broker.releases.definitions import Definition, rows
+from broker.settings.tables import BROKER, TOPIC
 
 
 def releases() -> str:
@@ -24,10 +27,42 @@ def behaviours() -> str:
 
 
 def defaults() -> str:
-    """Return a row for each default that changed."""
-    rows = ["| setting | up to | was |", "|---|---|---|"]
-    rows += [f"| `{setting}` | {last} | {text} |" for setting, old in DEFAULTS.items() for last, text in old.items()]
-    return "\n".join(rows)
+    """Return a row for each default of today's settings that changed."""
+    found = ["| setting | default, by the first release that had it |", "|---|---|"]
+    for setting, row in rows().items():
+        kind, _, name = setting.partition(" ")
+        if kind == "broker" and name in BROKER:
+            changes = _changes(row, lambda each: each.default)
+            if len(changes) > 1:
+                found.append(f"| `{name}` | {', '.join(f'{since}: {_code(text)}' for since, text in changes)} |")
+    return "\n".join(found)
+
+
+def removed() -> str:
+    """Return a row for each setting that was removed."""
+    found = ["| setting | of | from | to | default |", "|---|---|---|---|---|"]
+    for setting, row in rows().items():
+        kind, _, name = setting.partition(" ")
+        if kind == "group" or name in {"broker": BROKER, "topic": TOPIC}[kind] or list(row.values())[-1] is not None:
+            continue
+        since, last = next(iter(row)), NAMES[NAMES.index(list(row)[-1]) - 1]
+        default = next(each for each in reversed(list(row.values())) if each is not None).default
+        found.append(f"| `{name}` | {kind} | {since} | {last} | {_code(default)} |")
+    return "\n".join(found)
+
+
+def _code(text: str | None) -> str:
+    return "null" if text is None else f"`{text}`" if text else "empty"
+
+
+def _changes(
+    row: Mapping[str, Definition | None], what: Callable[[Definition], str | None]
+) -> list[tuple[str, str | None]]:
+    found: list[tuple[str, str | None]] = []
+    for since, each in row.items():
+        if each is not None and (not found or found[-1][1] != what(each)):
+            found.append((since, what(each)))
+    return found
 
 
 def apis() -> str:

@@ -13,9 +13,9 @@ from broker.context import AS_EVER, Versions
 from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION, SUPPORTED
 from broker.handlers import APIS
 from broker.node import Node
+from broker.options.released import setting_tables
 from broker.releases import Behaviour, Release
 from broker.settings import BrokerSettings, ConfigResourceType
-from broker.settings.tables import SINCE
 from broker.transactions.verification import verifies
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -94,13 +94,7 @@ def apply_producer_rules(cluster: "Cluster", node: Node) -> None:
 
 def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:
     """Let a broker's settings be what they were in the release."""
-    settings.emulate(
-        release.defaults,
-        retired=not release.has(Behaviour.NO_OLD_MESSAGES),
-        small_segments=not release.has(Behaviour.SEGMENTS_OF_A_MEBIBYTE),
-        missing=frozenset(name for name, since in SINCE.items() if not release.at_least(since)),
-        bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES),
-    )
+    settings.emulate(setting_tables(release.name), bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES))
 
 
 def emulate(cluster: "Cluster", release: Release) -> None:

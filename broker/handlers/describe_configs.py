@@ -22,7 +22,7 @@ from broker.settings.describe import (
     logger_entries,
     topic_entries,
 )
-from broker.settings.model import ConfigSource
+from broker.settings.model import ConfigSource, ConfigType
 from broker.settings.names import as_broker_id
 from protocol.apis import ApiKey
 from protocol.errors import MALFORMED_REQUEST, ErrorCode, KafkaError
@@ -127,7 +127,7 @@ def _config(
     text: str | None = None
     if kind is ConfigResourceType.BROKER_LOGGER:
         text = ""
-    elif request.include_documentation:
+    elif request.include_documentation and entry.type is not ConfigType.UNKNOWN:
         text = documentation(kind, entry.name)
     return DescribeConfigsResourceResult(
         name=entry.name,

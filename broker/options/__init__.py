@@ -14,12 +14,14 @@ from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
 from broker.network import endpoints
 from broker.network.endpoints import Endpoint, EndpointError
 from broker.options.listeners import count_of, listeners
+from broker.options.released import setting_tables
 from broker.options.settings import check_secrets, check_security, check_together, for_tests, from_properties, from_sets
 from broker.options.topics import TopicOption, topic_option
 from broker.options.users import scram_user
 from broker.options.values import Given, OptionError, integer, last, one_of, pair, path
 from broker.releases import DEFAULT, NAMES
 from broker.releases import release as release_named
+from broker.settings.of_release import Tables
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 from understudy.control_api.spelling import hint
 
@@ -110,14 +112,16 @@ class ServeOptions:
 
 def parse(given: Given) -> ServeOptions:
     """Parse the options; raises OptionError with the first thing that is wrong."""
-    settings, notes = settings_of(given)
+    as_version = release(last(given, "as-version"))
+    tables = setting_tables(as_version or DEFAULT)
+    settings, notes = settings_of(given, tables)
     try:
         ids, ids_given = given_ids(count_of(given), last(given, "broker-id"), settings)
     except BrokerIdError as error:
         raise OptionError(str(error)) from error
     settings = {name: value for name, value in settings.items() if name not in {"node.id", "broker.id"}}
     topics = {topic.name: topic for topic in map(topic_option, given.get("topic", ()))}
-    check_together(settings, topics.values())
+    check_together(settings, topics.values(), tables)
     try:
         opened = listeners(given, settings, len(ids))
         controller = endpoints.controller(settings, last(given, "controller-port"), opened)
@@ -130,7 +134,6 @@ def parse(given: Given) -> ServeOptions:
         if name in given and data_dir is None:
             raise OptionError(f"--{name} needs --data-dir DIR")
     seed = last(given, "seed")
-    as_version = release(last(given, "as-version"))
     features = features_of(as_version, given.get("feature", ()))
     return ServeOptions(
         broker_ids=ids,
@@ -162,13 +165,13 @@ def parse(given: Given) -> ServeOptions:
     )
 
 
-def settings_of(given: Given) -> tuple[dict[str, str], tuple[str, ...]]:
+def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str, ...]]:
     """The settings of `--config`, `--set` and `--for-tests`, and what is to be noted about those that have no use."""
     if {"strict-settings", "no-strict-settings"} <= given.keys():
         raise OptionError("--strict-settings and --no-strict-settings exclude each other")
-    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given)
+    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given, tables=tables)
     check_secrets(given.get("typed", ()))
-    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given)
+    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given, tables=tables)
     settings = {**found, **sets}
     settings.update(for_tests(settings) if "for-tests" in given else {})
     notes = [f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else []

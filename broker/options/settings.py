@@ -10,8 +10,9 @@ from broker.options.values import OptionError, pair
 from broker.sasl import mechanisms
 from broker.settings import BrokerSettings
 from broker.settings.names import is_setting, static_problem
+from broker.settings.of_release import TODAY, Tables
 from broker.settings.secrets import is_password, shown_value
-from broker.settings.tables import TOPIC
+from broker.settings.tables import BROKER
 from broker.settings.topics import validate
 from protocol.errors import KafkaError
 from understudy.control_api.spelling import hint
@@ -44,30 +45,32 @@ def for_tests(given: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in FOR_TESTS.items() if name not in given and name not in decided}
 
 
-def from_sets(given: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
+def from_sets(given: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
     """The settings of `--set`, with values that Kafka accepts; and unknown names, unless they are errors."""
+    rows = {**BROKER, **tables.removed}
     found = dict(pair(text, "--set", "KEY=VALUE") for text in given)
-    unknown = [] if strict else [name for name in found if not is_setting(name)]
+    unknown = [] if strict else [name for name in found if not is_setting(name, rows)]
     known = {name: value for name, value in found.items() if name not in unknown}
     for name, value in known.items():
-        problem = static_problem(name, value)
+        problem = static_problem(name, value, rows)
         if problem is not None:
             raise OptionError(f"--set {name}={shown_value(name, value)}: {problem}")
     return known, unknown
 
 
-def from_properties(lines: Iterable[str], *, strict: bool) -> tuple[dict[str, str], list[str]]:
+def from_properties(lines: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
     """The settings of a server.properties, and those without a meaning here; ``strict`` makes unknown ones errors."""
+    rows = {**BROKER, **tables.removed}
     found: dict[str, str] = {}
     ignored: list[str] = []
     for line in lines:
         name, value = pair(line, "server.properties", "KEY=VALUE")
         if name == "controller.listener.names":
             found[name] = value
-        elif PLACES.fullmatch(name) or not (strict or is_setting(name)):
+        elif PLACES.fullmatch(name) or not (strict or is_setting(name, rows)):
             ignored.append(name)
         else:
-            problem = static_problem(name, value)
+            problem = static_problem(name, value, rows)
             if problem is not None:
                 raise OptionError(f"server.properties {name}={shown_value(name, value)}: {problem}")
             found[name] = value
@@ -84,16 +87,17 @@ def check_secrets(typed: Iterable[str]) -> None:
             )
 
 
-def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption]) -> None:
+def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], tables: Tables = TODAY) -> None:
     """Settings that exclude each other are refused as a real broker refuses to start, topics' configs likewise."""
     where = "the settings do not fit"
     try:
         made = BrokerSettings(1, settings)
+        made.emulate(tables)
         for topic in topics:
             where = f"--topic {topic.name}"
             for name in topic.configs:
                 if made.topic_row(name) is None:
-                    raise OptionError(f"{where}: Kafka has no topic setting {name}{hint(name, TOPIC)}")
+                    raise OptionError(f"{where}: Kafka has no topic setting {name}{hint(name, tables.topic)}")
             validate(topic.configs, made)
     except KafkaError as error:
         raise OptionError(f"{where}: {error.message}") from error

@@ -20,6 +20,7 @@ from broker.coordination.metadata.quotas import (
 )
 from broker.quotas.rates import MOST_MS, Rate, TokenBucket, Windows
 from broker.settings import BrokerSettings
+from broker.settings.model import MAX_LONG
 
 REQUEST_COST = 0.01
 """Percent of a second that every request takes of a thread: 100 us. Measured, no two runs would be alike."""
@@ -50,13 +51,14 @@ class Bounds:
         """Whether there is any."""
         return bool(self._bounds)
 
-    def follow(self, quotas: Quotas) -> None:
-        """Take over the quotas of new metadata."""
-        self._bounds = {
+    def follow(self, quotas: Quotas, default: float | None = None) -> None:
+        """Take over the quotas of new metadata; ``default`` is for client ids if there is no default client id."""
+        given: dict[_Pair, float] = {
             (parts.get(USER, _ABSENT), parts.get(CLIENT_ID, _ABSENT)): values[self._key]
             for entity, values in quotas.items()
             if self._key in values and IP not in (parts := dict(entity))
         }
+        self._bounds = given if default is None else {(_ABSENT, None): default, **given}
         self._levels = frozenset((user != _ABSENT, client != _ABSENT) for user, client in self._bounds)
         self._known.clear()
 
@@ -208,6 +210,7 @@ class BrokerQuotas:
     """All of a broker's. ``mutations`` counts at the controller's broker."""
 
     def __init__(self, settings: BrokerSettings) -> None:
+        self._settings = settings
         windows = _windows(settings, "quota.window")
         self.produce = RateQuota(PRODUCER_BYTE_RATE, windows)
         self.fetch = RateQuota(CONSUMER_BYTE_RATE, windows)
@@ -217,9 +220,17 @@ class BrokerQuotas:
 
     def follow(self, quotas: Quotas) -> None:
         """Take over the quotas of new metadata; recorded usage stays."""
-        for each in (self.produce.bounds, self.fetch.bounds, self.request.bounds, self.mutations.bounds):
+        self.produce.bounds.follow(quotas, _static(self._settings, "quota.producer.default"))
+        self.fetch.bounds.follow(quotas, _static(self._settings, "quota.consumer.default"))
+        for each in (self.request.bounds, self.mutations.bounds):
             each.follow(quotas)
         self.connections.follow(quotas)
+
+
+def _static(settings: BrokerSettings, name: str) -> float | None:
+    """A default of the broker's own file, which releases before 3.0 had (ClientQuotaManagerConfig.quotaDefault)."""
+    found = settings.get(name)
+    return float(found) if isinstance(found, int) and found < MAX_LONG else None
 
 
 def _windows(settings: BrokerSettings, name: str) -> Windows:

@@ -1,7 +1,7 @@
 """The releases of Kafka that can be played: the versions that each advertised, its features, and how it behaved.
 
 `table.json` is recorded from the releases themselves by `tools/record_releases.py`. It holds changes alone: a range
-is listed under the first release that has it. `behaviours.py` holds what no range of versions shows.
+is listed under the first release that has it, and `settings.json` likewise. `behaviours.py` holds what neither shows.
 """
 
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from broker.releases.behaviours import Behaviour
-from broker.releases.defaults import DEFAULTS
+from broker.releases.definitions import Definition, definitions_of
 
-__all__ = ["DEFAULT", "NAMES", "NEWEST", "Behaviour", "Release", "newest_behaves", "release"]
+__all__ = ["DEFAULT", "NAMES", "NEWEST", "Behaviour", "Definition", "Release", "newest_behaves", "release"]
 
 NAMES = (
     *("0.11", "1.0", "1.1"),
@@ -41,7 +41,6 @@ class Release:
         levels: the finalized levels of a fresh cluster.
         features_epoch: the features' epoch that a release without features sends; -1 for none.
         last_error: the highest error code that it knew.
-        defaults: broker settings whose default was another one, as texts.
         behaviours: what it did that others did not.
     """
 
@@ -53,7 +52,6 @@ class Release:
     levels: Mapping[str, int]
     features_epoch: int
     last_error: int
-    defaults: Mapping[str, str]
     behaviours: frozenset[Behaviour]
 
     @property
@@ -68,6 +66,11 @@ class Release:
     def has(self, behaviour: Behaviour) -> bool:
         """Whether the release behaves so."""
         return behaviour in self.behaviours
+
+    @property
+    def settings(self) -> Mapping[str, Definition]:
+        """`broker NAME`, `topic NAME`, `group NAME` -> a definition that is not today's."""
+        return definitions_of(self.name, NAMES)
 
     @property
     def newest(self) -> bool:
@@ -95,7 +98,6 @@ def release(name: str) -> Release:
         facts.get("levels", {}),
         facts.get("features_epoch", -1),
         facts["last_error"],
-        {setting: text for setting, rows in DEFAULTS.items() if (text := _at(rows, own)) is not None},
         frozenset(each for each in Behaviour if NAMES.index(each.since) <= own),
     )
 
@@ -103,11 +105,6 @@ def release(name: str) -> Release:
 def newest_behaves(behaviour: Behaviour) -> bool:
     """Whether the newest release that is played behaves so."""
     return release(NEWEST).has(behaviour)
-
-
-def _at(rows: Mapping[str, str], own: int) -> str | None:
-    """The last of a setting's old defaults that a release still had; ``None`` if it had today's."""
-    return next((text for last, text in rows.items() if own <= NAMES.index(last)), None)
 
 
 @cache

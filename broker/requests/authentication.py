@@ -29,6 +29,8 @@ _NONCE_BITS = 160
 def token_rules(settings: BrokerSettings) -> Rules | None:
     """A broker's rules for delegation tokens; ``None`` if it has no key for them."""
     key = settings.optional_string("delegation.token.secret.key")
+    if key is None and isinstance(old := settings.get("delegation.token.master.key"), str):
+        key = old  # its name until 3.9
     if key is None:
         return None
     return Rules(

@@ -18,6 +18,7 @@ from protocol.types import Buffer
 FORMAT = "message.format.version"
 _DEFAULT_FORMAT = "log.message.format.version"
 DOWN_CONVERSION = "message.downconversion.enable"
+_DEFAULT_DOWN_CONVERSION = "log.message.downconversion.enable"
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -71,6 +72,12 @@ def upconvert(records: memoryview, ctx: RequestContext) -> memoryview:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 
 
+def _converts_down(topic: str, ctx: RequestContext) -> bool:
+    """Whether a topic's records are converted: its own setting, else that of the broker (KIP-283)."""
+    own = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic).get(DOWN_CONVERSION)
+    return ctx.node.settings.get(_DEFAULT_DOWN_CONVERSION) is not False if own is None else own.lower() != "false"
+
+
 def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: RequestContext) -> list[Buffer]:
     """Stored batches in the format of the fetcher's version and of the topic.
 
@@ -82,8 +89,7 @@ def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: Request
     magic = min(topic_magic(topic, ctx), wanted)
     if magic >= MAGIC_V2 or not buffers:
         return list(buffers)
-    settings = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic)
-    if wanted < MAGIC_V2 and settings.get(DOWN_CONVERSION, "true").lower() == "false":
+    if wanted < MAGIC_V2 and not _converts_down(topic, ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     try:
         return [messages_of_batches(b"".join(buffers), magic, offset)]

@@ -188,7 +188,7 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
         _check_operations(one.changes)
         for change in one.changes:
             if change.operation in {Operation.APPEND, Operation.SUBTRACT}:
-                row = BROKER.get(change.name)
+                row = world.settings.tables.broker.get(change.name)
                 if row is None:
                     raise _config(f"Unknown config name: {change.name}")
                 if row.type is not ConfigType.LIST:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from broker.settings.checks import at_least
 from broker.settings.loggers import Loggers
 from broker.settings.model import ConfigSource, Row, UpdateMode, Value, Visibility
 from broker.settings.names import base_name, broker_row
+from broker.settings.of_release import TODAY, Tables
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import parse, shown
 from protocol.errors import KafkaError
@@ -43,9 +43,7 @@ class BrokerSettings:
         self.cluster_wide: Mapping[_Str, _Str] = {}
         self.own: Mapping[_Str, _Str] = {}
         self.loggers = Loggers()
-        self._defaults: Mapping[_Str, _Str] = {}
-        self._retired = self._small_segments = False
-        self.missing: frozenset[str] = frozenset()
+        self.tables = TODAY
         self.bounds_as_ranges = True
         self._base = self._below_dynamic()
         self._values: dict[_Str, Any] = self._base
@@ -58,38 +56,29 @@ class BrokerSettings:
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)
 
-    def emulate(
-        self,
-        defaults: Mapping[_Str, _Str],
-        *,
-        retired: bool,
-        small_segments: bool,
-        missing: frozenset[_Str] = frozenset(),
-        bounds_as_ranges: bool = True,
-    ) -> None:
+    def emulate(self, tables: Tables, *, bounds_as_ranges: bool = True) -> None:
         """Take over what the settings were in an older release.
 
         Args:
-            defaults: those that were others, as texts.
-            retired: whether topics may have settings that 4.0 removed.
-            small_segments: whether segment.bytes may be below a mebibyte (before KIP-1030).
-            missing: settings of brokers, topics and groups that the release does not have yet.
+            tables: its settings.
             bounds_as_ranges: whether a group's setting outside of the broker's bounds is refused with their values.
         """
-        self._defaults, self._retired, self._small_segments = defaults, retired, small_segments
-        self.missing, self.bounds_as_ranges = missing, bounds_as_ranges
+        self.tables, self.bounds_as_ranges = tables, bounds_as_ranges
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)
 
     def _below_dynamic(self) -> dict[_Str, Value]:
-        return {**_DEFAULTS, **_parsed(self._defaults), **_parsed(self.static)}
+        removed = self.tables.removed
+        defaults = {**{name: row.default for name, row in removed.items()}, **_parsed(self.tables.defaults, removed)}
+        return {**_DEFAULTS, **defaults, **_parsed(self.static, removed)}
 
     def topic_row(self, name: _Str) -> Row | None:
         """A topic's setting, if there is such a one in the release that is played."""
-        row = TOPIC.get(name)
-        if row is None or name in self.missing or (row.visibility is Visibility.RETIRED and not self._retired):
-            return None
-        return row._replace(check=at_least(14)) if self._small_segments and name == "segment.bytes" else row
+        return self.tables.topic.get(name)
+
+    def broker_row(self, name: _Str) -> Row | None:
+        """A broker's setting, also with a listener's prefix, likewise."""
+        return broker_row(name, self.tables.broker)
 
     def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> frozenset[_Str]:
         """Replace both dynamic layers by what is stored for BROKER "" and BROKER "<id>"; notify the listeners.
@@ -99,10 +88,10 @@ class BrokerSettings:
         Returns:
             The names whose effective value changed.
         """
-        self.cluster_wide = _acceptable(cluster_wide, per_broker=False)
-        self.own = _acceptable(own, per_broker=True)
+        self.cluster_wide = self._acceptable(cluster_wide, per_broker=False)
+        self.own = self._acceptable(own, per_broker=True)
         before = self._values
-        self._values = {**self._base, **_parsed(self.cluster_wide), **_parsed(self.own)}
+        self._values = {**self._base, **self._dynamic(self.cluster_wide), **self._dynamic(self.own)}
         self._topic_defaults = None
         names = before.keys() | self._values.keys()
         changed = frozenset(name for name in names if before.get(name) != self._values.get(name))
@@ -123,19 +112,51 @@ class BrokerSettings:
             (ConfigSource.DYNAMIC_BROKER, self.own),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.cluster_wide),
             (ConfigSource.STATIC_BROKER, self.static),
-            (ConfigSource.DEFAULT, {**default_texts(), **self._defaults} if self._defaults else default_texts()),
+            (ConfigSource.DEFAULT, self._default_texts()),
         )
+
+    def _default_texts(self) -> Mapping[_Str, _Str]:
+        return default_texts() if self.tables is TODAY else _texts(self.tables)
+
+    def described_value(self, name: _Str) -> Value:
+        """The effective value, but the release's default where that is only described."""
+        row = self.broker_row(name)
+        default = None if row is None else row.described_default
+        if default is None or any(name in texts for texts in (self.static, self.cluster_wide, self.own)):
+            return self.value(name)
+        return default[0]
 
     @property
     def topic_defaults(self) -> dict[_Str, Value]:
         """The defaults of topics: each topic setting, in its own unit. Not to be changed."""
         if self._topic_defaults is None:
-            self._topic_defaults = _topic_defaults(self._values)
+            self._topic_defaults = _topic_defaults(self._values, self.tables.topic)
         return self._topic_defaults
 
     def preview(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> dict[_Str, Value]:
         """The effective values, were these the dynamic layers; all of them must parse."""
-        return {**self._base, **_parsed(cluster_wide), **_parsed(own)}
+        return {**self._base, **self._dynamic(cluster_wide), **self._dynamic(own)}
+
+    def _dynamic(self, texts: Mapping[_Str, _Str]) -> dict[_Str, Value]:
+        """The values of a dynamic layer, where what the release does not know has no effect."""
+        missing = self.tables.missing
+        known = {name: text for name, text in texts.items() if base_name(name) not in missing} if missing else texts
+        return _parsed(known, self.tables.removed)
+
+    def _acceptable(self, texts: Mapping[_Str, _Str], *, per_broker: bool) -> dict[_Str, _Str]:
+        """The valid part of a stored dynamic layer."""
+        found = {}
+        for name, text in texts.items():
+            row = self.broker_row(name)
+            if row is not None:
+                if row.mode is UpdateMode.READ_ONLY or (row.mode is UpdateMode.PER_BROKER and not per_broker):
+                    continue
+                try:
+                    parse(row, text)
+                except KafkaError:
+                    continue
+            found[name] = text
+        return found
 
     def value(self, name: _Str) -> Value:
         """The effective value, of any type."""
@@ -198,29 +219,14 @@ class BrokerSettings:
         return found or ()
 
 
-def _parsed(texts: Mapping[str, str]) -> dict[str, Value]:
+def _parsed(texts: Mapping[str, str], removed: Mapping[str, Row]) -> dict[str, Value]:
     """The values of a layer's texts; what no table knows stays the text that it is."""
     values: dict[str, Value] = {}
     for name, text in texts.items():
-        row = BROKER.get(base_name(name))
+        base = base_name(name)
+        row = BROKER.get(base) or removed.get(base)
         values[name] = text if row is None else parse(row, text)
     return values
-
-
-def _acceptable(texts: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
-    """The valid part of a stored dynamic layer."""
-    found = {}
-    for name, text in texts.items():
-        row = broker_row(name)
-        if row is not None:
-            if row.mode is UpdateMode.READ_ONLY or (row.mode is UpdateMode.PER_BROKER and not per_broker):
-                continue
-            try:
-                parse(row, text)
-            except KafkaError:
-                continue
-        found[name] = text
-    return found
 
 
 _default_texts: dict[str, str] = {}
@@ -235,10 +241,21 @@ def default_texts() -> Mapping[str, str]:
     return _default_texts
 
 
-def _topic_defaults(values: Mapping[str, Any]) -> dict[str, Value]:
+def _texts(tables: Tables) -> Mapping[str, str]:
+    """The same of another release."""
+    texts = {}
+    for row in tables.broker.values():
+        default = shown(row.default) if row.described_default is None else row.described_default[0]
+        text = tables.defaults.get(row.name, default)
+        if row.visibility is not Visibility.PLUGIN and text is not None:
+            texts[row.name] = text
+    return texts
+
+
+def _topic_defaults(values: Mapping[str, Any], rows: Mapping[str, Row]) -> dict[str, Value]:
     """Each topic setting from the first of its broker settings that is not null (KafkaConfig.extractLogConfigMap)."""
     defaults: dict[str, Value] = {}
-    for row in TOPIC.values():
+    for row in (*TOPIC.values(), *(row for name, row in rows.items() if name not in TOPIC)):
         defaults[row.name] = row.default
         for synonym in row.synonyms:
             value = values[synonym.name]

@@ -175,11 +175,15 @@ def quorum_voters(name: str, value: Value) -> str | None:
     return None
 
 
-def message_format(name: str, value: Value) -> str | None:
-    """A release, such as 0.10.2 or 2.3-IV1 (ApiVersionValidator)."""
-    if re.fullmatch(r"(0\.(8|9|10|11)|[1-3])\.\d+(\.\d+)?(-IV\d+)?", str(value)):
+def version_of_kafka(known: frozenset[str], name: str, value: Value) -> str | None:
+    """One of these versions, or the beginning of one: 2.3 and 2.3.1 are the latest of 2.3 (MetadataVersion)."""
+    text = str(value)
+    parts = text.split(".")
+    short = ".".join(parts[: 3 if parts[0] == "0" else 2])
+    if text in known or any(each == short or each.startswith(f"{short}-") for each in known):
         return None
-    return invalid(name, str(value), f"Version {value} is not a valid version")
+    written = text if "3.3-IV0" in known else f"`{text}`"
+    return invalid(name, text, f"Version {written} is not a valid version")
 
 
 AUTHORIZERS = (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from broker.settings import client_metrics, groups, topics
 from broker.settings.broker_settings import BrokerSettings
 from broker.settings.model import ConfigResourceType, ConfigSource, ConfigType, Row, Value, Visibility
-from broker.settings.names import broker_row, broker_synonyms, is_dynamic
-from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from broker.settings.names import base_name, broker_row, broker_synonyms, is_dynamic
+from broker.settings.tables import CLIENT_METRICS
 from broker.settings.values import shown
 
 
@@ -38,28 +38,30 @@ class Entry(NamedTuple):
 
 def broker_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
     """All public settings of a broker and all others that are set on it, or those of the named ones that exist."""
-    for name in _wanted(keys, _known(BROKER, settings), *(texts for _, texts in settings.layers[:-1])):
-        row = broker_row(name)
+    rows = settings.tables.broker
+    for name in _wanted(keys, rows, *(texts for _, texts in settings.layers[:-1])):
+        row = broker_row(name, rows)
         synonyms = _chain(settings, name, broker_synonyms(name), sensitive=row is None or row.sensitive)
-        yield _entry(name, row, None if row is None else settings.value(name), synonyms, read_only=not is_dynamic(name))
+        value = None if row is None else settings.described_value(name)
+        yield _entry(name, row, value, synonyms, read_only=not is_dynamic(name, rows))
 
 
 def cluster_wide_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
     """The settings for all brokers at once (BROKER ""), as written."""
     for name in _wanted(keys, {}, settings.cluster_wide):
-        row = broker_row(name)
+        row = settings.broker_row(name)
         sensitive = row is None or row.sensitive
         text = None if sensitive else settings.cluster_wide[name]
         synonyms = (Layer(name, text, ConfigSource.DYNAMIC_DEFAULT_BROKER),)
-        yield _entry(name, row, text, synonyms, read_only=not is_dynamic(name))
+        yield _entry(name, row, text, synonyms, read_only=not is_dynamic(name, settings.tables.broker))
 
 
 def topic_entries(
     overrides: Mapping[str, str], settings: BrokerSettings, keys: Iterable[str] | None = None
 ) -> Iterator[Entry]:
     """All public settings of a topic and any others set on it."""
-    values = topics.effective(overrides, settings)
-    yield from _derived(TOPIC, values, overrides, settings, source=ConfigSource.TOPIC, keys=keys)
+    values = topics.stated(overrides, settings)
+    yield from _derived(settings.tables.topic, values, overrides, settings, source=ConfigSource.TOPIC, keys=keys)
 
 
 def group_entries(
@@ -67,8 +69,8 @@ def group_entries(
 ) -> Iterator[Entry]:
     """All settings of a group, whether it exists or not."""
     values = groups.stated(stored, settings)
-    for entry in _derived(GROUP, values, stored, settings, source=ConfigSource.GROUP, keys=keys):
-        row = _known(GROUP, settings).get(entry.name)
+    for entry in _derived(settings.tables.group, values, stored, settings, source=ConfigSource.GROUP, keys=keys):
+        row = settings.tables.group.get(entry.name)
         if row is None or row.synonyms:
             yield entry
         else:
@@ -95,20 +97,12 @@ def documentation(resource_type: ConfigResourceType, name: str) -> str | None:
     from broker.settings import docs as texts  # noqa: PLC0415 - long, and asked for rarely
 
     if resource_type is ConfigResourceType.BROKER:
-        row = broker_row(name)
-        return None if row is None else texts.BROKER.get(row.name)
+        return texts.BROKER.get(base_name(name))
     return {
         ConfigResourceType.TOPIC: texts.TOPIC,
         ConfigResourceType.GROUP: texts.GROUP,
         ConfigResourceType.CLIENT_METRICS: texts.CLIENT_METRICS,
     }[resource_type].get(name)
-
-
-def _known(table: Mapping[str, Row], settings: BrokerSettings | None) -> Mapping[str, Row]:
-    """The rows that the release has which is played."""
-    if settings is None or not settings.missing:
-        return table
-    return {name: row for name, row in table.items() if name not in settings.missing}
 
 
 def _wanted(keys: Iterable[str] | None, table: Mapping[str, Row], *layers: Mapping[str, str]) -> Iterator[str]:
@@ -150,9 +144,8 @@ def _derived(
     keys: Iterable[str] | None,
 ) -> Iterator[Entry]:
     """The settings of a resource that takes its defaults from the broker."""
-    known = _known(table, settings)
-    for name in _wanted(keys, known, own):
-        row = known.get(name)
+    for name in _wanted(keys, table, own):
+        row = table.get(name)
         synonyms: list[Layer] = []
         if name in own:
             synonyms.append(Layer(name, None if row is None else shown(values[name]), source))
@@ -165,4 +158,5 @@ def _derived(
 def _entry(name: str, row: Row | None, value: Value, synonyms: Sequence[Layer], *, read_only: bool) -> Entry:
     if row is None:  # of unknown type, so perhaps a secret
         return Entry(name, None, ConfigType.UNKNOWN, True, read_only, synonyms)
-    return Entry(name, None if row.sensitive else shown(value), row.type, row.sensitive, read_only, synonyms)
+    shown_type = row.described_as or row.type
+    return Entry(name, None if row.sensitive else shown(value), shown_type, row.sensitive, read_only, synonyms)

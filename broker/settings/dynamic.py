@@ -9,7 +9,7 @@ from broker.settings.broker_settings import BrokerSettings
 from broker.settings.crosschecks import Values, broker_problem, log_default
 from broker.settings.definition_order import as_defined, as_hashed
 from broker.settings.model import Row, UpdateMode, Value
-from broker.settings.names import base_name, broker_row
+from broker.settings.names import base_name
 from broker.settings.topics import local_retention_problem
 from broker.settings.values import parse
 from protocol.errors import ErrorCode, KafkaError
@@ -47,7 +47,7 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     Raises:
         KafkaError: INVALID_REQUEST with Kafka's reason.
     """
-    rows = {name: broker_row(name) for name in texts}
+    rows = {name: settings.broker_row(name) for name in texts}
     known = {name: row for name, row in rows.items() if row is not None}
     _refuse_names("Cannot update these configs dynamically", (n for n, row in known.items() if _is_fixed(n, row)))
     _refuse_names(

@@ -50,7 +50,7 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
         KafkaError: INVALID_CONFIG with Kafka's message.
     """
     for name in proposed:
-        if name not in GROUP or name in settings.missing:
+        if name not in settings.tables.group:
             raise _refused(f"Unknown group config name: {name}")
     given = {name: parse(GROUP[name], text) for name, text in proposed.items()}
     for name, (least, most) in _BOUNDS.items():

@@ -78,7 +78,6 @@ class Visibility(IntEnum):
     PUBLIC = 0  # always
     WHEN_SET = 1  # Kafka's internal ones, and our own
     PLUGIN = 2  # belongs to a plugin of Kafka's: when set, and then as of unknown type
-    RETIRED = 3  # of releases before 4.0: when set, which is possible only where one of them is played
 
 
 class Synonym(NamedTuple):
@@ -98,8 +97,10 @@ class Row(NamedTuple):
     mode: UpdateMode = UpdateMode.READ_ONLY
     visibility: Visibility = Visibility.PUBLIC
     synonyms: tuple[Synonym, ...] = ()
-    since: str = ""
-    """The release that introduced it, where earlier ones are played without it."""
+    described_as: ConfigType | None = None
+    """The type that the release which is played gave it, where today's is another one."""
+    described_default: tuple[str | None] | None = None
+    """Likewise its default alone, as text, where that has no effect here."""
 
     @property
     def sensitive(self) -> bool:
@@ -121,7 +122,6 @@ CLUSTER = UpdateMode.CLUSTER_WIDE
 PER_BROKER = UpdateMode.PER_BROKER
 WHEN_SET = Visibility.WHEN_SET
 PLUGIN = Visibility.PLUGIN
-RETIRED = Visibility.RETIRED
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1

@@ -1,6 +1,7 @@
 """Names of settings: with prefixes, of plugins, and the nearest one to a misspelt name."""
 
 import re
+from collections.abc import Mapping
 
 from broker.settings.model import Row, UpdateMode, Visibility
 from broker.settings.tables import BROKER
@@ -54,11 +55,11 @@ def base_name(name: str) -> str:
     return next((known for known in _OF_MECHANISM if match[1].endswith(known)), match[1])
 
 
-def broker_row(name: str) -> Row | None:
+def broker_row(name: str, rows: Mapping[str, Row] = BROKER) -> Row | None:
     """The row of a broker setting, also of one with a listener's prefix; None for names that Kafka does not know."""
-    row = BROKER.get(name)
+    row = rows.get(name)
     if row is None and name.startswith("listener.name."):
-        row = BROKER.get(base_name(name))
+        row = rows.get(base_name(name))
     return None if row is None or row.visibility is Visibility.PLUGIN else row
 
 
@@ -73,27 +74,27 @@ def as_broker_id(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
 
 
-def is_dynamic(name: str) -> bool:
+def is_dynamic(name: str, rows: Mapping[str, Row] = BROKER) -> bool:
     """Whether a broker setting of exactly this name may change while the broker runs."""
-    row = BROKER.get(name)
+    row = rows.get(name)
     return row is not None and row.mode is not UpdateMode.READ_ONLY
 
 
-def is_setting(name: str) -> bool:
+def is_setting(name: str, rows: Mapping[str, Row] = BROKER) -> bool:
     """Whether Kafka has a broker setting of that name, or leaves the name to a plugin."""
-    return base_name(name) in BROKER or name.startswith(PLUGIN_PREFIXES)
+    return base_name(name) in rows or name.startswith(PLUGIN_PREFIXES)
 
 
-def static_problem(name: str, text: str) -> str | None:
+def static_problem(name: str, text: str, rows: Mapping[str, Row] = BROKER) -> str | None:
     """The problem with `--set name=text`, in one sentence, or None.
 
     Unlike Kafka, which keeps what it does not know for plugins, an unknown name outside the plugins' prefixes is a
     mistake: here no plugin can be loaded.
     """
-    if not is_setting(name):
-        meant = closest(name, BROKER)
+    if not is_setting(name, rows):
+        meant = closest(name, rows)
         return "Kafka has no such broker setting" + (f"; did you mean {meant}?" if meant else "")
-    row = BROKER.get(base_name(name))
+    row = rows.get(base_name(name))
     if row is not None:
         try:
             parse(row, text)

@@ -12,6 +12,16 @@ from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
 
 FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password", "hmac"})
 """Fields of messages: SASL's tokens, SCRAM credentials, what proves a delegation token."""
+REMOVED_PASSWORDS: Final = frozenset(
+    {
+        "delegation.token.master.key",
+        "password.encoder.old.secret",
+        "password.encoder.secret",
+        "zookeeper.ssl.keystore.password",
+        "zookeeper.ssl.truststore.password",
+    }
+)
+"""Those of older releases."""
 HIDDEN: Final = "[hidden]"
 """The replacement of a secret value (Kafka: Password.HIDDEN)."""
 
@@ -19,7 +29,7 @@ HIDDEN: Final = "[hidden]"
 def is_password(name: str) -> bool:
     """Whether a broker setting is of the type Password, also with a listener's prefix."""
     row = BROKER.get(base_name(name))
-    return row is not None and row.type is ConfigType.PASSWORD
+    return name in REMOVED_PASSWORDS or (row is not None and row.type is ConfigType.PASSWORD)
 
 
 def may_be_secret(name: str) -> bool:

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 
 from broker.settings.broker_settings import BrokerSettings
 from broker.settings.definition_order import as_defined, as_hashed
-from broker.settings.model import Value
+from broker.settings.model import MAX_LONG, Value
 from broker.settings.tables import TOPIC
 from broker.settings.values import invalid, parse
 from protocol.errors import ErrorCode, KafkaError
 
 _SCHEMA_DEFAULTS: dict[str, Value] = {row.name: row.default for row in TOPIC.values()}
 
+_DIFFERENCE = "message.timestamp.difference.max.ms"
+_BOUNDS_OF_TIMES = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
 _DISABLED = (
     "It is invalid to disable remote storage without deleting remote data. "
     "If you want to keep the remote data and turn to read only, "
@@ -24,8 +26,19 @@ def effective(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[st
     """Every topic setting's value: the topic's own, else the broker's, else the default.
 
     Flat, by Kafka's topic names; LIST values are tuples, `internal.segment.bytes` is None unless set. A stored text
-    that no longer parses counts as not set.
+    that no longer parses counts as not set. Up to 3.9 one setting bounds timestamps on both sides, unless the ones of
+    KIP-937 are there (LogConfig.messageTimestampBeforeMaxMs).
     """
+    values = stated(overrides, settings)
+    if _DIFFERENCE in settings.tables.topic:
+        for name in _BOUNDS_OF_TIMES:
+            if values[name] == MAX_LONG:
+                values[name] = values[_DIFFERENCE]
+    return values
+
+
+def stated(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
+    """The same as DescribeConfigs tells it: each value by itself."""
     values = dict(settings.topic_defaults)
     for name, text in overrides.items():
         row = settings.topic_row(name)

@@ -1,4 +1,4 @@
-"""Every behaviour and every default that changed was seen on real brokers on both sides of its border.
+"""Every behaviour that changed was seen on real brokers on both sides of its border.
 
 The recorded answers of the two sides differ; `test_answers.py` compares Understudy with them, release by release.
 """
@@ -10,7 +10,6 @@ from typing import Final
 import pytest
 
 from broker.releases import NAMES, Behaviour
-from broker.releases.defaults import DEFAULTS
 from tests.releases import (
     questions,
     questions_of_4_4,
@@ -62,10 +61,6 @@ SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
     Behaviour.STATIC_STREAMS_MEMBERS: "tests/coordination/group/test_streams_newer.py",
 }
 """Behaviours that a client without rights of its own, or with one version of an API, cannot ask for."""
-DEFAULTS_SHOWN_BY: Final[Mapping[str, Question]] = {
-    "log.message.timestamp.after.max.ms": questions_of_records.a_record_of_tomorrow,
-}
-"""Likewise; the other defaults are read from the broker's settings."""
 
 
 def sides(since: str) -> tuple[str, str]:
@@ -86,14 +81,3 @@ def test_real_brokers_changed_their_answer_with_the_behaviour(behaviour: Behavio
 def test_the_other_behaviours_have_tests_of_their_own(file: str) -> None:
     """In the file that is named."""
     assert (ROOT / file).is_file()
-
-
-@pytest.mark.parametrize(("setting", "last"), [(name, last) for name, rows in DEFAULTS.items() for last in rows])
-def test_real_brokers_changed_their_answer_with_the_default(setting: str, last: str) -> None:
-    """Up to `last` it was another one."""
-    question = DEFAULTS_SHOWN_BY.get(setting, questions_of_records.the_settings_of_a_broker)
-    reported = [RECORDED[name][question.__name__] for name in sides(NAMES[NAMES.index(last) + 1])]
-    if question is questions_of_records.the_settings_of_a_broker:
-        reported = [next(each for each in answer.split() if each.startswith(f"{setting}=")) for answer in reported]
-        assert reported[0] == f"{setting}={DEFAULTS[setting][last]}"
-    assert reported[0] != reported[1]

@@ -11,15 +11,8 @@ from tests.releases.asking import Client
 from tests.serving import Server
 
 
-@pytest.fixture
-def left_behind(broker_with: BrokerWith) -> Server:
-    """A broker whose topics are to be kept in 0.10's format."""
-    return broker_with(settings={"log.message.format.version": "0.10.2", "offsets.topic.num.partitions": "4"})
-
-
-def idempotent(server: Server, name: str, configs: dict[str, str]) -> tuple[ErrorCode, int]:
+def idempotent(server: Server, configs: dict[str, str]) -> tuple[ErrorCode, int]:
     """How an idempotent producer fares on a topic with these settings, and the magic of a plain record there."""
-    server.control("PUT", "/v1/versions", {"as_version": name})
     client = Client(server.addresses[0], 5)
     topic = client.topic(configs)
     code = client.produce(topic, client.producer(), 0).error_code
@@ -38,7 +31,9 @@ def idempotent(server: Server, name: str, configs: dict[str, str]) -> tuple[Erro
     ],
 )
 def test_topics_inherit_the_broker_s_format(
-    left_behind: Server, name: str, configs: dict[str, str], expected: tuple[ErrorCode, int]
+    broker_with: BrokerWith, name: str, configs: dict[str, str], expected: tuple[ErrorCode, int]
 ) -> None:
     """Unless they have their own, and up to 2.8 (KIP-724)."""
-    assert idempotent(left_behind, name, configs) == expected
+    settings = {"log.message.format.version": "0.10.2", "offsets.topic.num.partitions": "4"}
+    left_behind = broker_with(settings=settings, as_version=name)
+    assert idempotent(left_behind, configs) == expected

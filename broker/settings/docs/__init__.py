@@ -9,6 +9,7 @@ from broker.settings.docs import (
     logs,
     network,
     remote,
+    removed,
     replication,
     resources,
     sasl,
@@ -19,6 +20,7 @@ from broker.settings.docs import (
 )
 
 BROKER: dict[str, str] = {
+    **removed.BROKER,
     **cluster.TEXTS,
     **groups.TEXTS,
     **logs.TEXTS,
@@ -30,6 +32,6 @@ BROKER: dict[str, str] = {
     **share_groups.TEXTS,
     **transactions.TEXTS,
 }
-TOPIC: dict[str, str] = topic.TEXTS
+TOPIC: dict[str, str] = {**removed.TOPIC, **topic.TEXTS}
 GROUP: dict[str, str] = resources.GROUP
 CLIENT_METRICS: dict[str, str] = resources.CLIENT_METRICS

@@ -57,9 +57,6 @@ TEXTS = {
     ),
     "log.local.retention.bytes": "Default of local.retention.bytes for topics with tiered storage.",
     "log.local.retention.ms": "Default of local.retention.ms for topics with tiered storage.",
-    "log.message.format.version": (
-        "Default of message.format.version for topics. Releases before 3.0 obey it, 3.x ignore it, 4.0 took it away."
-    ),
     "log.message.timestamp.after.max.ms": "Default of message.timestamp.after.max.ms for topics.",
     "log.message.timestamp.before.max.ms": "Default of message.timestamp.before.max.ms for topics.",
     "log.message.timestamp.type": "Default of message.timestamp.type for topics.",

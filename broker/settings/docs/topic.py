@@ -66,12 +66,6 @@ TEXTS = {
         "How far a producer's timestamp may lie behind the broker's clock; beyond that the record is refused. Not "
         "looked at with LogAppendTime."
     ),
-    "message.downconversion.enable": (
-        "Whether records are sent in the formats before 0.11 to clients that ask in old versions. Gone with 4.0."
-    ),
-    "message.format.version": (
-        "The release whose record format the topic has. Releases before 3.0 obey it, 3.x ignore it, 4.0 took it away."
-    ),
     "message.timestamp.type": (
         "Whose time records carry: the producer's (CreateTime) or that of the broker at the moment of the append "
         "(LogAppendTime)."

@@ -38,7 +38,3 @@ BROKER = by_name(
 TOPIC = by_name(topic.ROWS)
 GROUP = by_name(group.ROWS)
 CLIENT_METRICS = by_name(client_metrics.ROWS)
-SINCE: dict[str, str] = {
-    name: row.since for table in (BROKER, TOPIC, GROUP) for name, row in table.items() if row.since
-}
-"""Settings of brokers, topics and groups that some release introduced: earlier ones are played without them."""

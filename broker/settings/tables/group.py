@@ -4,17 +4,16 @@ from broker.settings.checks import at_least, one_of, share_offset_reset
 from broker.settings.model import BOOLEAN, INT, LIST, STRING, WHEN_SET, Row, Synonym
 
 ROWS: tuple[Row, ...] = (
-    Row("errors.deadletterqueue.copy.record.enable", BOOLEAN, False, since="4.4"),
-    Row("errors.deadletterqueue.topic.name", STRING, "", since="4.4"),
-    Row("share.assignor.offload.enable", BOOLEAN, True, visibility=WHEN_SET, since="4.4"),
-    Row("streams.assignor.name", STRING, "sticky", synonyms=(Synonym("group.streams.assignors"),), since="4.4"),
-    Row("streams.assignor.offload.enable", BOOLEAN, True, visibility=WHEN_SET, since="4.4"),
+    Row("errors.deadletterqueue.copy.record.enable", BOOLEAN, False),
+    Row("errors.deadletterqueue.topic.name", STRING, ""),
+    Row("share.assignor.offload.enable", BOOLEAN, True, visibility=WHEN_SET),
+    Row("streams.assignor.name", STRING, "sticky", synonyms=(Synonym("group.streams.assignors"),)),
+    Row("streams.assignor.offload.enable", BOOLEAN, True, visibility=WHEN_SET),
     Row(
         "streams.rack.aware.assignment.tags",
         LIST,
         (),
         synonyms=(Synonym("group.streams.rack.aware.assignment.tags"),),
-        since="4.4",
     ),
     Row(
         "consumer.assignment.interval.ms",

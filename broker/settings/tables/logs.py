@@ -7,7 +7,6 @@ from broker.settings.checks import (
     at_least,
     between,
     gzip_level,
-    message_format,
     one_of,
 )
 from broker.settings.model import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, PER_BROKER, STRING, WHEN_SET, Row
@@ -56,7 +55,6 @@ ROWS: tuple[Row, ...] = (
     Row("log.initial.task.delay.ms", LONG, 30_000, at_least(0)),
     Row("log.local.retention.bytes", LONG, -2, at_least(-2), CLUSTER),
     Row("log.local.retention.ms", LONG, -2, at_least(-2), CLUSTER),
-    Row("log.message.format.version", STRING, None, message_format, visibility=WHEN_SET),
     Row("log.message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0), CLUSTER),
     Row("log.message.timestamp.before.max.ms", LONG, MAX_LONG, at_least(0), CLUSTER),
     Row("log.message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"), CLUSTER),
@@ -78,7 +76,6 @@ ROWS: tuple[Row, ...] = (
         MOST_DECOMPRESSED,
         between(1, MOST_DECOMPRESSED),
         CLUSTER,
-        since="4.4",
     ),
     Row("message.max.bytes", INT, 1_048_588, at_least(0), CLUSTER),
     Row("min.insync.replicas", INT, 1, at_least(1), CLUSTER),

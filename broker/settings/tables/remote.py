@@ -5,8 +5,8 @@ from broker.settings.model import BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG,
 
 ROWS: tuple[Row, ...] = (
     Row("follower.fetch.last.tiered.offset.enable", BOOLEAN, False, mode=CLUSTER),
-    Row("log.remote.copy.lag.bytes", LONG, -1, at_least(-1), CLUSTER, since="4.4"),
-    Row("log.remote.copy.lag.ms", LONG, 0, at_least(-1), CLUSTER, since="4.4"),
+    Row("log.remote.copy.lag.bytes", LONG, -1, at_least(-1), CLUSTER),
+    Row("log.remote.copy.lag.ms", LONG, 0, at_least(-1), CLUSTER),
     Row("remote.fetch.max.wait.ms", INT, 500, at_least(1), CLUSTER),
     Row("remote.list.offsets.request.timeout.ms", LONG, 30_000, at_least(1), CLUSTER),
     Row("remote.log.index.file.cache.total.size.bytes", LONG, 1_073_741_824, at_least(1), CLUSTER),

@@ -4,8 +4,8 @@ from broker.settings.checks import FILLED_LIST, at_least, between
 from broker.settings.model import BOOLEAN, CLUSTER, INT, LIST, SHORT, STRING, WHEN_SET, Row
 
 ROWS: tuple[Row, ...] = (
-    Row("errors.deadletterqueue.auto.create.topics.enable", BOOLEAN, False, mode=CLUSTER, since="4.4"),
-    Row("errors.deadletterqueue.topic.name.prefix", STRING, "dlq.", mode=CLUSTER, since="4.4"),
+    Row("errors.deadletterqueue.auto.create.topics.enable", BOOLEAN, False, mode=CLUSTER),
+    Row("errors.deadletterqueue.topic.name.prefix", STRING, "dlq.", mode=CLUSTER),
     Row("group.share.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
     Row("group.share.assignors", LIST, ("simple",), FILLED_LIST),
     Row("group.share.delivery.count.limit", INT, 5, between(2, 10)),

@@ -1,7 +1,7 @@
 """Topic settings and the broker settings that supply their defaults (core appendix 2)."""
 
-from broker.settings.checks import ValidList, at_least, between, gzip_level, message_format, one_of, throttled_replicas
-from broker.settings.model import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, RETIRED, STRING, WHEN_SET, Row, Synonym
+from broker.settings.checks import ValidList, at_least, between, gzip_level, one_of, throttled_replicas
+from broker.settings.model import BOOLEAN, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, WHEN_SET, Row, Synonym
 from broker.settings.tables.logs import MOST_DECOMPRESSED
 
 MINUTE = 60_000
@@ -20,7 +20,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("compression.zstd.level", INT, 3, between(-131_072, 22), synonyms=(Synonym("compression.zstd.level"),)),
     Row("delete.retention.ms", LONG, 86_400_000, at_least(0), synonyms=(Synonym("log.cleaner.delete.retention.ms"),)),
-    Row("errors.deadletterqueue.group.enable", BOOLEAN, False, since="4.4"),
+    Row("errors.deadletterqueue.group.enable", BOOLEAN, False),
     Row("file.delete.delay.ms", LONG, 60_000, at_least(0), synonyms=(Synonym("log.segment.delete.delay.ms"),)),
     Row("flush.messages", LONG, MAX_LONG, at_least(1), synonyms=(Synonym("log.flush.interval.messages"),)),
     Row(
@@ -43,11 +43,8 @@ ROWS: tuple[Row, ...] = (
         MOST_DECOMPRESSED,
         between(1, MOST_DECOMPRESSED),
         synonyms=(Synonym("max.decompressed.message.bytes"),),
-        since="4.4",
     ),
     Row("max.message.bytes", INT, 1_048_588, at_least(0), synonyms=(Synonym("message.max.bytes"),)),
-    Row("message.downconversion.enable", BOOLEAN, True, visibility=RETIRED),
-    Row("message.format.version", STRING, "3.0-IV1", message_format, visibility=RETIRED),
     Row(
         "message.timestamp.after.max.ms",
         LONG,
@@ -75,8 +72,8 @@ ROWS: tuple[Row, ...] = (
     Row("min.compaction.lag.ms", LONG, 0, at_least(0), synonyms=(Synonym("log.cleaner.min.compaction.lag.ms"),)),
     Row("min.insync.replicas", INT, 1, at_least(1), synonyms=(Synonym("min.insync.replicas"),)),
     Row("preallocate", BOOLEAN, False, synonyms=(Synonym("log.preallocate"),)),
-    Row("remote.copy.lag.bytes", LONG, -1, at_least(-1), synonyms=(Synonym("log.remote.copy.lag.bytes"),), since="4.4"),
-    Row("remote.copy.lag.ms", LONG, 0, at_least(-1), synonyms=(Synonym("log.remote.copy.lag.ms"),), since="4.4"),
+    Row("remote.copy.lag.bytes", LONG, -1, at_least(-1), synonyms=(Synonym("log.remote.copy.lag.bytes"),)),
+    Row("remote.copy.lag.ms", LONG, 0, at_least(-1), synonyms=(Synonym("log.remote.copy.lag.ms"),)),
     Row("remote.log.copy.disable", BOOLEAN, False),
     Row("remote.log.delete.on.disable", BOOLEAN, False),
     Row("remote.storage.enable", BOOLEAN, False),

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.settings import BrokerSettings, groups
+from broker.settings.of_release import TODAY
 from protocol.errors import ErrorCode, KafkaError
 
 LEAST, MOST = "must be greater than or equal to", "must be less than or equal to"
@@ -56,7 +57,7 @@ LEAST, MOST = "must be greater than or equal to", "must be less than or equal to
 def test_a_group_is_refused_settings_outside_the_brokers_bounds(proposed: dict[str, str], message: str) -> None:
     """With Kafka's messages and in its order, code 40; those of 4.3."""
     settings = BrokerSettings(1)
-    settings.emulate({}, retired=False, small_segments=False, bounds_as_ranges=False)
+    settings.emulate(TODAY, bounds_as_ranges=False)
     with pytest.raises(KafkaError) as refusal:
         groups.validate(proposed, settings)
     assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)

@@ -1,0 +1,14 @@
+"""The settings of an emulated release, by its name."""
+
+from functools import cache
+
+from broker.releases import release
+from broker.releases.definitions import known_versions
+from broker.settings.of_release import TODAY, Tables, tables_of
+
+
+@cache
+def setting_tables(name: str) -> Tables:
+    """The settings that a release has, and their defaults. Raises KeyError."""
+    played = release(name)
+    return TODAY if played.newest else tables_of(played.settings, known_versions())

@@ -1,0 +1,78 @@
+"""The settings that a release defined otherwise than the newest one, out of `settings.json`.
+
+The table is recorded from the releases' own classes by `tools/record_settings.py`, and holds changes alone. It is read
+when an older release is played, or asked about.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["Definition", "definitions_of", "known_versions", "rows"]
+
+
+class Definition(NamedTuple):
+    """A setting as one release defines it.
+
+    Attributes:
+        type: its ConfigDef.Type by name.
+        default: as text; ``None`` is null, or that there is none.
+        check: what the validator prints, ``None`` without one. `versions up to X` is the one of message formats.
+        mode: `fixed`, `cluster` or `broker`: whether and where a broker's setting may change at run time.
+        internal: whether DescribeConfigs leaves it out.
+        known: whether the release had it; else the definition is the first one that came later.
+    """
+
+    type: str
+    default: str | None
+    check: str | None
+    mode: str
+    internal: bool
+    known: bool = True
+
+
+@cache
+def rows() -> Mapping[str, Mapping[str, Definition | None]]:
+    """`broker NAME`, `topic NAME` or `group NAME` -> release -> its definition from then on, ``None``: it is gone."""
+    return {
+        setting: {release: _definition(found) for release, found in row.items()}
+        for setting, row in _table()["settings"].items()
+    }
+
+
+def known_versions() -> Sequence[str]:
+    """All versions that settings of message formats and of the protocol between brokers may have, oldest first."""
+    found: Sequence[str] = _table()["versions"]
+    return found
+
+
+def definitions_of(release: str, names: Sequence[str]) -> dict[str, Definition]:
+    """The settings that a release, one of `names`, had otherwise than the last of them, or did not have yet."""
+    known = names[: names.index(release) + 1]
+    found = {}
+    for setting, row in rows().items():
+        own, today = _latest(row, known), _latest(row, names)
+        if own is not None and own != today:
+            found[setting] = own
+        elif own is None and today is not None:
+            first = next(each for each in row.values() if each is not None)
+            found[setting] = first._replace(known=False)
+    return found
+
+
+def _latest(row: Mapping[str, Definition | None], names: Sequence[str]) -> Definition | None:
+    return next((row[each] for each in reversed(names) if each in row), None)
+
+
+def _definition(found: Sequence[Any] | None) -> Definition | None:
+    if found is None:
+        return None
+    type_name, default, check, mode, internal = found
+    return Definition(type_name, default, check, mode, internal is not None)
+
+
+@cache
+def _table() -> Any:
+    return json.loads(Path(__file__).with_name("settings.json").read_text(encoding="ascii"))

@@ -1,0 +1,159 @@
+"""The tables of settings as an older release had them: today's, without newer ones, with those that were removed.
+
+What the releases defined otherwise is recorded data (`broker.releases.definitions`). Settings that Understudy itself
+needs keep a value even where the release does not know them; they are just neither described nor taken from clients.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+from broker.settings.checks import at_least, between, one_of, version_of_kafka
+from broker.settings.model import Check, ConfigType, Row, Synonym, UpdateMode, Visibility
+from broker.settings.tables import BROKER, GROUP, TOPIC
+from broker.settings.values import parse, shown
+
+_MODES: Final = {"fixed": UpdateMode.READ_ONLY, "cluster": UpdateMode.CLUSTER_WIDE, "broker": UpdateMode.PER_BROKER}
+_RANGE = re.compile(r"\[(-?\d+),\.\.\.(?:,(\d+))?\]")
+_CHOICE = re.compile(r"\[(\w+(?:, \w+)*)\]")
+_VERSIONS = re.compile(r"versions up to (\S+)")
+_WITHOUT_EFFECT: Final = (
+    "authorizer.class.name",
+    "delete.topic.enable",
+    "group.consumer.assignors",
+    "listener",
+    "metric.reporters",
+    "node.id",
+    "principal.builder.class",
+    "process.roles",
+    "remote.log.",
+    "sasl.oauthbearer.",
+    "ssl.",
+)
+"""Prefixes of settings whose old default is described only: here they would stop what has to work, or name classes."""
+
+
+class Defined(Protocol):
+    """A setting as a release defines it (`broker.releases.Definition`)."""
+
+    @property
+    def type(self) -> str:
+        """The ConfigDef.Type's name."""
+
+    @property
+    def default(self) -> str | None:
+        """As text."""
+
+    @property
+    def check(self) -> str | None:
+        """What its validator prints."""
+
+    @property
+    def mode(self) -> str:
+        """`fixed`, `cluster` or `broker`."""
+
+    @property
+    def internal(self) -> bool:
+        """Whether DescribeConfigs leaves it out."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the release had it."""
+
+
+class Tables(NamedTuple):
+    """The settings of a release.
+
+    Attributes:
+        broker, topic, group: name -> row, of those that the release has.
+        removed: the broker's rows among them that today's tables lack.
+        missing: names that today's tables have and the release does not.
+        defaults: broker settings whose default was another one, which counts, as texts; of those that came later, the
+            first default, which was to change nothing.
+    """
+
+    broker: Mapping[str, Row] = BROKER
+    topic: Mapping[str, Row] = TOPIC
+    group: Mapping[str, Row] = GROUP
+    removed: Mapping[str, Row] = {}
+    missing: frozenset[str] = frozenset()
+    defaults: Mapping[str, str] = {}
+
+
+TODAY: Final = Tables()
+
+
+def tables_of(definitions: Mapping[str, Defined], versions: Sequence[str]) -> Tables:
+    """The tables of a release.
+
+    Args:
+        definitions: `broker NAME`, `topic NAME` or `group NAME` -> what it defined otherwise than today's release.
+        versions: what settings of message formats and protocols may be, oldest first.
+    """
+    if not definitions:
+        return TODAY
+    today = {"broker": BROKER, "topic": TOPIC, "group": GROUP}
+    tables = {kind: dict(rows) for kind, rows in today.items()}
+    missing, defaults = set(), {}
+    for setting, definition in definitions.items():
+        kind, _, name = setting.partition(" ")
+        row = today[kind].get(name)
+        if row is None:
+            if definition.known and kind != "group":
+                tables[kind][name] = _removed(kind, name, definition, versions)
+            continue
+        tables[kind][name] = _changed(row, definition)
+        if kind == "broker" and definition.default not in {None, shown(row.default)} and not _is_described_only(name):
+            defaults[name] = definition.default or ""
+        if not definition.known:
+            del tables[kind][name]
+            missing.add(name)
+    removed = {name: row for name, row in tables["broker"].items() if name not in BROKER}
+    return Tables(tables["broker"], tables["topic"], tables["group"], removed, frozenset(missing), defaults)
+
+
+def _removed(kind: str, name: str, definition: Defined, versions: Sequence[str]) -> Row:
+    """A setting that is no more."""
+    synonyms = (Synonym(f"log.{name}"),) if kind == "topic" else ()
+    check = _check(definition.check, versions)
+    row = Row(name, ConfigType[definition.type], None, check, _MODES[definition.mode], synonyms=synonyms)
+    default = None if definition.default is None else parse(row._replace(check=None), definition.default)
+    return row._replace(default=default, visibility=_visibility(definition, Visibility.PUBLIC))
+
+
+def _changed(row: Row, definition: Defined) -> Row:
+    """One of today's settings as it was: its type and meaning stay, for those who read it."""
+    type_then = ConfigType[definition.type]
+    own = row._replace(
+        mode=_MODES[definition.mode],
+        visibility=_visibility(definition, row.visibility),
+        described_as=None if type_then is row.type else type_then,
+    )
+    if row.type in {ConfigType.SHORT, ConfigType.INT, ConfigType.LONG}:
+        own = own._replace(check=_check(definition.check, ()) if definition.check else None)
+    if definition.default != shown(row.default) and _is_described_only(row.name):
+        own = own._replace(described_default=(definition.default,))
+    return own
+
+
+def _is_described_only(name: str) -> bool:
+    return name.startswith(_WITHOUT_EFFECT)
+
+
+def _visibility(definition: Defined, otherwise: Visibility) -> Visibility:
+    if definition.internal:
+        return Visibility.WHEN_SET
+    return Visibility.PUBLIC if otherwise is Visibility.WHEN_SET else otherwise
+
+
+def _check(printed: str | None, versions: Sequence[str]) -> Check | None:
+    """The validator that prints itself so; ``None`` for those that no removed setting has."""
+    if printed is None:
+        return None
+    if (found := _VERSIONS.fullmatch(printed)) is not None:
+        return partial(version_of_kafka, frozenset(versions[: versions.index(found[1]) + 1]))
+    if (found := _RANGE.fullmatch(printed)) is not None:
+        return at_least(int(found[1])) if found[2] is None else between(int(found[1]), int(found[2]))
+    found = _CHOICE.fullmatch(printed)
+    return None if found is None else one_of(*found[1].split(", "))
