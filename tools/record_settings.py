@@ -2,7 +2,7 @@
 
     python tools/record_settings.py
 
-Read from the releases' own classes (`ReleaseSettings.java`). A row is a setting; under a release stands its definition
+Read from the releases' own classes (`ReleaseSettings.java`). A row is a setting; under a release is its definition
 from then on: type, default, validator, update mode, and whether it is internal. null: it is gone. Settings that never
 changed have no row. Takes a minute; needs a JDK and Maven.
 """

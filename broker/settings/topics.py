@@ -38,7 +38,7 @@ def effective(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[st
 
 
 def stated(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """The same as DescribeConfigs tells it: each value by itself."""
+    """The same as DescribeConfigs reports it: each value by itself."""
     values = dict(settings.topic_defaults)
     for name, text in overrides.items():
         row = settings.topic_row(name)

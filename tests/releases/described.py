@@ -1,4 +1,4 @@
-"""What brokers of each release say of all their settings, and of a topic's: recorded once, compared with Understudy's.
+"""How brokers of each release describe all their settings, and a topic's: recorded once, compared with Understudy.
 
     python -m tests.releases.described [RELEASE ...]      (all that run here)
 
@@ -67,7 +67,7 @@ def load() -> dict[str, Described]:
 
 
 def described_in(rows: Mapping[str, Mapping[str, str | None]], name: str) -> Described:
-    """What one release says."""
+    """How one release describes its settings."""
     found: Described = {}
     for setting, row in rows.items():
         since = [each for each in RUN[: RUN.index(name) + 1] if each in row]

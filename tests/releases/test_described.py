@@ -19,7 +19,7 @@ SET_THERE = (
     "broker process.roles",
     "broker zookeeper.connect",
 )
-"""What one side's file of settings has, and the other's has not."""
+"""Settings that only one of the two brokers was started with."""
 KNOWN = {
     "broker log.initial.task.delay.ms": "internal in Kafka, and listed here on purpose",
     "broker log.retention.hours": "up to 2.3 alterable, because log.retention.ms is",
@@ -39,7 +39,7 @@ def cluster(broker_with: BrokerWith) -> Server:
 
 
 def differences(expected: Described, found: Described) -> dict[str, tuple[str | None, str | None]]:
-    """Setting -> what Kafka says and what this one does."""
+    """Setting -> Kafka's description and ours."""
     names = {
         name
         for name in expected.keys() | found.keys()

@@ -1,8 +1,8 @@
 """Documentation of settings that releases before the newest one had."""
 
 BROKER = {
-    "advertised.host.name": "The host that clients were told, before advertised.listeners.",
-    "advertised.port": "The port that clients were told, before advertised.listeners.",
+    "advertised.host.name": "The host that clients connected to, before advertised.listeners.",
+    "advertised.port": "The port that clients connected to, before advertised.listeners.",
     "auto.include.jmx.reporter": "Whether metrics are reported by JMX although metric.reporters does not name it.",
     "broker.id.generation.enable": (
         "Whether a broker without an id gets one from ZooKeeper, above reserved.broker.max.id."
