@@ -67,7 +67,7 @@ class Tables(NamedTuple):
 
     Attributes:
         broker, topic, group: name -> row, of those that the release has.
-        removed: the broker's rows among them that today's tables lack.
+        removed: the broker's rows among them that are not in today's tables.
         missing: names that today's tables have and the release does not.
         defaults: broker settings whose default was another one, which counts, as texts; of those that came later, the
             first default, which was to change nothing.

@@ -138,7 +138,7 @@ def test_the_command_line_takes_removed_settings_with_their_releases() -> None:
 
 
 def test_removed_passwords_are_secrets() -> None:
-    """All that any release had, whatever release is emulated."""
+    """All that any release had, with every emulated release."""
     found = {
         name for each in NAMES for name, row in setting_tables(each).removed.items() if row.type is ConfigType.PASSWORD
     }
