@@ -37,6 +37,9 @@ def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContex
 
     The response names the topics that may not be created, and those whose creation failed within the last two
     heartbeat intervals, which is not tried again until then.
+
+    Kafka tries once for each configuration of the topology: its request takes no topic that was in an earlier one, so
+    that later heartbeats send an empty request until the topics that the group needs change.
     """
     denied = () if may_on_cluster(ctx, AclOperation.CREATE) else _denied(result.missing, ctx)
     if denied:
@@ -46,7 +49,9 @@ def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContex
     for name in [name for name, each in failures.items() if each.forgotten_at_ms <= ctx.now_ms]:
         del failures[name]
     known = {topic.name: failures[topic.name] for topic in result.missing if topic.name in failures}
-    _create([topic for topic in result.missing if topic.name not in known], group_id, ctx)
+    requested = result.requested
+    _create([each for each in result.missing if each.name not in known and each.name not in requested], group_id, ctx)
+    requested.update(each.name for each in result.missing if each.name not in known)
     if known:
         _add_detail(result.response, f"Creation failed: {_summarized(known)}.")
 

@@ -239,6 +239,7 @@ class GroupMachine:
     def replay(self, record: GroupRecord, offset: int, transaction: TransactionalAppend | None) -> None:
         """Apply a record. An offset makes its group if there is none, as a "simple" group has no record of its own."""
         self._commits.unseen.clear()
+        self.streams.note_write()
         match record:
             case OffsetCommit():
                 if record.group_id not in self.groups:
@@ -256,6 +257,7 @@ class GroupMachine:
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
         """Apply a transaction marker: the producer's pending offsets are decided in all groups at once."""
         self._commits.unseen.clear()
+        self.streams.note_write()
         self.offsets.end_transaction(producer_id, committed=committed)
 
     def loaded(self, now_ms: int) -> GroupOutcome:

@@ -78,10 +78,11 @@ class StreamsMember:
     result: BeatResult = field(init=False)
 
     def ask(self, epoch: int | None = None, **fields: Any) -> Answer:
-        """One heartbeat; a field that is not given is null."""
+        """One heartbeat; a field that is not given is null. Tasks may be pairs, where a subtopology comes twice."""
         for name in ("active_tasks", "standby_tasks", "warmup_tasks"):
             tasks = fields.get(name)
-            fields[name] = None if tasks is None else [TaskIds(*each) for each in tasks.items()]
+            pairs = tasks.items() if isinstance(tasks, Mapping) else tasks
+            fields[name] = None if pairs is None else [TaskIds(*each) for each in pairs]
         for name in ("client_tags", "task_offsets", "task_end_offsets"):
             fields.setdefault(name, None)
         group_id = fields.pop("group_id", G)

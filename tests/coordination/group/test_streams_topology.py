@@ -162,3 +162,33 @@ def test_STR_17_sources_that_grow(context: Context, cluster: Cluster) -> None:
     stateful.beat()
     assert stateful.statuses == [2]
     assert stateful.details == ["Existing topic store has different number of partitions: expected 4, found 3"]
+
+
+def test_the_first_of_several_topics_with_another_count(context: Context, cluster: Cluster) -> None:
+    """In the order of Kafka's hash table, where these two share a bucket: the topic that was put in first."""
+    cluster.create("c1", 5)
+    cluster.create("r0", 9)
+    read = subtopology("1", repartitions=[info("r0")], changelogs=[info("c1")])
+    member = joined(context, subtopology("0", ["in"], sinks=["r0"]), read)
+    assert member.details == ["Existing topic r0 has different number of partitions: expected 4, found 9"]
+    cluster.delete("r0")
+    context.advance(1_000)
+    member.beat()
+    assert member.details == ["Existing topic c1 has different number of partitions: expected 4, found 5"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        subtopology("0", ["in"], copartitioned=[([0, 1], [])]),
+        subtopology("0", ["in"], copartitioned=[([-1], [])]),
+        subtopology("0", ["none"], copartitioned=[([1], [])]),
+        subtopology("0", ["in"], copartitioned=[([], [0])]),
+        subtopology("0", ["in"], changelogs=[info("a"), info("a")]),
+        subtopology("0", repartitions=[info("a", 1), info("a", 1)]),
+    ],
+)
+def test_topologies_that_kafka_does_not_foresee(context: Context, broken: Subtopology) -> None:
+    """UNKNOWN_SERVER_ERROR: an index without a topic, also if a source topic is missing, and a topic twice."""
+    assert StreamsMember(context, topology=(broken,)).refused_join() is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert StreamsMember(context, topology=(subtopology("0", ["none"]),)).join().status is not None

@@ -7,6 +7,7 @@ import pytest
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -61,6 +62,12 @@ def partitions(wire: Wire, topic: str) -> int:
     request = MetadataRequest([MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
     (found,) = wire.call(ApiKey.METADATA, 12, request).topics
     return len(found.partitions)
+
+
+def grow(wire: Wire, topic: str, count: int) -> None:
+    """More partitions."""
+    request = CreatePartitionsRequest([CreatePartitionsTopic(topic, count, None)], 5_000)
+    assert wire.call(ApiKey.CREATE_PARTITIONS, 3, request).results[0].error_code is ErrorCode.NONE
 
 
 def settings(wire: Wire, topic: str) -> Mapping[str, str | None]:
@@ -147,6 +154,29 @@ def test_internal_topics_that_cannot_be_created(wire: Wire, streams: Server) -> 
     streams.advance(10_000)
     member.beat()
     assert "Creation failed" not in member.statuses[3]
+    until(reported, "the failure of the second attempt, the first one for the topology as this group has it")
+    streams.advance(10_000)
+    for _ in range(2):
+        member.beat()
+        assert "Creation failed" not in member.statuses[3], "it is tried once for each configuration of the topology"
+
+
+def test_an_internal_topic_that_comes_and_goes_between_two_heartbeats(wire: Wire) -> None:
+    """It is not created again, since the topics are what they were when it was requested, until they change."""
+    topology = reading("later", changelog=TopicInfo("store"))
+    member = StreamsMember(wire, topology)
+    member.join()
+    created(wire, "later", 1)
+    other = StreamsMember(wire, topology, "m2")
+    other.join()
+    assert (3 in other.statuses, partitions(wire, "store")) == (True, 1)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("store")], timeout_ms=5_000)
+    assert wire.call(ApiKey.DELETE_TOPICS, 6, request).responses[0].error_code is ErrorCode.NONE
+    member.beat()
+    assert (3 in member.statuses, partitions(wire, "store")) == (True, 0)
+    grow(wire, "later", 2)
+    member.beat()
+    assert (3 in member.statuses, partitions(wire, "store")) == (True, 2)
 
 
 def test_STR_14_commits_are_fenced_by_the_member_epoch(wire: Wire) -> None:
@@ -187,10 +217,7 @@ def test_STR_17_a_stateful_source_grows(wire: Wire, streams: Server) -> None:
     member = StreamsMember(wire, reading("in", changelog=TopicInfo("changelog")))
     member.join()
     follows(streams, member, {"0": [0, 1, 2, 3]})
-    grown = wire.call(
-        ApiKey.CREATE_PARTITIONS, 3, CreatePartitionsRequest([CreatePartitionsTopic("in", 5, None)], 5_000)
-    )
-    assert grown.results[0].error_code is ErrorCode.NONE
+    grow(wire, "in", 5)
 
     def reported() -> bool | None:
         streams.advance(FOLLOWED_MS)

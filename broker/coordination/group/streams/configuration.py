@@ -1,12 +1,19 @@
 """A topology with the partition counts of its internal topics (groups E.4), after ``InternalTopicManager``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from broker.coordination.group.modern.topics import Topics
-from broker.coordination.group.streams.partition_counts import InvalidPartitioningError, PartitionCounts
+from broker.coordination.group.rules import STREAMS_TOPOLOGY
+from broker.coordination.group.streams.partition_counts import (
+    InvalidPartitioningError,
+    PartitionCounts,
+    copartition_groups,
+)
 from broker.coordination.group.streams.topology import Topology, input_topics
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
 from protocol.java import string_hash, table_order, utf16
 from protocol.log_records.streams_group import Subtopology, TopicInfo
 
@@ -60,7 +67,7 @@ class Configured:
     """The result: ready, or with the status that keeps it from being so.
 
     ``subtopologies`` are sorted by id, ``None`` where the counts could not be decided; ``missing`` are internal topics
-    to create.
+    to create, ``requested`` those among them whose creation a heartbeat has requested (groups E.5).
     """
 
     epoch: int
@@ -68,6 +75,7 @@ class Configured:
     missing: tuple[InternalTopic, ...] = ()
     status: Status | None = None
     detail: str = field(default="")
+    requested: set[str] = field(default_factory=set, compare=False)
 
     @property
     def is_ready(self) -> bool:
@@ -75,12 +83,36 @@ class Configured:
         return self.status is None
 
 
+@dataclass(slots=True)
+class Configuration:
+    """The topology as configured last, and as it was before: Kafka's ``TimelineObject`` of a group.
+
+    ``writes`` counts the records of the shard. Requests that read what is committed see a configuration only once
+    a record was written after it.
+    """
+
+    current: Configured | None = None
+    _before: Configured | None = None
+    _writes: int = -1
+
+    def put(self, configured: Configured, writes: int) -> None:
+        """Replace it."""
+        self._before = self.committed(writes)
+        self.current, self._writes = configured, writes
+
+    def committed(self, writes: int) -> Configured | None:
+        """As a request that describes the group sees it."""
+        return self.current if writes > self._writes else self._before
+
+
 def configure(topology: Topology, topics: Topics) -> Configured:
     """Decide the partition counts, and find out which topics are missing.
 
     Raises:
-        KafkaError: STREAMS_INVALID_TOPOLOGY.
+        KafkaError: STREAMS_INVALID_TOPOLOGY; UNKNOWN_SERVER_ERROR for a co-partition group of a topic that the
+            subtopology does not have, also if source topics are missing, and for what a subtopology names twice.
     """
+    groups = copartition_groups(topology)
     absent = {
         topic for each in topology.subtopologies.values() for topic in each.source_topics if topics.named(topic) is None
     }
@@ -90,7 +122,7 @@ def configure(topology: Topology, topics: Topics) -> Configured:
             topology.epoch, None, status=Status.MISSING_SOURCE_TOPICS, detail=f"Source topics {named} are missing."
         )
     try:
-        counts = PartitionCounts(topology, topics)
+        counts = PartitionCounts(topology, groups, topics)
         subtopologies = {
             name: _configured(topology.subtopologies[name], counts)
             for name in sorted(topology.subtopologies, key=utf16)
@@ -120,12 +152,22 @@ def _configured(subtopology: Subtopology, counts: PartitionCounts) -> Configured
     return ConfiguredSubtopology(
         max(counts.of(topic) for topic in input_topics(subtopology)),
         subtopology,
-        tuple(_counted(info, counts) for info in subtopology.repartition_source_topics),
-        tuple(_counted(info, counts) for info in subtopology.state_changelog_topics),
+        _counted_once(subtopology.repartition_source_topics, counts),
+        _counted_once(subtopology.state_changelog_topics, counts),
     )
 
 
+def _counted_once(infos: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[TopicInfo, ...]:
+    """Topics in the order of Kafka's hash table, which takes no name twice."""
+    by_name = {info.name: _counted(info, counts) for info in infos}
+    if len(by_name) < len(infos):
+        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
+    return tuple(by_name[name] for name in table_order(list(by_name), string_hash))
+
+
 def _counted(info: TopicInfo, counts: PartitionCounts) -> TopicInfo:
+    if len({config.key for config in info.topic_configs}) < len(info.topic_configs):
+        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
     partitions = info.partitions or counts.decided[info.name]
     return TopicInfo(info.name, partitions, info.replication_factor, info.topic_configs)
 
@@ -148,7 +190,8 @@ def _missing(
         for each in subtopologies.values()
         for info in (*each.repartition_sources, *each.changelogs)
     }
-    for name in table_order(sorted(topology.required_topics), string_hash):
+    listed = table_order(list(wanted), string_hash)  # before topics are removed: Kafka's table does not shrink
+    for name in topology.required_topics:
         topic = topics.named(name)
         expected = None if topic is None else wanted.pop(name, None)
         if topic is not None and expected is not None and topic.partition_count != expected.partitions:
@@ -156,4 +199,4 @@ def _missing(
                 f"Existing topic {name} has different number of partitions: expected {expected.partitions}, "
                 f"found {topic.partition_count}"
             )
-    return tuple(wanted[name] for name in table_order(list(wanted), string_hash))
+    return tuple(wanted[name] for name in listed if name in wanted)

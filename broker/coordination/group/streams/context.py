@@ -32,12 +32,19 @@ class StreamsSettings:
     rack_tags: Callable[[str], Sequence[str]]
 
 
+@dataclass(slots=True)
+class Writes:
+    """How many records of any kind the shard has replayed."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class StreamsContext:
     """The groups of a coordinator, and what the rules read beside them.
 
     ``newer()``: whether the rules of Kafka 4.4 hold. ``delays`` are the ends of running initial rebalance delays by
-    group id (ms).
+    group id (ms), ``writes`` the shard's records.
     """
 
     groups: dict[str, Group]
@@ -45,6 +52,7 @@ class StreamsContext:
     topics: Topics
     newer: Callable[[], bool]
     delays: dict[str, int] = field(default_factory=dict)
+    writes: Writes = field(default_factory=Writes)
 
     def find(self, group_id: str) -> StreamsGroup | None:
         """The streams group of that id."""

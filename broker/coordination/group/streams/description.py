@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from broker.coordination.group.streams.assignor import STICKY
+from broker.coordination.group.streams.configuration import Configured
 from broker.coordination.group.streams.group import StreamsGroup
 from broker.coordination.group.streams.member import Member as GroupMember
 from broker.coordination.group.streams.task_offsets import NO_OFFSETS, TaskOffsets
@@ -23,14 +24,17 @@ from protocol.messages.streams_group_describe import (
 )
 
 
-def described(group: StreamsGroup) -> DescribedGroup:
-    """A group with its topology and its members; counts of internal topics are filled in when the topology is ready."""
+def described(group: StreamsGroup, writes: int) -> DescribedGroup:
+    """A group with its topology and its members; counts of internal topics are filled in when the topology is ready.
+
+    ``writes``: how many records the shard has.
+    """
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        topology=_topology(group),
+        topology=_topology(group, group.configuration.committed(writes)),
         members=[
             _member(
                 member,
@@ -58,8 +62,7 @@ def task_names(member: GroupMember) -> list[str]:
     ]
 
 
-def _topology(group: StreamsGroup) -> Topology | None:
-    configured = group.configured
+def _topology(group: StreamsGroup, configured: Configured | None) -> Topology | None:
     if configured is not None and configured.is_ready and configured.subtopologies is not None:
         return Topology(
             configured.epoch,

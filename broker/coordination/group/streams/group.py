@@ -5,9 +5,11 @@ from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
 from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT, Rule
-from broker.coordination.group.streams.configuration import Configured
+from broker.coordination.group.streams.configuration import Configuration
 from broker.coordination.group.streams.member import Member, MemberState, target_of
+from broker.coordination.group.streams.metadata_check import MetadataCheck
 from broker.coordination.group.streams.owners import TaskOwners
+from broker.coordination.group.streams.refinement import Refined
 from broker.coordination.group.streams.states import State, state_of
 from broker.coordination.group.streams.task_offsets import TaskOffsets
 from broker.coordination.group.streams.tasks import TaskSets
@@ -40,8 +42,8 @@ class StreamsGroup:
     """
 
     __slots__ = (
-        "assignment_configs", "assignment_epoch", "assignment_timestamp_ms", "checked_version", "configured",
-        "endpoint_epoch", "epoch", "group_id", "members", "metadata_hash", "owners", "shutdown_member",
+        "assignment_configs", "assignment_epoch", "assignment_timestamp_ms", "configuration", "endpoint_epoch", "epoch",
+        "group_id", "members", "metadata_check", "metadata_hash", "owners", "refined", "shutdown_member",
         "static_members", "targets", "task_offsets", "topology", "validated_topology_epoch",
     )  # fmt: skip
 
@@ -55,14 +57,16 @@ class StreamsGroup:
         self.targets: dict[str, TaskSets] = {}
         self.topology: Topology | None = None
         self.owners = TaskOwners()
-        self.checked_version = -1
-        """Soft: the version of the metadata that the hash was compared with last (groups C.6)."""
-        self.configured: Configured | None = None
+        self.metadata_check = MetadataCheck()
+        """Soft: when the topics were compared with the hash last (groups C.6)."""
+        self.configuration = Configuration()
         """Soft: the topology with the partition counts of its internal topics."""
         self.endpoint_epoch = 0
         """Soft: grows when the tasks behind an endpoint change (groups E.7)."""
         self.task_offsets: dict[str, TaskOffsets] = {}
         """Soft: what members report of the state that they keep, by member id."""
+        self.refined = Refined()
+        """Soft: the target as it is handed out (4.4)."""
         self.shutdown_member: str | None = None
         """Soft: the member that asked the application to shut down (groups E.3.12)."""
 

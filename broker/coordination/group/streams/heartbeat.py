@@ -16,16 +16,17 @@ from broker.coordination.group.rules import STREAMS_HEARTBEAT
 from broker.coordination.group.streams.assignor import AssignableMember, Job, assign_sticky
 from broker.coordination.group.streams.configuration import Configured, Status, configure
 from broker.coordination.group.streams.context import STANDBY_REPLICAS, StreamsContext, epoch_record, report_change
-from broker.coordination.group.streams.endpoints import partitions_by_endpoint
+from broker.coordination.group.streams.endpoints import EndpointPartitions
 from broker.coordination.group.streams.group import StreamsGroup
 from broker.coordination.group.streams.member import Member, target_record
 from broker.coordination.group.streams.membership import check_size, member_of
 from broker.coordination.group.streams.reconciliation import TargetState, reconciled
-from broker.coordination.group.streams.states import state_of
+from broker.coordination.group.streams.states import State, state_of
 from broker.coordination.group.streams.step import (
     Beat,
     BeatResult,
     Step,
+    check_listed_once,
     check_tasks,
     owned_tasks,
     task_ids,
@@ -40,7 +41,6 @@ from protocol.errors import ErrorCode
 from protocol.java import HashMap
 from protocol.log_records.streams_group import StreamsRecord, StreamsTargetEpoch
 from protocol.messages.streams_group_heartbeat import (
-    EndpointToPartitions,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
@@ -70,18 +70,25 @@ class Heartbeats:
         Raises:
             KafkaError: 25, 42, 69, 81, 110 or 130; nothing has changed.
         """
-        group = self._group(builder, request)
-        is_new = self._context.groups.get(group.group_id) is not group
-        (before, replaced), owned = member_of(self._timers, builder, group, request), owned_tasks(request)
-        after = updated_member(before, request, beat, newer=self._context.newer())
+        group, newer = self._group(builder, request), self._context.newer()
+        if newer:
+            _relabel(group, request)
+        before, replaced = member_of(self._timers, builder, group, request)
+        after = updated_member(before, request, beat, newer=newer)
         if after.metadata != before.metadata:
             builder.record(after.metadata_record(group.group_id))
         topology = _topology(builder, group, request.topology)
-        step = Step(group, before, after, owned, topology, _NOTHING, group.epoch, replaced)
+        step = Step(group, before, after, topology, _NOTHING, group.epoch, replaced)
         self._configure(builder, step, request)
         self._start_delay(builder, group)
-        target_epoch, target = self._target(builder, step)
-        step.after = reconciled(step.after, TargetState(target_epoch, target, owned, group.owners))
+        target_epoch, targets = self._target(builder, step)
+        target = _handed_out(step, target_epoch, targets) if newer else targets
+        if not step.after.is_reconciled_to(target_epoch):
+            check_listed_once(request)
+            goal = TargetState(
+                target_epoch, target.get(after.member_id, NO_TASKS), owned_tasks(request), group.owners, newer
+            )
+            step.after = reconciled(step.after, goal)
         if step.after.at != before.at:
             builder.record(step.after.current_record(group.group_id))
             self._timers.update_rebalance(builder, group.group_id, step.after)
@@ -92,7 +99,7 @@ class Heartbeats:
         self._timers.arm_session(builder, group.group_id, after.member_id)
         if request.shutdown_application and group.shutdown_member is None:
             group.shutdown_member = after.member_id
-        builder.reply(reply_to, self._result(step, request, beat, is_new=is_new))
+        builder.reply(reply_to, self._result(step, request, beat))
 
     # --- groups E.3.1 and E.3.2: which group, which member -----------------------------------------------------------
 
@@ -115,7 +122,7 @@ class Heartbeats:
 
     def _configure(self, builder: OutcomeBuilder, step: Step, request: StreamsGroupHeartbeatRequest) -> None:
         """Check the topology against the topics, and bump the group's epoch if the assignment has to change."""
-        group, version = step.group, self._context.topics.version
+        group, topics = step.group, self._context.topics
         if group.topology is not None and step.after.topology_epoch < group.topology.epoch:
             step.status(
                 Status.STALE_TOPOLOGY,
@@ -123,26 +130,29 @@ class Heartbeats:
                 f"{group.topology.epoch}.",
             )
         bump, hashed = _counts(step, request.instance_id), group.metadata_hash
-        configured = group.configured
-        if group.topology is None or configured is None or group.checked_version != version:
-            hashed = metadata_hash(step.topology.required_topics, self._context.topics)
+        configured, required = group.configuration.current, step.topology.required_topics
+        if group.topology is None or configured is None or group.metadata_check.is_due(group.epoch, required, topics):
+            hashed = metadata_hash(required, topics)
             changed = hashed != group.metadata_hash
             bump |= changed
             if group.topology is None or configured is None or changed:
-                configured = configure(step.topology, self._context.topics)
-                group.configured = configured
-            group.checked_version = version
+                configured = configure(step.topology, topics)
+                group.configuration.put(configured, self._context.writes.count)
         step.configured = configured
         step.validated = validated = step.topology.epoch if configured.is_ready else -1
         if configured.is_ready:
             check_tasks(configured, request)
-        configs = self._context.assignment_configs(group.group_id)
-        if bump or validated != group.validated_topology_epoch or configs != group.assignment_configs:
-            step.epoch += 1
-            builder.record(epoch_record(group, step.epoch, hashed, validated, configs))
         if request.task_offsets is not None or request.task_end_offsets is not None:
             known = group.task_offsets.get(step.after.member_id, NO_OFFSETS)
             group.task_offsets[step.after.member_id] = known.updated(request.task_offsets, request.task_end_offsets)
+        configs = self._context.assignment_configs(group.group_id)
+        bump |= validated != group.validated_topology_epoch or configs != group.assignment_configs
+        step.stays = not bump and group.state is State.STABLE and self._context.newer()
+        step.refined = step.stays and group.targets.get(step.after.member_id, NO_TASKS) != step.after.assigned.undated
+        if bump or step.refined:
+            step.epoch += 1
+            builder.record(epoch_record(group, step.epoch, hashed, validated, configs))
+            group.metadata_check.done(step.epoch, required, topics)
 
     # --- groups E.3.9 and E.3.10: the target -------------------------------------------------------------------------
 
@@ -161,10 +171,11 @@ class Heartbeats:
     def _end_delay(self, group_id: str, builder: OutcomeBuilder) -> None:
         self._context.delays.pop(group_id, None)
         group = self._context.find(group_id)
-        if group is None or group.is_empty or group.configured is None or group.epoch <= group.assignment_epoch:
+        configured = None if group is None else group.configuration.current
+        if group is None or group.is_empty or configured is None or group.epoch <= group.assignment_epoch:
             return
         if self._is_due(builder, group):
-            self._assign(builder, group, group.epoch, group.members, group.configured, group.targets)
+            self._assign(builder, group, group.epoch, group.members, configured, group.targets)
             fits = group.topology is not None and group.topology.epoch == group.validated_topology_epoch
             after = state_of(group.epoch, group.epoch, group.members.values(), fits=fits)
             report_change(builder, group, after, group.epoch)
@@ -173,22 +184,23 @@ class Heartbeats:
         interval_ms = self._context.settings.number(group.group_id, "streams.assignment.interval.ms")
         return target_is_due(group.assignment_timestamp_ms, interval_ms, builder.now_ms)
 
-    def _target(self, builder: OutcomeBuilder, step: Step) -> tuple[int, TaskSets]:
-        """The target's epoch after this request, and the member's target tasks."""
-        group, member_id = step.group, step.after.member_id
+    def _target(self, builder: OutcomeBuilder, step: Step) -> tuple[int, Mapping[str, TaskSets]]:
+        """The target's epoch after this request, and the members' target tasks."""
+        group = step.group
         if self._is_delayed(builder, group):
             step.status(Status.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay.")
-            return group.assignment_epoch, NO_TASKS
-        kept = step.target_of(member_id)
+            return group.assignment_epoch, {}
+        kept = step.targets()
         if group.assignment_epoch >= step.epoch:
             return group.assignment_epoch, kept
+        if step.refined and group.assignment_epoch >= group.epoch:
+            same = StreamsTargetEpoch(step.epoch, group.assignment_timestamp_ms)
+            builder.record(StreamsRecord.of(group.group_id, same))
+            return step.epoch, kept
         if not self._is_due(builder, group):
             step.status(Status.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured assignment interval.")
             return group.assignment_epoch, kept
-        members = step.members()
-        before = {name: step.target_of(name) for name in members if name in group.targets or step.replaced is not None}
-        targets = self._assign(builder, group, step.epoch, members, step.configured, before)
-        return step.epoch, targets[member_id]
+        return step.epoch, self._assign(builder, group, step.epoch, step.members(), step.configured, kept)
 
     def _assign(
         self,
@@ -230,7 +242,7 @@ class Heartbeats:
 
     # --- the response ------------------------------------------------------------------------------------------------
 
-    def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, beat: Beat, *, is_new: bool) -> BeatResult:
+    def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, beat: Beat) -> BeatResult:
         group, member, configured = step.group, step.after, step.configured
         newer = self._context.newer()
         response = StreamsGroupHeartbeatResponse(
@@ -244,22 +256,20 @@ class Heartbeats:
             warmup_tasks=None,
             partitions_by_user_endpoint=None,
         )
-        changed = request.member_epoch == JOINING or step.before.assigned != member.assigned
-        counted = changed and member.user_endpoint is not None
-        if changed:
+        changed = step.before.assigned != member.assigned
+        lists_tasks = changed or request.member_epoch == JOINING
+        if lists_tasks:
             tasks = member.assigned.undated
             response.active_tasks = task_ids(tasks.active)
             response.standby_tasks = task_ids(tasks.standby)
             response.warmup_tasks = task_ids(tasks.warmup)
-            if counted:
-                group.endpoint_epoch += 1
-                if configured.subtopologies is None and not newer:  # EndpointToPartitionsManager expects them
-                    raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_HEARTBEAT.row(".5"))
-        if newer and step.before.user_endpoint != member.user_endpoint and not counted:
+        moved = newer and step.before.user_endpoint != member.user_endpoint
+        if moved or ((changed if newer else lists_tasks) and member.user_endpoint is not None):
             group.endpoint_epoch += 1
         if group.endpoint_epoch != request.endpoint_information_epoch:
-            response.partitions_by_user_endpoint = self._endpoints(group, member, configured)
-        if not is_new:
+            endpoints = EndpointPartitions(configured, self._context.topics, newer=newer)
+            response.partitions_by_user_endpoint = endpoints.of_members(step.others_and_member())
+        if group.group_id in self._context.groups:  # also one of another kind, that offsets have made
             response.endpoint_information_epoch = group.endpoint_epoch
         if configured.status is not None:
             step.status(configured.status, configured.detail)
@@ -273,19 +283,7 @@ class Heartbeats:
         if missing and beat.knows_recovery_lag:
             step.status(Status.MISSING_CLIENT_TAGS, _MISSING_TAGS.format(", ".join(missing)))
         response.status = step.statuses
-        return BeatResult(response, configured.missing)
-
-    def _endpoints(self, group: StreamsGroup, member: Member, configured: Configured) -> list[EndpointToPartitions]:
-        """The partitions behind the endpoints of all members, this one as it becomes.
-
-        Raises:
-            KafkaError: UNKNOWN_SERVER_ERROR, as in 4.4, whose EndpointToPartitionsManager expects subtopologies.
-        """
-        others = [each for each in group.members.values() if each.member_id != member.member_id]
-        listed = [each for each in (*others, member) if each.user_endpoint is not None]
-        if listed and configured.subtopologies is None and self._context.newer():
-            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_HEARTBEAT.row(".5"))
-        return partitions_by_endpoint(listed, configured.subtopologies or {}, self._context.topics)
+        return BeatResult(response, configured.missing, configured.requested)
 
 
 _NOTHING = Configured(-1, None)
@@ -293,6 +291,23 @@ _NOTHING = Configured(-1, None)
 
 def _tag_keys(member: Member) -> set[str]:
     return {each.key for each in member.client_tags}
+
+
+def _relabel(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
+    """A request with the instance id of another member takes over what that one is handed out.
+
+    As in Kafka 4.4.0 also one that is refused afterwards, such as a join while the other member is still there.
+    """
+    held = None if request.instance_id is None else group.static_members.get(request.instance_id)
+    if held is not None and held != request.member_id:
+        group.refined.relabel(held, request.member_id)
+
+
+def _handed_out(step: Step, target_epoch: int, targets: Mapping[str, TaskSets]) -> Mapping[str, TaskSets]:
+    """What members are handed out of a target (4.4): in a group that is Stable the target, else what was kept."""
+    if step.stays:
+        return step.group.refined.keep(target_epoch, step.group.targets)
+    return step.group.refined.of_epoch(target_epoch, targets)
 
 
 def _counts(step: Step, instance_id: str | None) -> bool:

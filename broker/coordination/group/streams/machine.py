@@ -10,8 +10,9 @@ epoch and its members.
    are missing go back with the response, and the broker creates them.
 4. A member is removed when it leaves, or when one of its timers fires (``member_removal``, ``timers``).
 
-What does not fit, as in Kafka: the configured topology, the endpoint epoch, the member that asked for a shutdown and
-the initial delay are soft state, which a heartbeat changes although its records may be refused.
+What does not fit, as in Kafka: the configured topology, the check of the topics (``metadata_check``), what members get
+of a target (``refinement``), the endpoint epoch, the member that asked for a shutdown and the initial delay are soft
+state, which a heartbeat changes although it may fail later, or its records may be refused.
 """
 
 from collections.abc import Callable, Hashable
@@ -85,7 +86,7 @@ class StreamsGroups:
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
-        return described(self._context.existing(group_id, STREAMS_DESCRIBE))
+        return described(self._context.existing(group_id, STREAMS_DESCRIBE), self._context.writes.count)
 
     # --- steering ----------------------------------------------------------------------------------------------------
 
@@ -99,6 +100,10 @@ class StreamsGroups:
         self._removal.remove(builder, group, group.member(member_id))
 
     # --- the log -----------------------------------------------------------------------------------------------------
+
+    def note_write(self) -> None:
+        """The shard has a further record, of any kind of group or of its offsets."""
+        self._context.writes.count += 1
 
     def replay(self, record: StreamsRecord) -> None:
         """Apply a record; the first one makes the group, also in place of one that offsets have made."""

@@ -121,6 +121,10 @@ class Member:
         return (self.instance_id, self.rack_id, self.client_id, self.client_host, self.rebalance_timeout_ms,
                 self.topology_epoch, self.process_id, self.user_endpoint, self.client_tags)  # fmt: skip
 
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether it has reached the target of that epoch."""
+        return self.state is MemberState.STABLE and self.epoch == epoch
+
     @property
     def at(self) -> tuple[object, ...]:
         """Its epochs, state and tasks, for comparison."""

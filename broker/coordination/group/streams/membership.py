@@ -1,5 +1,6 @@
 """Which member a heartbeat is from: dynamic and static ones, replacements, epochs (groups E.3.1, E.3.2)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from broker.coordination.group.modern.epochs import JOINING, check_member_epoch
@@ -8,12 +9,11 @@ from broker.coordination.group.rules import Rule
 from broker.coordination.group.streams.context import StreamsContext
 from broker.coordination.group.streams.group import MEMBER_LOOKUP, StreamsGroup
 from broker.coordination.group.streams.member import LEAVING_STATIC, Member, target_record, tombstones
-from broker.coordination.group.streams.step import owned_tasks
-from broker.coordination.group.streams.tasks import NO_TASKS, is_within
+from broker.coordination.group.streams.tasks import NO_TASKS, Tasks
 from broker.coordination.group.streams.timers import MemberTimers
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
 
 
 def check_size(context: StreamsContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, rule: Rule) -> None:
@@ -47,15 +47,21 @@ def member_of(
         known = group.members.get(request.member_id) if epoch == JOINING else group.member(request.member_id)
     if known is None:
         return Member(request.member_id), None
-    owned, assigned = owned_tasks(request), known.assigned.undated
+    assigned = known.assigned.undated
     subset = (
-        owned is not None
-        and is_within(owned.active, assigned.active)
-        and is_within(owned.standby, assigned.standby)
-        and is_within(owned.warmup, assigned.warmup)
+        _are_within(request.active_tasks, assigned.active)
+        and _are_within(request.standby_tasks, assigned.standby)
+        and _are_within(request.warmup_tasks, assigned.warmup)
     )
     check_member_epoch(known.epoch, known.previous_epoch, epoch, owns_subset=subset, kind="streams", rule=MEMBER_LOOKUP)
     return known, None
+
+
+def _are_within(owned: Sequence[TaskIds] | None, assigned: Tasks) -> bool:
+    """Whether a list is given, and each task in it is assigned; a subtopology may come twice, but not without tasks."""
+    return owned is not None and all(
+        each.subtopology_id in assigned and assigned[each.subtopology_id].issuperset(each.partitions) for each in owned
+    )
 
 
 def static_member(group: StreamsGroup, instance_id: str, member_id: str | None, rule: Rule = MEMBER_LOOKUP) -> Member:

@@ -27,9 +27,17 @@ class TaskOwners:
         """The process that has a task as an active one."""
         return self._active.get(task)
 
+    def has_standby(self, task: Task, process_id: str) -> bool:
+        """Whether a process has a standby task."""
+        return process_id in self._standby.get(task, ())
+
+    def has_warmup(self, task: Task, process_id: str) -> bool:
+        """Whether a process has a warm-up task."""
+        return process_id in self._warmup.get(task, ())
+
     def has_replica(self, task: Task, process_id: str) -> bool:
         """Whether a process has a standby or warm-up task."""
-        return process_id in self._standby.get(task, ()) or process_id in self._warmup.get(task, ())
+        return self.has_standby(task, process_id) or self.has_warmup(task, process_id)
 
     def has(self, task: Task, process_id: str) -> bool:
         """Whether a process has a task in any role."""

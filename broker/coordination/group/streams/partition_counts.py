@@ -3,7 +3,7 @@
 After Kafka's ``RepartitionTopics``, ``CopartitionedTopicsEnforcer`` and ``ChangelogTopics``.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import STREAMS_TOPOLOGY
@@ -11,7 +11,7 @@ from broker.coordination.group.streams.topology import Topology, input_topics
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 from protocol.java import utf16
-from protocol.log_records.streams_group import Subtopology
+from protocol.log_records.streams_group import CopartitionGroup, Subtopology
 
 
 class InvalidPartitioningError(Exception):
@@ -26,7 +26,8 @@ class PartitionCounts:
         InvalidPartitioningError: topics that have to have equal counts do not.
     """
 
-    def __init__(self, topology: Topology, topics: Topics) -> None:
+    def __init__(self, topology: Topology, copartitioned: Iterable[frozenset[str]], topics: Topics) -> None:
+        """``copartitioned``: what :func:`copartition_groups` gives."""
         self._topics = topics
         self.decided: dict[str, int] = {}
         subtopologies = tuple(topology.subtopologies.values())
@@ -35,9 +36,8 @@ class PartitionCounts:
         flexible = {
             info.name for each in subtopologies for info in each.repartition_source_topics if info.partitions == 0
         }
-        for each in subtopologies:
-            for group in _copartitioned(each):
-                self.decided.update(_enforced(group, fixed, flexible, self))
+        for group in copartitioned:
+            self.decided.update(_enforced(group, fixed, flexible, self))
         for each in subtopologies:
             self.decided.update(_changelog_counts(each, self))
 
@@ -95,11 +95,26 @@ def _largest_input(each: Subtopology, found: Mapping[str, int], counts: Partitio
     return max((count for count in known if count is not None), default=None)
 
 
-def _copartitioned(subtopology: Subtopology) -> Iterator[frozenset[str]]:
-    for group in subtopology.copartition_groups:
-        names = {subtopology.source_topics[at] for at in group.source_topics}
-        names |= {subtopology.repartition_source_topics[at].name for at in group.repartition_source_topics}
-        yield frozenset(names)
+def copartition_groups(topology: Topology) -> list[frozenset[str]]:
+    """The names of the topics of each co-partition group.
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR, as Kafka, whose list has no topic at an index.
+    """
+    return [_names(each, group) for each in topology.subtopologies.values() for group in each.copartition_groups]
+
+
+def _names(subtopology: Subtopology, group: CopartitionGroup) -> frozenset[str]:
+    repartitions = [info.name for info in subtopology.repartition_source_topics]
+    named: set[str] = set()
+    for indexes, topics in (
+        (group.source_topics, subtopology.source_topics),
+        (group.repartition_source_topics, repartitions),
+    ):
+        if any(not 0 <= at < len(topics) for at in indexes):
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
+        named.update(topics[at] for at in indexes)
+    return frozenset(named)
 
 
 def _enforced(

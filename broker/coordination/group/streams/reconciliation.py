@@ -23,12 +23,16 @@ from protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """A member's target, and what its heartbeat reports: ``owned`` is ``None`` unless it lists all three roles."""
+    """A member's target, and what its heartbeat reports: ``owned`` is ``None`` unless it lists all three roles.
+
+    ``newer``: as in 4.4, where a task changes its role within a member in place.
+    """
 
     epoch: int
     target: TaskSets
     owned: TaskSets | None
     owners: TaskOwners
+    newer: bool = False
 
     def owns_any(self, of: AssignedTasks) -> bool:
         """Whether the member may still run one of these; true if its heartbeat lists nothing."""
@@ -62,28 +66,30 @@ def reconciled(member: Member, goal: TargetState) -> Member:
 class _Difference:
     """Between the tasks of one role that a member has and its target."""
 
-    keep: Tasks
-    revoke: Tasks
-    add: Tasks
+    keep: dict[str, frozenset[int]]
+    revoke: dict[str, frozenset[int]]
+    add: dict[str, frozenset[int]]
     unreleased: bool
 
 
 def _next(member: Member, goal: TargetState, epoch: int) -> Member:
-    process_id, owners = member.process_id, goal.owners
-    before = member.assigned.undated
-
-    def active_is_taken(task: Task) -> bool:
-        return owners.active(task) is not None or owners.has_replica(task, process_id)
-
-    def replica_is_taken(task: Task) -> bool:
-        return owners.has(task, process_id)
-
-    active = _difference(before.active, goal.target.active, active_is_taken)
-    standby = _difference(before.standby, goal.target.standby, replica_is_taken)
-    warmup = _difference(before.warmup, goal.target.warmup, replica_is_taken)
+    before, target = member.assigned.undated, goal.target
+    taken = _TakenInPlace(member, goal.owners) if goal.newer else _Taken(member, goal.owners)
+    active = _difference(before.active, target.active, taken.as_active)
+    standby = _difference(before.standby, target.standby, taken.as_standby)
+    warmup = _difference(before.warmup, target.warmup, taken.as_warmup)
+    if goal.newer:
+        _change_replicas(before, standby, warmup)
+        for has, replica in ((before.standby, standby), (before.warmup, warmup)):
+            _remove(replica.revoke, _shared(has, target.active))
     revoke = AssignedTasks(_dated(member.assigned.active, active.revoke), standby.revoke, warmup.revoke)
+    waits = bool(revoke) and goal.owns_any(revoke)
+    if goal.newer:
+        granted = {} if waits else active.add
+        for has, replica in ((before.standby, standby), (before.warmup, warmup)):
+            _add(replica.keep, _without(_shared(has, target.active), granted))
     kept = _dated(member.assigned.active, active.keep)
-    if revoke and goal.owns_any(revoke):
+    if waits:
         return replace(
             member,
             state=MemberState.UNREVOKED_TASKS,
@@ -108,19 +114,101 @@ def _next(member: Member, goal: TargetState, epoch: int) -> Member:
     )
 
 
+class _Taken:
+    """Whether a task that a member is to get is still another's."""
+
+    def __init__(self, member: Member, owners: TaskOwners) -> None:
+        self.process_id, self.owners, self.has = member.process_id, owners, member.assigned.undated
+
+    def as_active(self, task: Task) -> bool:
+        """As an active one."""
+        return self.owners.active(task) is not None or self.owners.has_replica(task, self.process_id)
+
+    def as_standby(self, task: Task) -> bool:
+        """As a standby one."""
+        return self.owners.has(task, self.process_id)
+
+    def as_warmup(self, task: Task) -> bool:
+        """As a warm-up task."""
+        return self.owners.has(task, self.process_id)
+
+
+class _TakenInPlace(_Taken):
+    """As 4.4: what the member itself has in another role is not another's, so that the role changes in place."""
+
+    def as_active(self, task: Task) -> bool:
+        """As an active one."""
+        return self.owners.active(task) is not None or self._other_standby(task) or self._other_warmup(task)
+
+    def as_standby(self, task: Task) -> bool:
+        """As a standby one."""
+        runs = self.owners.active(task) == self.process_id and not _contains(self.has.active, task)
+        return runs or self.owners.has_standby(task, self.process_id) or self._other_warmup(task)
+
+    def as_warmup(self, task: Task) -> bool:
+        """As a warm-up task; unlike a standby one also if the member runs it itself."""
+        runs = self.owners.active(task) == self.process_id
+        return runs or self._other_standby(task) or self.owners.has_warmup(task, self.process_id)
+
+    def _other_standby(self, task: Task) -> bool:
+        return self.owners.has_standby(task, self.process_id) and not _contains(self.has.standby, task)
+
+    def _other_warmup(self, task: Task) -> bool:
+        return self.owners.has_warmup(task, self.process_id) and not _contains(self.has.warmup, task)
+
+
+def _change_replicas(before: TaskSets, standby: _Difference, warmup: _Difference) -> None:
+    """Give the member at once what it has in another role: active and warm-up tasks as standby ones and so on (4.4)."""
+    _grant(standby, _shared(before.active, standby.add))
+    into_warmup = _shared(before.standby, warmup.add)
+    _grant(warmup, into_warmup)
+    _remove(standby.revoke, into_warmup)
+    into_standby = _shared(before.warmup, standby.add)
+    _grant(standby, into_standby)
+    _remove(warmup.revoke, into_standby)
+
+
+def _grant(role: _Difference, tasks: Tasks) -> None:
+    _remove(role.add, tasks)
+    _add(role.keep, tasks)
+
+
+def _contains(tasks: Tasks, task: Task) -> bool:
+    return task[1] in tasks.get(task[0], ())
+
+
+def _shared(tasks: Tasks, others: Tasks) -> Tasks:
+    found = {name: partitions & others.get(name, frozenset()) for name, partitions in tasks.items()}
+    return {name: partitions for name, partitions in found.items() if partitions}
+
+
+def _without(tasks: Tasks, others: Tasks) -> Tasks:
+    found = {name: partitions - others.get(name, frozenset()) for name, partitions in tasks.items()}
+    return {name: partitions for name, partitions in found.items() if partitions}
+
+
+def _remove(tasks: dict[str, frozenset[int]], others: Tasks) -> None:
+    for name, partitions in others.items():
+        left = tasks.pop(name, frozenset()) - partitions
+        if left:
+            tasks[name] = left
+
+
+def _add(tasks: dict[str, frozenset[int]], others: Tasks) -> None:
+    for name, partitions in others.items():
+        tasks[name] = tasks.get(name, frozenset()) | partitions
+
+
 def _difference(before: Tasks, target: Tasks, is_taken: Callable[[Task], bool]) -> _Difference:
-    keep: dict[str, frozenset[int]] = {}
-    revoke: dict[str, frozenset[int]] = {}
-    add: dict[str, frozenset[int]] = {}
-    unreleased = False
+    found = _Difference({}, {}, {}, unreleased=False)
     for name in dict.fromkeys((*target, *before)):
         has, wants = before.get(name, frozenset()), target.get(name, frozenset())
         free = frozenset(at for at in wants - has if not is_taken((name, at)))
-        unreleased |= len(free) < len(wants - has)
-        for found, partitions in ((keep, has & wants), (revoke, has - wants), (add, free)):
+        found.unreleased |= len(free) < len(wants - has)
+        for tasks, partitions in ((found.keep, has & wants), (found.revoke, has - wants), (found.add, free)):
             if partitions:
-                found[name] = partitions
-    return _Difference(keep, revoke, add, unreleased)
+                tasks[name] = partitions
+    return found
 
 
 def _dated(assigned: DatedTasks, tasks: Tasks) -> DatedTasks:

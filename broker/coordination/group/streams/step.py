@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from broker.coordination.group.modern.epochs import JOINING
-from broker.coordination.group.rules import STREAMS_HEARTBEAT
+from broker.coordination.group.rules import STREAMS_HEARTBEAT, STREAMS_RECONCILIATION
 from broker.coordination.group.streams.configuration import Configured, InternalTopic, Status
 from broker.coordination.group.streams.group import StreamsGroup
 from broker.coordination.group.streams.member import Member
-from broker.coordination.group.streams.tasks import NO_TASKS, Tasks, TaskSets, in_java_order
+from broker.coordination.group.streams.tasks import Tasks, TaskSets, in_java_order
 from broker.coordination.group.streams.topology import Topology
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
@@ -38,27 +38,33 @@ def no_recovery_lag(*, known: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BeatResult:
-    """The response, and the internal topics that the broker is to create for the group (groups E.5)."""
+    """The response, and the internal topics that the broker is to create for the group (groups E.5).
+
+    It notes in ``requested`` those that it has tried to create.
+    """
 
     response: StreamsGroupHeartbeatResponse
     missing: Sequence[InternalTopic] = ()
+    requested: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class Step:
     """One member's request on its way: the member before and after, and the group's topology, epoch and statuses.
 
-    ``replaced`` is the static member whose place it takes.
+    ``replaced`` is the static member whose place it takes. ``stays``: the group is Stable and its target stays (4.4).
+    ``refined``: all the same, this member has other tasks than that target.
     """
 
     group: StreamsGroup
     before: Member
     after: Member
-    owned: TaskSets | None
     topology: Topology
     configured: Configured
     epoch: int
     replaced: Member | None = None
+    stays: bool = False
+    refined: bool = False
     validated: int = -1
     statuses: list[WireStatus] = field(default_factory=list)
 
@@ -71,11 +77,16 @@ class Step:
         found[self.after.member_id] = self.after
         return found
 
-    def target_of(self, member_id: str) -> TaskSets:
-        """A member's target before this heartbeat; a static member's replacement takes over its target."""
-        if self.replaced is not None and member_id == self.after.member_id:
-            member_id = self.replaced.member_id
-        return self.group.targets.get(member_id, NO_TASKS)
+    def others_and_member(self) -> list[Member]:
+        """All members, this one last."""
+        return [*(each for each in self.members().values() if each.member_id != self.after.member_id), self.after]
+
+    def targets(self) -> dict[str, TaskSets]:
+        """The targets before this heartbeat; a static member's replacement takes over its target."""
+        found = dict(self.group.targets)
+        if self.replaced is not None and self.replaced.member_id in found:
+            found[self.after.member_id] = found.pop(self.replaced.member_id)
+        return found
 
     def status(self, status: Status, detail: str) -> None:
         """Add a status to the response."""
@@ -86,8 +97,13 @@ def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: 
     """The member's metadata after this request: null keeps what is known.
 
     ``newer``: as in 4.4, where an instance id is kept and a join without an endpoint removes it.
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR for a client tag that comes twice, as Kafka, which makes a map of them.
     """
     timeout_ms, endpoint, tags = request.rebalance_timeout_ms, request.user_endpoint, request.client_tags
+    if len({each.key for each in tags or ()}) < len(tags or ()):
+        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_HEARTBEAT.row(".3"))
     kept = None if newer and request.member_epoch == JOINING else member.user_endpoint
     return replace(
         member,
@@ -103,6 +119,16 @@ def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: 
         if tags is None
         else tuple(KeyValue(each.key, each.value) for each in sorted(tags, key=lambda tag: utf16(tag.key))),
     )
+
+
+def check_listed_once(request: StreamsGroupHeartbeatRequest) -> None:
+    """Raise UNKNOWN_SERVER_ERROR for a subtopology that comes twice in a list of owned tasks.
+
+    Kafka makes maps of them, but only for a member that has not reached the target.
+    """
+    for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+        if len({each.subtopology_id for each in tasks or ()}) < len(tasks or ()):
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_RECONCILIATION)
 
 
 def owned_tasks(request: StreamsGroupHeartbeatRequest) -> TaskSets | None:

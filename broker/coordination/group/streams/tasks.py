@@ -66,11 +66,6 @@ def any_in_common(tasks: TaskSets, others: TaskSets) -> bool:
     )
 
 
-def is_within(tasks: Tasks, others: Tasks) -> bool:
-    """Whether all of ``tasks`` are in ``others``."""
-    return all(partitions <= others.get(subtopology, frozenset()) for subtopology, partitions in tasks.items())
-
-
 def in_java_order(tasks: Mapping[str, V]) -> Iterable[tuple[str, V]]:
     """Subtopologies in the order of Kafka's hash table."""
     return ((subtopology, tasks[subtopology]) for subtopology in table_order(list(tasks), string_hash))

@@ -26,13 +26,14 @@ class Topology:
         return cls(value.epoch, ordered, readers)
 
     @property
-    def required_topics(self) -> frozenset[str]:
-        """All topics that the group needs: those that it reads, and changelogs."""
-        return frozenset(
+    def required_topics(self) -> list[str]:
+        """All topics that the group needs, those that it reads and changelogs, in the order of Kafka's hash table."""
+        named = (
             topic
             for each in self.subtopologies.values()
             for topic in (*input_topics(each), *(info.name for info in each.state_changelog_topics))
         )
+        return table_order(list(dict.fromkeys(named)), string_hash)
 
 
 def input_topics(subtopology: Subtopology) -> Iterator[str]:
