@@ -91,7 +91,8 @@ def _mock(_port: int, folder: Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.mock", "--port-file", str(folder / "port")]
 
 
-def _kafka(port: int, folder: Path) -> list[str]:
+def kafka(port: int, folder: Path, *, create_topics: bool = False) -> list[str]:
+    """Format a folder, and return the command of a broker; `create_topics`: those that clients ask for."""
     controller = free_port()
     properties = {
         "process.roles": "broker,controller",
@@ -106,6 +107,7 @@ def _kafka(port: int, folder: Path) -> list[str]:
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         **SETTINGS,
+        "auto.create.topics.enable": str(create_topics).lower(),
     }
     file = folder / "server.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
@@ -120,7 +122,7 @@ KINDS = {
     for kind in (
         Kind("understudy", "Understudy", _understudy),
         Kind("understudy-disk", "Understudy, `--data-dir`", _understudy_disk),
-        Kind("kafka", f"Kafka {KAFKA_VERSION}", _kafka, _fetch_kafka),
+        Kind("kafka", f"Kafka {KAFKA_VERSION}", kafka, _fetch_kafka),
         Kind("kfake", "kfake", lambda port, _: [str(CACHE / "kfake"), "-port", str(port)], _build_kfake),
         Kind("mock", "librdkafka's mock", _mock, finds_port=True),
         Kind("limit", "limit", lambda port, _: [sys.executable, "-m", "benchmarks.limit", "--port", str(port)]),

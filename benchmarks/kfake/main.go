@@ -14,11 +14,15 @@ import (
 func main() {
 	port := flag.Int("port", 0, "port to listen on; 0: a free one")
 	data := flag.String("data-dir", "", "keep everything there; without it: memory only")
+	create := flag.Bool("create-topics", false, "create the topics that clients ask for")
 	flag.Parse()
 
 	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(*port)}
 	if *data != "" {
 		options = append(options, kfake.DataDir(*data))
+	}
+	if *create {
+		options = append(options, kfake.AllowAutoTopicCreation())
 	}
 	cluster, err := kfake.NewCluster(options...)
 	if err != nil {
