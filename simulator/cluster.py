@@ -76,6 +76,7 @@ class Servers:
             listeners=tuple((each,) for each in endpoints),
             topics=tuple(TopicOption(name, count) for name, count in topics.items()),
             settings={**SETTINGS, **settings},
+            lazy_coordinators=True,  # as on Kafka: clients retry until the coordinators' topics exist
             control_port=None,
             seed=seed,
         )
