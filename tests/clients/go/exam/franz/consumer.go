@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
@@ -33,8 +37,17 @@ func security(c *kit.Command) []kgo.Opt {
 		return []kgo.Opt{kgo.SASL(scram.Auth{User: c.SaslUsername, Pass: c.SaslPassword}.AsSha256Mechanism())}
 	case "SCRAM-SHA-512":
 		return []kgo.Opt{kgo.SASL(scram.Auth{User: c.SaslUsername, Pass: c.SaslPassword}.AsSha512Mechanism())}
+	case "OAUTHBEARER":
+		return []kgo.Opt{kgo.SASL(oauth.Auth{Token: c.SaslToken}.AsMechanism())}
 	}
-	return nil
+	if c.TLSAuthority == "" {
+		return nil
+	}
+	authorities := x509.NewCertPool()
+	if pem, err := os.ReadFile(c.TLSAuthority); err == nil {
+		authorities.AppendCertsFromPEM(pem)
+	}
+	return []kgo.Opt{kgo.DialTLSConfig(&tls.Config{RootCAs: authorities})}
 }
 
 func (d *driver) consume(c *kit.Command) (any, error) {
@@ -106,6 +119,9 @@ func (d *driver) assign(c *kit.Command) (any, error) {
 }
 
 func (d *driver) subscribe(c *kit.Command) (any, error) {
+	if member := d.members[c.Consumer]; member != nil {
+		return nil, member.subscribe(c.Topics)
+	}
 	m, err := d.reader(c)
 	if err != nil {
 		return nil, err
@@ -115,15 +131,23 @@ func (d *driver) subscribe(c *kit.Command) (any, error) {
 }
 
 func (d *driver) poll(c *kit.Command) (any, error) {
+	if member := d.members[c.Consumer]; member != nil {
+		return polled(c, member.client, member.remember)
+	}
 	m, err := d.reader(c)
 	if err != nil {
 		return nil, err
 	}
+	return polled(c, m.client, func(*kgo.Record) {})
+}
+
+func polled(c *kit.Command, client *kgo.Client, see func(*kgo.Record)) (any, error) {
 	ctx, cancel := c.Context()
 	defer cancel()
-	fetches := m.client.PollFetches(ctx)
+	fetches := client.PollFetches(ctx)
 	var records []kit.Read
 	fetches.EachRecord(func(r *kgo.Record) {
+		see(r)
 		records = append(records, kit.Read{
 			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: kit.Text(r.Key), Value: string(r.Value),
 		})

@@ -25,23 +25,25 @@ type producer struct {
 type driver struct {
 	producers map[string]*producer
 	consumers map[string]*consumer
+	members   map[string]*shareMember
 }
 
 func main() {
-	d := &driver{map[string]*producer{}, map[string]*consumer{}}
+	d := &driver{map[string]*producer{}, map[string]*consumer{}, map[string]*shareMember{}}
 	(&kit.Driver{
 		Library: "franz-go",
 		Module:  "github.com/twmb/franz-go",
 		// Offsets in transactions need its GroupTransactSession, in which producer and consumer are one client.
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment", "static_members",
-			"consumer_protocol", "commit_offsets", "admin",
+			"consumer_protocol", "commit_offsets", "share_groups", "admin", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
 			"producer": d.create, "send": d.send, "flush": d.flush, "init_transactions": d.initialize, "begin": d.begin,
 			"commit": d.commit, "abort": d.abort, "consumer": d.consume, "assign": d.assign, "subscribe": d.subscribe,
 			"poll": d.poll, "assignment": d.assignment, "seek": d.seek, "commit_offsets": d.commitOffsets,
+			"share_consumer": d.share, "acknowledge": d.acknowledge, "commit_acknowledgements": d.commitAcknowledgements,
 			"create_topic": createTopic, "close": d.close,
 		},
 	}).Run()
@@ -216,6 +218,9 @@ func (d *driver) close(c *kit.Command) (any, error) {
 	} else if m := d.consumers[c.Name]; m != nil {
 		m.close()
 		delete(d.consumers, c.Name)
+	} else if m := d.members[c.Name]; m != nil {
+		m.client.Close()
+		delete(d.members, c.Name)
 	}
 	return nil, nil
 }

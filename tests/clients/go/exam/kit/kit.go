@@ -20,6 +20,9 @@ type Record struct {
 	Partition int32   `json:"partition"`
 	Key       *string `json:"key"`
 	Value     string  `json:"value"`
+	// Of `acknowledge`, in place of key and value.
+	Topic  string `json:"topic"`
+	Offset int64  `json:"offset"`
 }
 
 // Place is a partition, and where to begin.
@@ -57,6 +60,9 @@ type Command struct {
 	SaslMechanism      string          `json:"sasl_mechanism"`
 	SaslUsername       string          `json:"sasl_username"`
 	SaslPassword       string          `json:"sasl_password"`
+	SaslToken          string          `json:"sasl_token"`
+	TLSAuthority       string          `json:"tls_ca"`
+	Type               string          `json:"type"`
 	Producer           string          `json:"producer"`
 	Consumer           string          `json:"consumer"`
 	Topic              string          `json:"topic"`
