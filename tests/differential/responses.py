@@ -43,11 +43,11 @@ TOOL_SETTING = re.compile(r"  ([a-z][\w.]+)=")
 LISTS = {"groups_command", "consumer_group_command"}
 """Tools that print groups in the order of a hash map."""
 RATES = {"producer_performance", "consumer_performance"}
-NUMBERS = re.compile(r"\d{4,}|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+ ?ms\b|\b\d+(\.\d+)? MB/sec|\b\d+\.\d+\b")
+NUMBERS = re.compile(r"\d{4,}|(?<=PID\{Id:)\d+|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+ ?ms\b|\b\d+(\.\d+)? MB/sec|\b\d+\.\d+\b")
 
 
 def text(value: Any) -> Any:
-    """Without addresses, long numbers, times and rates."""
+    """Without addresses, long numbers, producer ids, times and rates."""
     if isinstance(value, str):
         return NUMBERS.sub("N", ADDRESS.sub("BROKER", value))
     if isinstance(value, dict):
