@@ -73,8 +73,9 @@ def _find_coordinator_response_down(version: int, response: Any) -> None:
         (coordinator,) = response.coordinators
         response.error_code, response.node_id = coordinator.error_code, coordinator.node_id
         response.host, response.port = coordinator.host, coordinator.port
-        # core 0.3.2: the message of versions 1 to 3 is "NONE" on success, and the code's text otherwise
-        response.error_message = coordinator.error_message or coordinator.error_code.name
+        # core 0.3.2: the message of versions 1 to 3 is "NONE" on success, and the code's text otherwise; null stays
+        text = coordinator.error_message
+        response.error_message = coordinator.error_code.name if text is not None and not text else text
 
 
 def _find_coordinator_response_up(version: int, response: Any) -> None:

@@ -51,6 +51,7 @@ from broker.replication.metadata_log import MetadataLog
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.requests.authentication import authenticate
+from broker.requests.old_refusals import OLD_REFUSALS
 from broker.requests.share_state import SharePersister
 from broker.requests.throttling import charge_quotas, throttle_connection
 from broker.rng import new_seed, seeded, uuid_from
@@ -121,6 +122,7 @@ class Cluster:
                 self.faults.meet,
                 answer_errors,
                 *((refuse_changes,) if options.read_only else ()),
+                OLD_REFUSALS,
             ),
             responses=(charge_quotas,),
         )

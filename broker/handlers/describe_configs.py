@@ -85,7 +85,7 @@ def _entries(kind: ConfigResourceType, name: str, keys: Iterable[str] | None, ct
     match kind:
         case ConfigResourceType.TOPIC:
             check_topic_name(name)
-            if name not in image.topics:
+            if name not in image.topics and ctx.release.has(Behaviour.UNKNOWN_TOPICS_NOT_DESCRIBED):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
             return topic_entries(image.config(kind, name), settings, keys)
         case ConfigResourceType.BROKER:

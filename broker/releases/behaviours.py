@@ -28,6 +28,17 @@ class Behaviour(Enum):
             "are OUT_OF_ORDER_SEQUENCE_NUMBER."
         ),
     )
+    UNKNOWN_TOPICS_NOT_DESCRIBED = (
+        "2.0",
+        (
+            "DescribeConfigs of a topic that does not exist is refused with UNKNOWN_TOPIC_OR_PARTITION; before, it is "
+            "answered with the settings that such a topic would have."
+        ),
+    )
+    COORDINATORS_NAMED_NONE = (
+        "2.3",
+        "FindCoordinator answers with the message NONE where there is no error; before, with null.",
+    )
     API_VERSIONS_RANGE = (
         "2.4",
         (
@@ -47,6 +58,13 @@ class Behaviour(Enum):
         "2.4",
         ("A record that a topic does not take is refused with INVALID_RECORD (KIP-467); before, with CORRUPT_MESSAGE."),
     )
+    ELECTIONS_NOT_NEEDED = (
+        "2.4",
+        (
+            "A partition that its preferred replica leads already is answered with ELECTION_NOT_NEEDED (KIP-460); "
+            "before, with NONE."
+        ),
+    )
     UNKNOWN_PRODUCERS_WELCOME = "2.5", ("A producer that the log does not know may go on with any sequence (KIP-360).")
     HEARTBEATS_WHILE_SYNCING = (
         "2.6",
@@ -55,9 +73,27 @@ class Behaviour(Enum):
             "REBALANCE_IN_PROGRESS."
         ),
     )
+    UNEXPECTED_ERRORS_HIDDEN = (
+        "2.6",
+        (
+            "The message of an UNKNOWN_SERVER_ERROR is null, and a null value of IncrementalAlterConfigs is "
+            "INVALID_REQUEST; before, the message is the exception's, and a null value is UNKNOWN_SERVER_ERROR."
+        ),
+    )
+    UNKNOWN_TOPICS_OF_CONFIGS = (
+        "2.7",
+        (
+            "Settings of a topic that does not exist cannot be altered: UNKNOWN_TOPIC_OR_PARTITION, before "
+            "UNKNOWN_SERVER_ERROR. DescribeConfigs answers with empty messages, before with null."
+        ),
+    )
     DEFAULTS_NOT_MARKED = (
         "2.7",
         "DescribeConfigs v0 marks no setting as having its default: the field is no longer filled.",
+    )
+    QUOTAS_WITH_EMPTY_MESSAGES = (
+        "2.8",
+        "DescribeClientQuotas answers with an empty message where there is no error; before, with null.",
     )
     PENDING_SYNC = (
         "2.8",
@@ -71,6 +107,20 @@ class Behaviour(Enum):
         (
             "message.format.version is taken and ignored (KIP-724); before, a topic's records are kept and sent in "
             "that format, and where it is older than 0.11, idempotent producers get UNSUPPORTED_FOR_MESSAGE_FORMAT."
+        ),
+    )
+    BAD_VALUES_ARE_BAD_CONFIGS = (
+        "3.3",
+        (
+            "A bad value of a topic's setting is refused with INVALID_CONFIG when it is altered, as in KRaft mode; "
+            "before, with INVALID_REQUEST."
+        ),
+    )
+    REFUSALS_OF_KRAFT = (
+        "3.3",
+        (
+            "As in KRaft mode, deletions of unknown topics are refused with a message, and partitions for unknown "
+            "topics and the end of a reassignment that does not exist without; before, it is the other way round."
         ),
     )
     CREATED_TOPICS_UNKNOWN = (

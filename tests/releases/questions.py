@@ -18,7 +18,13 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.releases import questions_of_4_4, questions_of_groups, questions_of_records, questions_of_share_groups
+from tests.releases import (
+    questions_of_4_4,
+    questions_of_groups,
+    questions_of_records,
+    questions_of_refusals,
+    questions_of_share_groups,
+)
 from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, result_of
 from tests.wire import Closed, header
 
@@ -270,6 +276,7 @@ QUESTIONS: tuple[Question, ...] = (
     pending_offsets,
     *questions_of_records.QUESTIONS,
     *questions_of_groups.QUESTIONS,
+    *questions_of_refusals.QUESTIONS,
     *questions_of_4_4.QUESTIONS,
     *questions_of_share_groups.QUESTIONS,
 )

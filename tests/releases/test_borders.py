@@ -15,6 +15,7 @@ from tests.releases import (
     questions_of_4_4,
     questions_of_groups,
     questions_of_records,
+    questions_of_refusals,
     questions_of_share_groups,
 )
 from tests.releases.questions import QUESTIONS, Question
@@ -25,6 +26,14 @@ RECORDED = load()
 SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.UNKNOWN_PRODUCER_ID: questions.a_producer_that_the_log_does_not_know,
     Behaviour.FIVE_BATCHES_REMEMBERED: questions.a_repeated_batch,
+    Behaviour.COORDINATORS_NAMED_NONE: questions_of_refusals.a_coordinator_that_is_found,
+    Behaviour.UNKNOWN_TOPICS_NOT_DESCRIBED: questions_of_refusals.settings_that_cannot_be_described,
+    Behaviour.ELECTIONS_NOT_NEEDED: questions_of_refusals.leaders_that_need_no_election,
+    Behaviour.UNEXPECTED_ERRORS_HIDDEN: questions_of_refusals.settings_that_cannot_be_altered,
+    Behaviour.UNKNOWN_TOPICS_OF_CONFIGS: questions_of_refusals.settings_that_cannot_be_altered,
+    Behaviour.QUOTAS_WITH_EMPTY_MESSAGES: questions_of_refusals.quotas_that_cannot_be_described,
+    Behaviour.BAD_VALUES_ARE_BAD_CONFIGS: questions_of_refusals.settings_that_cannot_be_altered,
+    Behaviour.REFUSALS_OF_KRAFT: questions_of_refusals.a_topic_that_cannot_be_deleted,
     Behaviour.API_VERSIONS_RANGE: questions.an_unknown_version_of_api_versions,
     Behaviour.PRODUCERS_OUTLIVE_RECORDS: questions.a_producer_whose_records_were_deleted,
     Behaviour.DEFAULT_COUNTS: questions_of_groups.a_topic_with_as_many_partitions_as_the_broker_likes,
