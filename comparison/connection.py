@@ -6,6 +6,7 @@ import struct
 from collections import deque
 from typing import Any
 
+from comparison.login import Login, Refused, log_in
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request
 
@@ -19,8 +20,15 @@ class Closed(Exception):
 class Connection:
     """One connection to ``HOST:PORT``. A request may be sent before the response to the previous one is read."""
 
-    def __init__(self, address: str, client_id: str = "compare", timeout_s: float = TIMEOUT_S) -> None:
-        """Connect. Raises ConnectionError: no broker answers at the address."""
+    def __init__(
+        self, address: str, client_id: str = "compare", timeout_s: float = TIMEOUT_S, login: Login | None = None
+    ) -> None:
+        """Connect, and log in.
+
+        Raises:
+            ConnectionError: no broker answers at the address.
+            Refused: the broker does not let the user in.
+        """
         host, _, port = address.rpartition(":")
         self._client_id = client_id
         try:
@@ -30,6 +38,12 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pending: deque[tuple[int, ApiKey, int]] = deque()
         self._count = 0
+        if login is not None:
+            try:
+                log_in(self.call, login)
+            except (Refused, Closed):
+                self.close()
+                raise
 
     def send(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> None:
         """Send a request, whose response, if any, is read by :meth:`answer`. Raises Closed."""

@@ -5,6 +5,7 @@ compared as they are: numbers, texts, order.
 """
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +51,8 @@ class Names:
 
 PRODUCER_IN_TEXT = re.compile(r"((?:producerId|producer id|producer|Producer)[ =:]+(?:id )?)(\d+)\b")
 TIME_IN_TEXT = re.compile(r"\b[12]\d{12}\b")
+LAST_MS = 4_000_000_000_000
+"""Times after the year 2096 are no sums with the clock's time, but overflow."""
 CLIENT_SPAN_MS = 600_000
 """Record timestamps of a history cover ten minutes, an hour before it began."""
 
@@ -68,6 +71,19 @@ def _of_its_own(_names: Names, value: Any) -> Any:
     return value if value in NULL_IDS else "its own"
 
 
+def _from_now(_names: Names, value: Any) -> Any:
+    """Minutes from now, which both clusters' tokens have alike; the seconds between two requests do not count."""
+    if not isinstance(value, int) or not 0 < value < LAST_MS:
+        return value
+    return f"in {(value - int(time.time() * 1000) + 30_000) // 60_000} min"
+
+
+def _later(names: Names, value: Any) -> Any:
+    """The end of a token, or the latest timestamp of a batch, which is not in the future."""
+    of_token = isinstance(value, int) and value > time.time() * 1000 + 60_000
+    return _from_now(names, value) if of_token else names.moment(value)
+
+
 RULES: dict[str, Rule] = {
     # Ids that a cluster draws or counts.
     "producer_id": _named("producer"),
@@ -77,6 +93,8 @@ RULES: dict[str, Rule] = {
     "member_id": _named("member"),
     "leader": _named("member"),
     "cluster_id": _named("cluster"),
+    "token_id": _named("token"),
+    "hmac": _named("hmac"),
     "session_id": lambda names, value: value if value == 0 else names.name("session", value),
     "replica_directory_id": _named("directory"),
     "metadata_hash": lambda _names, value: value and "its own",  # of topics with their ids
@@ -90,11 +108,17 @@ RULES: dict[str, Rule] = {
     "timestamp": _moment,
     "timestamp_ms": _moment,
     "base_timestamp_ms": _moment,
-    "max_timestamp_ms": _moment,
     "transaction_start_time_ms": _moment,
     "last_timestamp": _moment,
     "last_update_ms": _moment,
     "start_ms": _moment,
+    # Of delegation tokens: from now on, in minutes.
+    "issue_timestamp": _from_now,
+    "issue_timestamp_ms": _from_now,
+    "expiry_timestamp": _from_now,
+    "expiry_timestamp_ms": _from_now,
+    "max_timestamp": _from_now,
+    "max_timestamp_ms": _later,
     "commit_timestamp_ms": _moment,
     "assignment_timestamp_ms": lambda _names, value: value and "then",
     "current_state_timestamp_ms": _moment,
@@ -135,6 +159,7 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
         *("principal", "host", "operation", "permission_type"),
     ),
     ("DescribeUserScramCredentials", "credential_infos"): ("mechanism",),
+    ("DescribeDelegationToken", "tokens"): ("token_id",),
     ("ConsumerGroupDescribe", "groups"): ("group_id",),
     ("ConsumerGroupDescribe", "members"): ("member_id",),
     ("ConsumerGroupDescribe", "subscribed_topic_names"): (),

@@ -1,11 +1,13 @@
 """A cluster that histories are played on: its connections, and its ids of topics, producers and members."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from comparison.connection import Connection
+from comparison.login import SCRAM, Login
 from comparison.rules import Names
 from protocol.apis import ApiKey
 
@@ -13,6 +15,8 @@ UNKNOWN_PRODUCER_ID = 9_000_000_000
 """Id of a producer that was never initialised; no cluster allocates it."""
 UNKNOWN_MEMBER_ID = "nobody"  # as in recorded histories
 UNKNOWN_TRANSACTIONAL_ID = "nobody"
+UNKNOWN_PROOF = b"unknown"
+"""HMAC of a token that does not exist."""
 UNKNOWN_TOPIC_ID = UUID("5f0c7bb6-6a3c-4d0e-9a54-7c1f00c0ffee")
 
 
@@ -78,6 +82,7 @@ class Target:
     not, if it can be restarted. ``address`` is the first broker's, ``others`` are those of brokers 2 to N.
     ``shared`` are the share partitions (group and place) that the leader has probably loaded. ``internal_topics`` are
     those of the topologies of streams groups, by group, ``expected`` those that the coordinator is creating.
+    ``secured`` is the address of the listener for users who log in. ``tokens`` are delegation tokens: id and HMAC.
     """
 
     address: str
@@ -96,6 +101,8 @@ class Target:
     connections: dict[str, Connection] = field(default_factory=dict)
     client_id: str = "compare"
     others: tuple[str, ...] = ()
+    secured: str | None = None
+    tokens: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -107,7 +114,7 @@ class Target:
         self.close()
         self.names = Names(prefix, base_ms)
         self.names.name("producer", UNKNOWN_PRODUCER_ID)
-        self.topics, self.producers, self.sessions = {}, {}, {}
+        self.topics, self.producers, self.sessions, self.tokens = {}, {}, {}, {}
         self.members, self.consumers = {}, {}
         self.sharers, self.shared = {}, set()
         self.streamers, self.internal_topics, self.expected = {}, {}, set()
@@ -117,11 +124,26 @@ class Target:
         return symbol[1:] if symbol.startswith("=") else self.names.prefix + symbol
 
     def connection(self, name: str) -> Connection:
-        """Return a connection, opened on first use; `0@2` goes to broker 2."""
+        """Return a connection, opened on first use; `0@2` goes to broker 2, :meth:`login_of` has those that log in."""
         if name not in self.connections:
-            broker = int(name.partition("@")[2] or 1)
-            self.connections[name] = Connection(self.brokers[broker - 1], self.client_id)
+            login = self.login_of(name)
+            if login is None:
+                broker = int(name.partition("@")[2] or 1)
+                self.connections[name] = Connection(self.brokers[broker - 1], self.client_id)
+            else:
+                self.connections[name] = Connection(self.secured or self.address, self.client_id, login=login)
         return self.connections[name]
+
+    def login_of(self, name: str) -> Login | None:
+        """Who logs in on a connection: alice on `as:alice`, the token k0 on `token:k0:7`; others log in as no user."""
+        kind, _, rest = name.partition(":")
+        if kind == "as":
+            user = rest.partition(":")[0]
+            return Login(user, f"{user}-secret")
+        if kind == "token":
+            token_id, proof = self.tokens.get(rest.partition(":")[0], ("unknown", UNKNOWN_PROOF))
+            return Login(token_id, b64encode(proof).decode(), SCRAM, by_token=True)
+        return None
 
     def call(self, key: ApiKey, version: int, request: Any, broker: int = 1) -> Any:
         """Send a request on a connection that no step uses."""

@@ -22,6 +22,8 @@ async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> 
         check_known(ctx)
         if owner != requester and not ctx.authorized(AclOperation.CREATE_TOKENS, ResourceType.USER, owner):
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+        if any(each.principal_type != tokens.USER for each in request.renewers):
+            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
     except KafkaError as error:
         return _response(error.code, owner, requester, (-1, -1, -1))
     renewers = tuple(f"{each.principal_type}:{each.principal_name}" for each in request.renewers)

@@ -24,7 +24,7 @@ async def handle(request: ExpireDelegationTokenRequest, ctx: RequestContext) -> 
     await remember(ctx, left)
     if isinstance(left, DelegationTokenRecord):
         return ExpireDelegationTokenResponse(expiry_timestamp_ms=left.expiration_timestamp_ms)
-    return ExpireDelegationTokenResponse(expiry_timestamp_ms=ctx.now_ms + period_ms)
+    return ExpireDelegationTokenResponse(expiry_timestamp_ms=ctx.now_ms)
 
 
 def refuse(

@@ -164,10 +164,15 @@ class Gate:
         self.principal, self.state, self._exchange = principal, State.READY, None
 
     def _lifetime(self, expires_at_ms: int | None) -> int:
-        """The session lifetime in ms; 0: forever. The shorter one of the credential's and the listener's."""
+        """The session lifetime in ms, the shorter one of the credential's and the listener's.
+
+        0: forever, or already over, where the credential has expired (a quirk: SaslServerAuthenticator lets it in).
+        """
         now_ms = self._credentials.now_ms()
         most = self._settings.of_listener(self._listener, "connections.max.reauth.ms", self._mechanism)
-        lifetimes = [value for value in (int(str(most)), (expires_at_ms or now_ms) - now_ms) if value > 0]
+        lifetimes = [int(str(most))] if int(str(most)) > 0 else []
+        if expires_at_ms is not None:
+            lifetimes.append(max(expires_at_ms - now_ms, 0))
         lifetime_ms = min(lifetimes, default=0)
-        self._expires_at_ms = now_ms + lifetime_ms if lifetime_ms else None
+        self._expires_at_ms = now_ms + lifetime_ms if lifetimes else None
         return lifetime_ms

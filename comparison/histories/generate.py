@@ -14,6 +14,7 @@ from comparison.histories.drawing.pieces import Known, Versions
 from comparison.histories.drawing.security import Security
 from comparison.histories.drawing.shares import Shares
 from comparison.histories.drawing.streams import Streams
+from comparison.histories.drawing.tokens import Tokens
 from comparison.histories.drawing.topologies import SOUND
 from comparison.histories.drawing.transactions import Transactions
 from comparison.histories.step_request import Step
@@ -242,6 +243,19 @@ class FeatureGenerator(_Security):
         return [*raised, *super().history(length, restarts=restarts)]
 
 
+class TokenGenerator(Tokens, _Security):
+    """Generates histories of delegation tokens, for clusters with a listener for users and an authorizer."""
+
+    draws: ClassVar = {
+        "create_token": 4,
+        "renew_token": 3,
+        "expire_token": 3,
+        "describe_tokens": 5,
+        "allow_tokens": 2,
+    }
+    last: ClassVar = {"do": "describe_tokens", "v": 3, "c": "as:admin", "owners": None}
+
+
 KINDS: dict[
     str,
     type[Generator] | type[ConsumerGenerator] | type[ShareGenerator] | type[StreamsGenerator] | type[_Security],
@@ -254,5 +268,6 @@ KINDS: dict[
     "quotas": QuotaGenerator,
     "acls": AclGenerator,
     "features": FeatureGenerator,
+    "tokens": TokenGenerator,
 }
 """What a history is about -> what generates it."""

@@ -1,5 +1,6 @@
 """Plays a history on both clusters, step by step, until it ends or a difference shows."""
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from comparison.histories import (
     security,
     shares,
     streams,
+    tokens,
     transactions,
 )
 from comparison.histories.multi_broker import broker_of, wait_in_sync
@@ -37,6 +39,7 @@ from comparison.histories.quiet_shares import wait_shares, warm_shares
 from comparison.histories.replicas import wait_caught_up, wait_replicated
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
 from comparison.histories.topic_ids import hash_alike
+from comparison.login import Refused
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_groups import DescribeGroupsRequest
@@ -51,6 +54,7 @@ BUILDERS: Mapping[str, Builder] = {
     **streams.STEPS,
     **admin_reads.STEPS,
     **security.STEPS,
+    **tokens.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
 LOST = (CLOSED, SILENT)
@@ -114,6 +118,7 @@ class Player:
         finally:
             for target in self.exchange.targets:
                 security.clean_up(target, steps)
+                tokens.clean_up(target, steps)
             end_state.clean_up(self.exchange)
         return played
 
@@ -133,8 +138,7 @@ class Player:
         played.steps += 1
         if first.reads:
             return self._read(number, requests)
-        for target, each in zip(self.exchange.targets, requests, strict=True):
-            target.connection(each.connection).send(each.key, each.version, each.request, answered=each.answered)
+        self._send(requests)
         if first.parks:
             self._parked[first.connection] = _Parked(number, requests)
             return self._group_settled(first.about)
@@ -142,6 +146,12 @@ class Player:
         if self._shares and step["do"] == "create_topic" and not differences:
             hash_alike(self.exchange.targets, requests)
         return differences or self._settled(number, first)
+
+    def _send(self, requests: Sequence[StepRequest]) -> None:
+        """Send the requests; the answer of a cluster that does not let the user in is that it does not."""
+        for target, each in zip(self.exchange.targets, requests, strict=True):
+            with contextlib.suppress(Refused, Closed):
+                target.connection(each.connection).send(each.key, each.version, each.request, answered=each.answered)
 
     def _address(self, broker: int, step: Step, requests: Sequence[StepRequest]) -> None:
         """Address the requests to a broker; before a fetch session, wait until its replicas have caught up."""
@@ -181,7 +191,7 @@ class Player:
         differences = self.exchange.compare(str(number), api, answers)
         self.exchange.coverage.note(api, requests[0].version, self.exchange.answers[str(number)])
         for each, answer in zip(requests, answers, strict=True):
-            if each.after is not None and answer not in LOST:
+            if each.after is not None and not isinstance(answer, str):  # lost, or refused
                 each.after(answer)
         return differences
 
@@ -253,7 +263,12 @@ def _at_rest(target: Target, settle: Settle) -> None:
 
 
 def _answer(target: Target, request: StepRequest, *, send: bool = False) -> object:
-    connection = target.connection(request.connection)
+    try:
+        connection = target.connection(request.connection)
+    except Refused as refused:
+        return f"(login refused: {refused})"
+    except Closed:
+        return CLOSED
     try:
         if send:
             connection.send(request.key, request.version, request.request)

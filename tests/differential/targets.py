@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from comparison.histories.tokens import USERS
 from comparison.target import Target
 from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
@@ -38,10 +39,29 @@ KAFKA_SETTINGS = {
     "controller.quorum.append.linger.ms": "0",
 }
 """Its controller waits 25 ms for more to write; there is no other writer."""
+LOGIN = "LOGIN"
+"""The listener for users who log in, of clusters whose settings have mechanisms."""
+MECHANISMS = "sasl.enabled.mechanisms"
+
+
+def _jaas(module: str, *users: str) -> str:
+    return " ".join((f"org.apache.kafka.common.security.{module}", "required", *users)) + ";"
+
+
 OF_KINDS: Mapping[str, dict[str, str]] = {
     "acls": {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
+    },
+    "tokens": {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:admin",
+        "delegation.token.secret.key": "the key of all tokens",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        f"listener.name.{LOGIN.lower()}.plain.sasl.jaas.config": _jaas(
+            "plain.PlainLoginModule", *(f'user_{user}="{user}-secret"' for user in USERS)
+        ),
+        f"listener.name.{LOGIN.lower()}.scram-sha-256.sasl.jaas.config": _jaas("scram.ScramLoginModule"),
     },
 }
 """Kind of history -> what its clusters need besides."""
@@ -63,7 +83,7 @@ def side(target: "RestartableCluster") -> Target:
         target.stop(clean=clean)
         target.start()
 
-    return Target(target.bootstrap, restart=restart)
+    return Target(target.bootstrap, restart=restart, secured=target.secured)
 
 
 def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:
@@ -93,6 +113,11 @@ class RestartableCluster(Protocol):
         """Where it listens: the same after a restart."""
         ...
 
+    @property
+    def secured(self) -> str | None:
+        """The listener for users who log in."""
+        ...
+
     def start(self) -> None:
         """Run it; its data are what they were."""
         ...
@@ -107,8 +132,15 @@ class Kafka:
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None, port: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        ports = None if port is None else (port, free_ports(1)[0])
-        self._broker = RealBroker(folder, {**KAFKA_SETTINGS, **(settings or {})}, ports=ports, heap="512m")
+        given = {**KAFKA_SETTINGS, **(settings or {})}
+        mine, controller, login = (port or free_ports(1)[0], *free_ports(2))
+        self.secured: str | None = None
+        if MECHANISMS in given:
+            self.secured = f"127.0.0.1:{login}"
+            plain = f"PLAINTEXT://127.0.0.1:{mine},{LOGIN}://{self.secured}"
+            given["listeners"] = f"{plain},CONTROLLER://127.0.0.1:{controller}"
+            given["listener.security.protocol.map"] = f"CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,{LOGIN}:SASL_PLAINTEXT"
+        self._broker = RealBroker(folder, given, ports=(mine, controller), heap="512m")
 
     @property
     def bootstrap(self) -> str:
@@ -128,12 +160,15 @@ class Understudy:
     """Ours, with a data directory, as the real one has."""
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
-        (self._port,) = free_ports(1)
+        self._port, login = free_ports(2)
+        given = {**SETTINGS, **(settings or {})}
+        self.secured = f"127.0.0.1:{login}" if MECHANISMS in given else None
         self._options = {
             "port": self._port,
             "data_dir": folder,
-            "settings": {**SETTINGS, **(settings or {})},
+            "settings": given,
             "as_version": oracle_release(),
+            "listeners": (f"{LOGIN}://{self.secured},protocol=SASL_PLAINTEXT",) if self.secured else (),
         }
         self._server = start(**self._options)
 

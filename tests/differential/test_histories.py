@@ -78,9 +78,9 @@ def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.
 
 @pytest.mark.nightly
 @pytest.mark.timeout(36_000)
-@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls"])
+@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
-    """SCRAM users, client quotas, features and ACLs, with boundary and hostile values."""
+    """SCRAM users, client quotas, features, ACLs and delegation tokens, with boundary and hostile values."""
     for pair in clusters(tmp_path, kind):
         check(pair, range(-4_000, -3_800), pytestconfig, kind=kind)
 

@@ -44,10 +44,7 @@ class Wanted:
 
 
 def create(rules: Rules, wanted: Wanted, token_id: str, now_ms: int) -> DelegationTokenRecord:
-    """Rule 2. Raises INVALID_PRINCIPAL_TYPE for a renewer who is no user."""
-    for renewer in wanted.renewers:
-        if not renewer.startswith(f"{USER}:"):
-            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+    """Rule 2. The broker has checked that the renewers are users."""
     lifetime_ms = rules.max_lifetime_ms
     if wanted.max_lifetime_ms > 0:
         lifetime_ms = min(lifetime_ms, wanted.max_lifetime_ms)
@@ -97,9 +94,9 @@ def expired(image: ClusterImage, now_ms: int) -> list[RemoveDelegationTokenRecor
 
 
 def owned(image: ClusterImage, owners: Iterable[str] | None) -> list[DelegationTokenRecord]:
-    """The tokens of some owners, or all."""
-    wanted = None if owners is None else set(owners)
-    return [token for token in _all(image) if wanted is None or token.owner in wanted]
+    """The tokens of some principals, or all: those that they own, requested or may renew (TokenInformation)."""
+    wanted = None if owners is None else tuple(owners)
+    return [token for token in _all(image) if wanted is None or any(is_theirs(token, who) for who in wanted)]
 
 
 def is_theirs(token: DelegationTokenRecord, who: str) -> bool:
@@ -124,5 +121,6 @@ def _check_alive(token: DelegationTokenRecord, now_ms: int) -> None:
 
 
 def _check_theirs(token: DelegationTokenRecord, who: str) -> None:
-    if not is_theirs(token, who):
+    """The requester has no right to a token that he requested for another user (KIP-373)."""
+    if who not in (token.owner, *token.renewers):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)

@@ -17,7 +17,7 @@ from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from tests.conftest import BrokerWith
 from tests.scenarios import sasl
 from tests.scenarios.sasl import ALICE, BOB, Guarded, ScramClient, authenticate, handshake
-from tests.wire import Wire
+from tests.wire import Closed, Wire
 
 DAY_MS = 86_400_000
 KEY: dict[str, object] = {"delegation.token.secret.key": "the key"}
@@ -130,3 +130,42 @@ def test_TOK_02_without_a_key_there_are_none(broker_with: BrokerWith) -> None:
     assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (0, 0, 0)
     assert renewed(wire, b"x").error_code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
     assert expired(wire, b"x", -1).error_code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+
+
+def test_TOK_02_renewers_are_users(guarded: Guarded) -> None:
+    """67, of the broker itself, with times of -1."""
+    answer = created(guarded.known(ALICE), "Group:staff")
+    assert answer.error_code is ErrorCode.INVALID_PRINCIPAL_TYPE
+    assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (-1, -1, -1)
+
+
+def test_TOK_05_tokens_are_found_by_their_renewers(guarded: Guarded) -> None:
+    """Owners that are named mean all who own, requested or may renew a token."""
+    alice = guarded.known(ALICE)
+    token = created(alice, "User:carol")
+    assert [each.token_id for each in described(alice, "carol")] == [token.token_id]
+    assert described(alice, "dave") == []
+
+
+def test_TOK_04_a_token_that_is_removed_ends_now(guarded: Guarded) -> None:
+    """However negative the period is."""
+    alice = guarded.known(ALICE)
+    token = created(alice)
+    answer = expired(alice, bytes(token.hmac), -(2**63))
+    assert answer.error_code is ErrorCode.NONE
+    assert token.issue_timestamp_ms <= answer.expiry_timestamp_ms < token.expiry_timestamp_ms
+
+
+def test_TOK_04_a_token_that_has_expired_opens_a_session_that_is_over(guarded: Guarded) -> None:
+    """Until it is purged: the login passes, and the next request ends the connection."""
+    alice = guarded.known(ALICE)
+    token = created(alice)
+    assert expired(alice, bytes(token.hmac), 0).error_code is ErrorCode.NONE
+    guarded.server.control("POST", "/v1/clock/advance", {"ms": 1000})
+    wire, client = guarded.stranger(), ScramClient(token.token_id, base64.b64encode(bytes(token.hmac)))
+    handshake(wire, "SCRAM-SHA-256")
+    challenge = authenticate(wire, client.first(b",tokenauth=true"))
+    passed = authenticate(wire, client.final(bytes(challenge.auth_bytes)))
+    assert (passed.error_code, passed.session_lifetime_ms) == (ErrorCode.NONE, 0)
+    with pytest.raises(Closed):
+        described(wire)

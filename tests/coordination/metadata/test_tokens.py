@@ -1,0 +1,32 @@
+"""Delegation tokens: who may do what with one (KIP-48, KIP-373)."""
+
+import pytest
+
+from broker.coordination.metadata import tokens
+from broker.coordination.metadata.image import ClusterImage
+from protocol.errors import ErrorCode, KafkaError
+
+RULES = tokens.Rules("key", 1_000_000, 1000)
+NOW_MS = 5_000
+
+
+@pytest.mark.parametrize(
+    ("who", "refused"),
+    [("User:owner", False), ("User:renewer", False), ("User:requester", True), ("User:other", True)],
+)
+def test_owner_and_renewers_renew_and_expire_a_token(who: str, refused: bool) -> None:
+    """Who requested it for another user may see it, no more (seen on 4.3.1)."""
+    wanted = tokens.Wanted("User:owner", "User:requester", ("User:renewer",), -1)
+    token = tokens.create(RULES, wanted, "id", NOW_MS)
+    image = ClusterImage()
+    image.tokens["id"] = token
+    proof = RULES.hmac("id")
+    if not refused:
+        assert tokens.renew(image, RULES, proof, who, 500, NOW_MS).expiration_timestamp_ms == NOW_MS + 500
+        tokens.expire(image, RULES, proof, who, -1, NOW_MS)
+        return
+    for change in (tokens.renew, tokens.expire):
+        with pytest.raises(KafkaError) as raised:
+            change(image, RULES, proof, who, 500, NOW_MS)
+        assert raised.value.code is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    assert tokens.is_theirs(token, who) == (who == "User:requester")
