@@ -5,6 +5,7 @@ start a listener is given to the simulated network.
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ BEGIN_NS = 1_800_000_000_000_000_000
 
 class Spinning(Exception):
     """The loop goes round without end while no time passes."""
+
+
+class Endless(Exception):
+    """The run has not come to its end within the virtual time that it may take."""
 
 
 class NothingLeft(Exception):
@@ -40,9 +45,12 @@ class _Selector:
         if timeout > 0:
             self._turns = 0
             self._loop.now_s += timeout
+            if self._loop.now_s > self._loop.limit_s:
+                raise Endless(f"it is not over after {self._loop.limit_s:.0f} s of virtual time")
         else:
             self._turns += 1
             if self._turns > _MOST_TURNS:
+                self._turns = 0  # so that the loop can be closed
                 raise Spinning(f"{_MOST_TURNS} turns of the loop at {self._loop.now_s:.6f} s of virtual time")
         return []
 
@@ -56,6 +64,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.now_s = 0.0
+        self.limit_s = math.inf
         self.listen: Callable[[Callable[[], Any], str, int], Listener] | None = None
         """Opens a listener; set by the simulated network."""
         self._selector = _Selector(self)

@@ -17,7 +17,7 @@ from simulator.clients.producer import TIMEOUT_MS
 from simulator.cluster import Servers
 from simulator.faults import Fault, Nemesis, plan
 from simulator.history import History, Place
-from simulator.loop import NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
+from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
 from simulator.trace import Trace
@@ -37,6 +37,9 @@ SCAN_MS = 4_000
 """Within which a coordinator finds a transaction that has timed out, and ends it."""
 DRAIN_MS, MOST_DRAINS = 5_000, 24
 """Within which each client must succeed then."""
+
+MOST_AFTER_S = 900
+"""How long the end of a run may take: a healthy one is over within four minutes of virtual time."""
 
 
 @dataclass
@@ -59,6 +62,7 @@ class Run:
     def __init__(self, seed: int, minutes: float, only: Collection[int] | None = None) -> None:
         self.seed, self.minutes = seed, minutes
         self.loop = VirtualLoop()
+        self.loop.limit_s = minutes * 60 + MOST_AFTER_S
         self.trace = Trace()
         self.network = Network(self.loop, Random(f"{seed} network"), self.trace)  # noqa: S311 - replayed
         self.history = History(lambda: self.network.now_us)
@@ -78,7 +82,7 @@ class Run:
         try:
             with _virtual(self.loop, self._logged):
                 self.loop.run_until_complete(self._main())
-        except (NothingLeft, Spinning) as error:
+        except (Endless, NothingLeft, Spinning) as error:
             self.history.violate(f"the run cannot go on: {error}")
         except Exception as error:  # noqa: BLE001 - a broker that cannot be started breaks a promise, not the simulator
             self.history.violate(f"the run ended with {error!r}")

@@ -22,6 +22,9 @@ NEVER = b"never"
 _EXPIRES_MS = 4_500
 """Less than the shortest `transactional.id.expiration.ms` of the runs: after it, a transactional id may be unknown."""
 
+_AHEAD, _LAST_EPOCH = 5, 32767
+"""By how much an epoch is ahead of the current one, and where epochs end."""
+
 
 class Prober(Client):
     """Each round breaks one rule, with a producer or a transactional id of its own."""
@@ -137,6 +140,8 @@ class Prober(Client):
         await producer.initialize()
         if producer.producer_id != producer_id:  # it took so long that the transactional id has expired
             return
+        if producer.epoch + _AHEAD > _LAST_EPOCH:  # by a fault; there is no epoch to be ahead of it
+            return
         began_ms = now_ms()
         answers: list[tuple[ErrorCode, str]] = []
         for epoch in (fenced, producer.epoch + 3):
@@ -144,7 +149,7 @@ class Prober(Client):
             request = EndTxnRequest(name, producer.producer_id, epoch, committed=True)
             answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.END_TXN, 3, request, name)
             answers.append((answer.error_code, f"EndTxn, epoch {epoch}"))
-        come_back = InitProducerIdRequest(name, 10_000, producer.producer_id, producer.epoch + 5)
+        come_back = InitProducerIdRequest(name, 10_000, producer.producer_id, producer.epoch + _AHEAD)
         answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.INIT_PRODUCER_ID, 4, come_back, name)
         answers.append((answer.error_code, "InitProducerId of a higher epoch"))
         if now_ms() - began_ms < _EXPIRES_MS:

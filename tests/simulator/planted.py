@@ -183,6 +183,7 @@ SEEDS: dict[str, int] = {
     "InitProducerId v3 hears PRODUCER_FENCED": 501,
     "a commit forgets the offsets": 501,
     "a gap is taken": 501,
+    "a load skips markers": 501,
     "a higher epoch is taken for the current one": 501,
     "a new transaction goes on counting": 501,
     "a partition takes lower epochs": 501,
