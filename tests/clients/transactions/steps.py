@@ -28,7 +28,8 @@ TOOLS_STEPS = {
 }
 STREAMS_STEPS = {
     "exactly_once_v2": "a stateful count, killed and started again: every count of every key, each once",
-    "streams_group": "group.protocol=streams: terms counted over a repartition topic; one killed, one added, standbys",
+    "classic_before_streams": "the classic protocol: terms counted over a repartition topic, until its group is empty",
+    "streams_group": "group.protocol=streams: it goes on from there; one killed, one added, standbys",
     "streams_groups_tool": "kafka-streams-groups: list, describe, reset offsets, delete",
     "classic_after_streams": "the same application with the classic protocol goes on from the group's offsets",
 }

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupState, Producer, TopicPartition
 
 from tests.clients.python.script import expect, report
 from tests.clients.targets import JVM
@@ -224,21 +224,39 @@ class Tools:
         expect(not wrong and len(counts) == TERMS, f"{len(counts)} terms; wrong: {wrong}")
         return f"{len(counts)} terms counted up to {lines}"
 
-    def step_streams_group(self) -> str:
-        names = (f"{self.inputs}-terms", f"{self.output}-terms")
-        for future in self.client.admin.create_topics(
-            [cadmin.NewTopic(name, 3, self.replicas) for name in names]
-        ).values():
+    def step_classic_before_streams(self) -> str:
+        topics = [cadmin.NewTopic(f"{name}-terms", 3, self.replicas) for name in (self.inputs, self.output)]
+        for future in self.client.admin.create_topics(topics).values():
             future.result(20)
+        with tempfile.TemporaryDirectory() as folder:
+            instance = self.counting(folder, "classic")
+            self.feed_lines(range(LINES))
+            counted = self.check_counts(LINES)
+            instance.process.terminate()
+            instance.end()
+        self.wait_until_empty(f"{self.group}-terms")
+        return counted
+
+    def wait_until_empty(self, group: str) -> None:
+        """Until the last member's session has ended: Streams leaves no classic group when it is closed."""
+        deadline, pause = time.monotonic() + PATIENCE_S, threading.Event()
+        while True:
+            state = self.client.admin.describe_consumer_groups([group])[group].result(20).state
+            if state is ConsumerGroupState.EMPTY:
+                return
+            expect(time.monotonic() < deadline, f"{group} is {state}")
+            pause.wait(0.2)
+
+    def step_streams_group(self) -> str:
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
             first, second = self.counting(one, "streams"), self.counting(two, "streams")
-            self.feed_lines(range(LINES))
-            self.read(names[1], 3, TERMS * LINES // 2, quiet_s=0)
-            first.kill()
             self.feed_lines(range(LINES, 2 * LINES))
+            self.read(f"{self.output}-terms", 3, TERMS * LINES * 3 // 2, quiet_s=0)
+            first.kill()
+            self.feed_lines(range(2 * LINES, 3 * LINES))
             with tempfile.TemporaryDirectory() as three:
                 third = self.counting(three, "streams")
-                counted = self.check_counts(2 * LINES)
+                counted = self.check_counts(3 * LINES)
                 for each in (second, third):
                     each.process.terminate()
                     each.end()
@@ -267,8 +285,8 @@ class Tools:
     def step_classic_after_streams(self) -> str:
         with tempfile.TemporaryDirectory() as folder:
             instance = self.counting(folder, "classic")
-            self.feed_lines(range(2 * LINES, 3 * LINES))
-            counted = self.check_counts(3 * LINES)
+            self.feed_lines(range(3 * LINES, 4 * LINES))
+            counted = self.check_counts(4 * LINES)
             instance.process.terminate()
             instance.end()
         return counted
