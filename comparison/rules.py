@@ -165,9 +165,6 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("ConsumerGroupDescribe", "subscribed_topic_names"): (),
     ("ConsumerGroupDescribe", "topic_partitions"): ("topic_name",),
     # Of immutable maps, whose order differs in another process, and of maps that are read while they change.
-    ("StreamsGroupHeartbeat", "partitions_by_user_endpoint"): (
-        *("user_endpoint", "active_partitions", "standby_partitions"),
-    ),
     ("StreamsGroupHeartbeat", "active_partitions"): ("topic", "partitions"),
     ("StreamsGroupHeartbeat", "standby_partitions"): ("topic", "partitions"),
     ("StreamsGroupDescribe", "groups"): ("group_id",),

@@ -69,7 +69,11 @@ def reserved_capacity(count: int) -> int:
 
 def timeline_order(keys: Iterable[str]) -> list[str]:
     """Return up to two strings in the iteration order of Kafka's ``TimelineHashMap``, which begins with two slots."""
-    return sorted(keys, key=lambda key: (_signed(string_hash(key)) * _FIBONACCI & _LONG_MASK) >> 63)
+    return sorted(keys, key=lambda key: _slot(string_hash(key), 2))
+
+
+def _slot(h: int, capacity: int) -> int:
+    return (_signed(h) * _FIBONACCI & _LONG_MASK) >> 65 - capacity.bit_length()
 
 
 def _signed(h: int) -> int:
@@ -166,6 +170,59 @@ class HashMap(Generic[V]):
             # sorted() is stable, and a dict keeps the order of insertion: that is the order inside a bucket
             self._order = tuple(sorted(spread, key=lambda key: spread[key] & mask))
         return self._order
+
+
+class TimelineMap(Generic[V]):
+    """A table from strings that iterates as Kafka's ``TimelineHashMap`` does.
+
+    A new key goes to its slot's end, and a slot is iterated from its end. Before each ``put``, also of a key that it
+    has, the table doubles if one more entry would be too many; it never shrinks.
+    """
+
+    __slots__ = ("_entries", "_slots")
+
+    def __init__(self) -> None:
+        self._entries: dict[str, V] = {}
+        self._slots: list[list[str]] = [[], []]
+
+    def __setitem__(self, key: str, value: V) -> None:
+        if (len(self._entries) + 1) * 3 > len(self._slots) * 4:
+            keys = [key for slot in self._slots for key in slot]
+            self._slots = [[] for _ in range(2 * len(self._slots))]
+            for each in keys:
+                self._slot_of(each).append(each)
+        if key not in self._entries:
+            self._slot_of(key).append(key)
+        self._entries[key] = value
+
+    def __getitem__(self, key: str) -> V:
+        return self._entries[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for slot in self._slots for key in reversed(slot))
+
+    def get(self, key: str) -> V | None:
+        """The value of a key, if there is one."""
+        return self._entries.get(key)
+
+    def pop(self, key: str) -> V | None:
+        """Remove a key; return its value, if there was one."""
+        if key in self._entries:
+            self._slot_of(key).remove(key)
+        return self._entries.pop(key, None)
+
+    def values(self) -> list[V]:
+        """The values in iteration order."""
+        return [self._entries[key] for key in self]
+
+    def _slot_of(self, key: str) -> list[str]:
+        return self._slots[_slot(string_hash(key), len(self._slots))]
 
 
 class HashTable(Generic[K, V]):

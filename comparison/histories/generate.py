@@ -13,7 +13,7 @@ from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
 from comparison.histories.drawing.security import Security
 from comparison.histories.drawing.shares import Shares
-from comparison.histories.drawing.streams import Streams
+from comparison.histories.drawing.streams import FURTHER_MEMBERS, Streams
 from comparison.histories.drawing.tokens import Tokens
 from comparison.histories.drawing.topologies import SOUND
 from comparison.histories.drawing.transactions import Transactions
@@ -180,6 +180,8 @@ class StreamsGenerator(Administration, Streams):
         """Generate the next history: two topics, most of the time, and a member first."""
         self._known = Known()
         self._sound = self._chance.choice(SOUND)
+        if self._rarely(8):
+            self._members = (*self._members, *FURTHER_MEMBERS)
         first = [self._create_topic(sound=True) for _ in range(1 if self._rarely(4) else 2)]
         first.append(self._streams_joins())
         drawn = self._chance.choices(list(self._draws), list(self._draws.values()), k=length - len(first))

@@ -66,8 +66,10 @@ def _infos(target: Target, topics: Sequence[Sequence[Any]]) -> list[TopicInfo]:
     ]
 
 
-def _pairs(values: Mapping[str, str] | None) -> list[KeyValue] | None:
-    return None if values is None else [KeyValue(*each) for each in values.items()]
+def _pairs(values: Mapping[str, str] | Sequence[Sequence[str]] | None) -> list[KeyValue] | None:
+    """Keys with values, or pairs where a key comes twice."""
+    pairs = values.items() if isinstance(values, Mapping) else values
+    return None if pairs is None else [KeyValue(*each) for each in pairs]
 
 
 def _offsets(given: Sequence[Sequence[Any]] | None) -> list[TaskOffset] | None:

@@ -1,5 +1,6 @@
 """Random steps of streams groups (KIP-1071): heartbeats, task reports, offsets, and other kinds of members."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from comparison.histories.drawing.pieces import TOPICS, Pieces
@@ -8,6 +9,8 @@ from protocol.apis import ApiKey
 
 GROUP, OTHER = "s0", "s1"
 MEMBERS = ("T0", "T1", "T2", "T3")
+FURTHER_MEMBERS = tuple(f"T{n}" for n in range(4, 14))
+"""Of a crowd: enough to make Kafka's hash tables grow."""
 PROCESSES = ("p0", "p1", "p2")
 INSTANCES = ("iA", "iB")
 INT_MAX = 2**31 - 1
@@ -23,7 +26,7 @@ ODD_OWNED: tuple[dict[str, list[list[Any]]], ...] = (
     {"active": [["0", [0, 1, 2]]], "standby": [["1", [0]]], "warmup": []},
 )
 ENDPOINTS = (["h1", 1000], ["h2", 65535], ["", 0])
-TAGS: tuple[dict[str, str], ...] = ({"zone": "a", "rack": "1"}, {"zone": "b"}, {})
+TAGS: tuple[Any, ...] = ({"zone": "a", "rack": "1"}, {"zone": "b"}, {}, [["zone", "a"], ["zone", "b"]], [["", ""]])
 SETTINGS: dict[str, tuple[str | None, ...]] = {
     "streams.num.standby.replicas": ("1", "1", "2", "0", "3", None),
     "streams.rack.aware.assignment.tags": ("zone", "zone,rack", "", None),
@@ -39,12 +42,13 @@ class Streams(Pieces):
 
     _sound = SOUND[0]
     """The topology of the history's members."""
+    _members: Sequence[str] = MEMBERS
 
     def _streams_group(self) -> str:
         return OTHER if self._rarely(12) else GROUP
 
     def _streamer(self) -> dict[str, Any]:
-        member = self._chance.choice(MEMBERS)
+        member = self._chance.choice(self._members)
         if self._rarely(60):
             member = self._chance.choice(("", " ", "stranger"))
         group = "" if self._rarely(150) else self._streams_group()

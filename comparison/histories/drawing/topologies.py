@@ -57,6 +57,12 @@ SOUND: tuple[Topology, ...] = tuple(
             {"id": "1", "repartitions": [["r0", 3, 0, {}]], "sinks": ["r1"], "changelogs": _stored("c1")},
             {"id": "2", "sources": ["t1"], "repartitions": [["r1", 0, 0, {}]]},
         ],
+        [
+            {"id": "0", "sources": ["t0"], "sinks": ["r0", "r1", "r2"], "changelogs": _stored("c0", "c1", "c2", "c3")},
+            {"id": "10", "repartitions": [["r1", 0, 0, {}]], "sinks": ["r3"], "changelogs": _stored("c4", "c5", "c6")},
+            {"id": "2", "repartitions": [["r0", 0, 0, {}], ["r2", 0, 0, {}]], "changelogs": _stored("c7", "c8")},
+            {"id": "é", "repartitions": [["r3", 5, 0, {}]], "changelogs": _stored("c9")},
+        ],
     )
 )
 ODD: tuple[Topology, ...] = (
@@ -86,6 +92,20 @@ ODD: tuple[Topology, ...] = (
             ],
             [{"id": "0", "sources": ["t0"], "copartitions": [[[0, 3], []]]}],
             [{"id": "0", "sources": ["t0"], "copartitions": [[[], []]]}],
+            [{"id": "0", "sources": ["t0"], "copartitions": [[[-1], []]]}],
+            [{"id": "0", "sources": ["t0"], "copartitions": [[[0], [0]]]}],
+            [{"id": "0", "sources": ["t0"], "changelogs": _stored("c0", "c0")}],
+            [
+                {
+                    "id": "0",
+                    "sources": ["t0"],
+                    "changelogs": [["c0", 0, 0, [["retention.ms", "1"], ["retention.ms", "2"]]]],
+                }
+            ],
+            [{"id": "0", "sources": ["t0"], "sinks": ["r0"]}, {"id": "1", "repartitions": [["r0", 0, 0, {}]] * 2}],
+            [{"id": "0", "sources": ["t0"], "sinks": ["t0"]}],
+            [{"id": "0", "sources": ["t0", "r0"], "sinks": ["r0"]}, {"id": "1", "repartitions": [["r0", -1, 0, {}]]}],
+            [{"id": "0", "sources": ["t0"], "repartitions": [["t1", 2, 0, {}]]}],
             [{"id": "0", "sources": ["t0", "t1", "t2"], "copartitions": [[[0, 1], []], [[1, 2], []]]}],
             [{"id": "0", "sources": ["t0"], "changelogs": [["c9", 0, 3, {}], ["c8", 0, -1, {"no.such": "1"}]]}],
         )

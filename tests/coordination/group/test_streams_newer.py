@@ -51,6 +51,14 @@ def test_a_static_member_leaves_for_a_while_and_another_takes_its_place(context:
     assert list(context.reloaded().machine.groups[G].members) == ["m2"]  # type: ignore[attr-defined]
 
 
+def test_a_static_member_that_was_away_comes_back_under_its_member_id(context: Context) -> None:
+    """From another process, which is a new epoch, it has all tasks."""
+    member = static(context)
+    member.beat(LEAVING_STATIC, instance_id="i")
+    member.join(instance_id="i", process_id="p2")
+    assert (member.epoch, member.active, list(group(context).members)) == (3, {"0": [0, 1, 2, 3]}, ["m1"])
+
+
 def test_static_members_are_fenced(context: Context) -> None:
     """Unreleased while the holder is there, fenced for another member id, unknown for an unknown instance id."""
     member = static(context)

@@ -11,7 +11,7 @@ from broker.coordination.group.streams.states import State
 from broker.coordination.group.streams.tasks import AssignedTasks, TaskSets
 from protocol.errors import ErrorCode
 from protocol.log_records.group import OffsetCommit
-from protocol.log_records.streams_group import StreamsGroupEpoch, StreamsRecord, StreamsTargetEpoch
+from protocol.log_records.streams_group import StreamsGroupEpoch, StreamsKind, StreamsRecord, StreamsTargetEpoch
 from protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TaskOffset
 from tests.coordination.group.consumer_harness import Cluster
 from tests.coordination.group.harness import Context, G
@@ -255,6 +255,25 @@ def test_the_first_response_of_a_group_that_offsets_have_made_has_an_endpoint_ep
     context.commit("in", {0: 7})
     assert any(isinstance(each, OffsetCommit) for each in context.records)
     assert StreamsMember(context).join(user_endpoint=HERE).endpoint_information_epoch == 1
+
+
+def test_members_are_in_the_order_of_kafkas_table(context: Context, cluster: Cluster) -> None:
+    """With the sender last where endpoints are listed; targets in that of Java's, where T8 and T12 share a bucket."""
+    cluster.delete("in")
+    members = [StreamsMember(context, name, process_id=name) for name in ("T0", "T8", "T9", "T12", "T13", "T4")]
+    for member in members:
+        member.join()
+    cluster.create("in", 6)
+    written = len(context.records)
+    members[-1].beat()
+    records = [each for each in context.records[written:] if isinstance(each, StreamsRecord)]
+    targets = [each.name for each in records if each.kind is StreamsKind.TARGET_MEMBER]
+    assert targets == ["T4", "T12", "T8", "T9", "T13", "T0"]
+    for n, member in enumerate(members):
+        member.beat(user_endpoint=Endpoint(member.member_id, n))
+    answer = members[-1].beat(endpoint_information_epoch=99)
+    listed = [each.user_endpoint.host for each in answer.partitions_by_user_endpoint or ()]
+    assert listed == ["T0", "T13", "T9", "T12", "T8", "T4"]
 
 
 @pytest.mark.parametrize(("newer", "listed"), [(True, [("in", [2, 3])]), (False, [("in", [2, 3]), ("few", [2])])])

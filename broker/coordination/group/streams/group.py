@@ -16,7 +16,7 @@ from broker.coordination.group.streams.tasks import TaskSets
 from broker.coordination.group.streams.topology import Topology
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap
+from protocol.java import TimelineMap
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.streams_group import (
     StreamsCurrentMember,
@@ -52,7 +52,7 @@ class StreamsGroup:
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = self.assignment_timestamp_ms = self.validated_topology_epoch = 0
         self.assignment_configs: dict[str, str] = {}
-        self.members: HashMap[Member] = HashMap()
+        self.members: TimelineMap[Member] = TimelineMap()
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, TaskSets] = {}
         self.topology: Topology | None = None

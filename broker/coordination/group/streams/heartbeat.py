@@ -4,7 +4,7 @@ After Kafka's ``streamsGroupHeartbeat``. Everything is decided before anything i
 beside the unchanged group, and the records change both.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 
 from broker.coordination.group.classic.group import ClassicGroup
@@ -94,7 +94,7 @@ class Heartbeats:
             self._timers.update_rebalance(builder, group.group_id, step.after)
         if builder.records:
             fits = step.validated == topology.epoch
-            after_all = state_of(step.epoch, target_epoch, step.members().values(), fits=fits)
+            after_all = state_of(step.epoch, target_epoch, step.members(), fits=fits)
             report_change(builder, group, after_all, step.epoch)
         self._timers.arm_session(builder, group.group_id, after.member_id)
         if request.shutdown_application and group.shutdown_member is None:
@@ -175,7 +175,7 @@ class Heartbeats:
         if group is None or group.is_empty or configured is None or group.epoch <= group.assignment_epoch:
             return
         if self._is_due(builder, group):
-            self._assign(builder, group, group.epoch, group.members, configured, group.targets)
+            self._assign(builder, group, group.epoch, group.members.values(), configured, group.targets)
             fits = group.topology is not None and group.topology.epoch == group.validated_topology_epoch
             after = state_of(group.epoch, group.epoch, group.members.values(), fits=fits)
             report_change(builder, group, after, group.epoch)
@@ -207,11 +207,12 @@ class Heartbeats:
         builder: OutcomeBuilder,
         group: StreamsGroup,
         epoch: int,
-        members: HashMap[Member],
+        listed: Iterable[Member],
         configured: Configured,
         before: Mapping[str, TaskSets],
     ) -> dict[str, TaskSets]:
         """Compute and record the next target; without a ready topology no member has tasks."""
+        members: HashMap[Member] = HashMap((each.member_id, each) for each in listed)
         subtopologies, configs = configured.subtopologies, self._context.assignment_configs(group.group_id)
         newer = self._context.newer()
         if configured.is_ready and subtopologies is not None:

@@ -12,7 +12,7 @@ from broker.coordination.group.streams.tasks import Tasks, TaskSets, in_java_ord
 from broker.coordination.group.streams.topology import Topology
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap, utf16
+from protocol.java import utf16
 from protocol.log_records.streams_group import Endpoint, KeyValue
 from protocol.messages.streams_group_heartbeat import Status as WireStatus
 from protocol.messages.streams_group_heartbeat import (
@@ -68,18 +68,18 @@ class Step:
     validated: int = -1
     statuses: list[WireStatus] = field(default_factory=list)
 
-    def members(self) -> HashMap[Member]:
-        """All members with this one as it becomes."""
-        gone = None if self.replaced is None else self.replaced.member_id
-        found: HashMap[Member] = HashMap(
-            (member.member_id, member) for member in self.group.members.values() if member.member_id != gone
-        )
-        found[self.after.member_id] = self.after
-        return found
+    def members(self) -> list[Member]:
+        """All members with this one as it becomes: in its place, or last if it is new."""
+        mine = self.after.member_id
+        gone = mine if self.replaced is None else self.replaced.member_id
+        found = [each for each in self.group.members.values() if each.member_id == mine or each.member_id != gone]
+        if mine not in self.group.members:
+            return [*found, self.after]
+        return [self.after if each.member_id == mine else each for each in found]
 
     def others_and_member(self) -> list[Member]:
         """All members, this one last."""
-        return [*(each for each in self.members().values() if each.member_id != self.after.member_id), self.after]
+        return [*(each for each in self.members() if each.member_id != self.after.member_id), self.after]
 
     def targets(self) -> dict[str, TaskSets]:
         """The targets before this heartbeat; a static member's replacement takes over its target."""

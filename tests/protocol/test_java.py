@@ -1,0 +1,34 @@
+"""The iteration order of Kafka's own hash table (groups 0.8)."""
+
+from protocol.java import TimelineMap
+
+AFTER_TEN = "m592 m0 m2368 m1813 m1332 m148 m925 m37 m2997"
+AFTER_TWENTY = "m592 m0 m5328 m1813 m2368 m1332 m148 m10693 m4477 m6253 m925 m37 m9472 m7252 m2997 m8325 m11988 m13357"
+AFTER_THIRTY = (
+    "m592 m0 m5328 m1813 m1332 m148 m2368 m26973 m14800 m4477 m29008 m6253 m925 m31117 m25012 m37 m9472 m7252 m2997 "
+    "m23125 m19573 m17908 m8325 m16317 m11988 m13357"
+)
+
+
+def name(n: int) -> str:
+    """The n-th of thirty keys."""
+    return f"m{n * n * 37}"
+
+
+def test_a_timeline_map_iterates_as_in_kafka() -> None:
+    """The orders that the TimelineHashMap of Kafka 4.4.0 printed for the same puts and removals."""
+    table: TimelineMap[int] = TimelineMap()
+    printed: list[str] = []
+    for n in range(30):
+        table[name(n)] = n
+        if n == 1:
+            table["m0"] = 0
+        if n % 10 == 9:
+            printed.append(" ".join(table))
+        if n % 7 == 6:
+            table.pop(name(n - 3))
+        if n % 5 == 4:
+            table[name(n - 2)] = -n
+    assert printed == [AFTER_TEN, AFTER_TWENTY, AFTER_THIRTY]
+    assert (table.pop("none"), table.get("none"), "none" in table) == (None, None, False)
+    assert (table[name(2)], table.get("m0"), len(table)) == (-4, 0, len(table.values()))
