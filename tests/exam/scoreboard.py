@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from tests.clients.targets import ROOT
 from tests.exam.findings import NOTES
+from tests.exam.libraries import LIBRARIES
 from understudy.exam import scenarios as _all  # noqa: F401 - registers them
 from understudy.exam.scenario import SCENARIOS
 
@@ -175,6 +176,11 @@ def cell(text: str) -> str:
     return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
+def library_of(path: Path) -> str:
+    """The library whose run a file has: `franz-go.json`, or `franz-go.2.json` for a second one."""
+    return path.stem if path.stem in LIBRARIES else path.stem.rsplit(".", 1)[0]
+
+
 def main() -> None:
     """Record the runs that are named, and write the page."""
     found = recorded()
@@ -182,9 +188,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     add = "--add" in arguments
     for path in (Path(each) for each in arguments if each != "--add"):
-        given.setdefault(path.name.split(".json")[0].rsplit(".", 1)[0], []).append(
-            json.loads(path.read_text(encoding="utf-8"))
-        )
+        given.setdefault(library_of(path), []).append(json.loads(path.read_text(encoding="utf-8")))
     found |= {name: kept(runs, found.get(name), add=add) for name, runs in given.items()}
     found = dict(sorted(found.items(), key=lambda pair: pair[1]["library"].lower()))
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

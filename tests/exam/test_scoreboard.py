@@ -1,8 +1,12 @@
 """docs/scoreboard.md is what its generator makes of the recorded runs, and speaks of the scenarios that there are."""
 
+from pathlib import Path
+
+import pytest
+
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
-from tests.exam.scoreboard import PAGE, VARIED, Run, kept, page, recorded, runs_of
+from tests.exam.scoreboard import PAGE, VARIED, Run, kept, library_of, page, recorded, runs_of
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
@@ -67,3 +71,13 @@ def test_a_run_can_be_added_to_those_before_it() -> None:
     }
     assert runs_of(added) == "1-2"
     assert kept([PASSED], earlier, add=True)["results"]["produce/plain"] == {"verdict": "pass", "runs": 2}
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [("franz-go.json", "franz-go"), ("franz-go.2.json", "franz-go"), ("java-4.4.0.json", "java-4.4.0"),
+     ("java-4.4.0.3.json", "java-4.4.0")],
+)  # fmt: skip
+def test_a_run_is_one_of_the_library_that_its_file_names(file: str, library: str) -> None:
+    """Also where the library's name ends with a number, as that of a run does."""
+    assert library_of(Path(file)) == library
