@@ -94,6 +94,7 @@ class Cluster:
         self.heap = Heap()
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
         self.journal = journal_of(options.settings, observed=is_observed)
+        self.journal.notes_errors = True
         self.shares = file_limits.shares(
             options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
         )

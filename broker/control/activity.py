@@ -5,7 +5,6 @@ between, the oldest of them are skipped and counted as such, so that a look take
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from broker.clock import Slices, stopwatch_ns
@@ -18,10 +17,11 @@ from protocol.paths import first_error
 
 STEP_MS, STEPS = 2000, 60
 """Length of a step of the window, and their number."""
-_MOST_READ = 5000
-"""So many requests are decoded in one look."""
+_MOST_READ, _MOST_READ_FIRST = 5000, 500
+"""So many requests are decoded in one look, and in the first one."""
 _MOST_ERRORS = 500
 Series = list[int]
+Seen = tuple[Raw, Connection | None]
 
 
 @dataclass(slots=True)
@@ -62,16 +62,28 @@ class Activity:
         self._ring = ring
         self._chunk: Chunk | None = None
         self._position = 0
+        self._left: list[Seen] = []
+        """What the first look has left to the second."""
 
     async def look(self, source: Watched, name_of: TopicName) -> int:
-        """Count what is new. Returns the number of the present step."""
+        """Count what is new. Returns the number of the present step.
+
+        The first look, for which a page is waiting, reads the newest few; the next one goes on with those before them.
+        """
         journal, slices = source.journal, Slices()
-        if self._ring is not journal.chunks:  # it was cleared, or never looked at
+        is_first = self._ring is not journal.chunks  # it was cleared, or never looked at
+        if is_first:
             self._begin(journal.chunks)
         now = stopwatch_ns() // 1_000_000 // STEP_MS
-        fresh = list(self._fresh(journal))
-        self.skipped += max(len(fresh) - _MOST_READ, 0)
-        for raw, connection in fresh[-_MOST_READ:]:
+        fresh, total = self._fresh(journal)
+        self.skipped += total - len(fresh)
+        most = _MOST_READ_FIRST if is_first else _MOST_READ
+        begin = max(len(fresh) - most, 0)
+        before = self._left
+        older = before[max(len(before) - max(most - len(fresh), 0), 0) :]
+        self.skipped += len(before) - len(older)
+        self._left = fresh[:begin]
+        for raw, connection in (*older, *fresh[begin:]):
             await slices.pause()
             entry = Entry(*raw)
             number = entry.began_us // 1000 // STEP_MS
@@ -80,16 +92,20 @@ class Activity:
         self._forget(now)
         return now
 
-    def _fresh(self, journal: Journal) -> Iterator[tuple[Raw, Connection | None]]:
-        """What was added since the last look."""
-        chunks = list(journal.chunks)
-        begin = next((at for at, chunk in enumerate(chunks) if chunk is self._chunk), None)
-        if begin is None:
-            begin, self._position = 0, 0
-        for at, chunk in enumerate(chunks[begin:]):
-            entries = chunk.entries[self._position if at == 0 else 0 :]
-            yield from ((raw, chunk.connections.get(raw[4])) for raw in entries)
-        self._chunk, self._position = chunks[-1], len(chunks[-1].entries)
+    def _fresh(self, journal: Journal) -> tuple[list[Seen], int]:
+        """What was added since the last look, the newest of it in order, and how many there were."""
+        found: list[Seen] = []
+        total = 0
+        for chunk in reversed(journal.chunks):
+            begin = self._position if chunk is self._chunk else 0
+            total += len(chunk.entries) - begin
+            if len(found) < _MOST_READ:
+                newest = chunk.entries[max(begin, len(chunk.entries) - _MOST_READ + len(found)) :]
+                found += [(raw, chunk.connections.get(raw[4])) for raw in reversed(newest)]
+            if chunk is self._chunk:
+                break
+        self._chunk, self._position = journal.chunks[-1], len(journal.chunks[-1].entries)
+        return found[::-1], total
 
     def _count(self, entry: Entry, connection: Connection | None, number: int, name_of: TopicName) -> None:
         known = decode(entry)
@@ -104,12 +120,12 @@ class Activity:
         if error is not None:
             step.errors += 1
             step.codes[api, error] += 1
-            self.latest[api, error] = (entry.id, client_id)
+            self.latest[api, error] = max(self.latest.get((api, error), (-1, "")), (entry.id, client_id))
         topics = {place(item._replace(partition=None), name_of) for item in requested(known)}
         step.topics.update(topics - {""})
         about = self.connections.setdefault(entry.connection, Known(connection))
         about.client_id = client_id or about.client_id
-        about.last_step = number
+        about.last_step = max(number, about.last_step)
         if known.header is not None:
             about.apis.add((api, known.header.api_version))
 

@@ -19,12 +19,13 @@ from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.journal.entries import TopicName, as_json, decode
 from broker.journal.mentioned import columns
-from broker.journal.ring import Entry, Journal, Raw
+from broker.journal.ring import Entry, Journal, Part, Raw
 from protocol.items import Wanted, mentions, request_level, response_level
 from protocol.paths import errors
 from protocol.types import uuid_from_text
+from protocol.uvarint import uvarint
 from understudy.control_api.encoding import all_exact
-from understudy.control_api.journal import JournalFile, JournalQuery
+from understudy.control_api.journal import JournalFile, JournalListing, JournalQuery
 from understudy.control_api.verb import Removed
 
 _A_TIME_FROM = 10**11
@@ -67,8 +68,26 @@ class Query:
         known = None if topic is None else asked.source.image.topics.get(topic)
         topic_id: UUID | None = None if known is None else known.id
         self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"), topic_id)
+        self._notes_errors = asked.source.journal.notes_errors
         self._error = error_code(query["error"], "error") if "error" in query else None
         self._glances = [*self._at_the_entry(query), *self._at_the_bytes(query)]
+        self._id, self._since = query.get("id"), query.get("since", 0)
+
+    def select(self, part: Part) -> Sequence[Raw]:
+        """The entries of a part that are to be looked at: none if there is nothing within its bounds."""
+        chunk = part.chunk
+        if chunk is None or (self._id is None and not self._since and self._error is None):
+            return part.entries
+        if chunk.ids is not None:
+            first, last = chunk.ids
+            if self._id is not None and not first <= self._id <= last:
+                return ()
+            if self._since > (chunk.last_at_ms if self._since >= _A_TIME_FROM else last):
+                return ()
+        if self._error is None or not self._notes_errors:
+            return part.entries
+        failed = frozenset(chunk.failed.get(self._error, ()))
+        return [raw for raw in part.entries if raw[_ID] in failed] if failed else ()
 
     @staticmethod
     def _at_the_entry(query: JournalQuery) -> Iterator[Look]:
@@ -97,9 +116,10 @@ class Query:
             yield lambda raw: _holds(raw[_ANSWER], code)
         for name in (self._wanted.group, self._wanted.transactional_id):
             if name is not None:
-                yield _mentioning(name.encode())
+                yield _mentioning(written(name))
         if self._wanted.topic is not None:
-            yield _mentioning(self._wanted.topic.encode(), self._wanted.topic_id)
+            topic_id = self._wanted.topic_id
+            yield _mentioning((*written(self._wanted.topic), *(() if topic_id is None else (topic_id.bytes,))))
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
         """Those that may be asked for; without decoding them."""
@@ -128,11 +148,17 @@ def _front(raw: Raw) -> bytes | bytearray:
     return front
 
 
-def _mentioning(name: bytes, topic_id: UUID | None = None) -> Look:
-    if topic_id is None:
-        return lambda raw: _holds(raw[_FRAME], name) or _holds(raw[_ANSWER], name)
-    number = topic_id.bytes
-    return lambda raw: any(_holds(raw[at], part) for at in (_FRAME, _ANSWER) for part in (name, number))
+def written(name: str) -> tuple[bytes, ...]:
+    """A name as messages hold it: behind two bytes with its length, or behind its length and one as a varint.
+
+    The name alone would be found by accident: most requests have a ``t`` somewhere, and each has to be decoded then.
+    """
+    text = name.encode()
+    return len(text).to_bytes(2, "big") + text, uvarint(len(text) + 1) + text
+
+
+def _mentioning(needles: tuple[bytes, ...]) -> Look:
+    return lambda raw: any(_holds(raw[at], part) for at in (_FRAME, _ANSWER) for part in needles)
 
 
 def _holds(kept: Any, part: bytes) -> bool:
@@ -143,27 +169,40 @@ def _holds(kept: Any, part: bytes) -> bool:
 
 async def find(asked: Asked, query: JournalQuery) -> Iterator[Place]:
     """The entries asked for, oldest first."""
-    return await search(asked.source.journal, Query(asked, query), query.get("limit", 1 << 62), Slices())
+    wanted = Query(asked, query)
+    return await search(asked.source.journal, wanted, query.get("limit", 1 << 62), Slices(), wanted.select)
 
 
-async def search(journal: Journal, query: Sifting, limit: int, slices: Pausing) -> Iterator[Place]:
+def whole(part: Part) -> Sequence[Raw]:
+    """All entries of a part."""
+    return part.entries
+
+
+async def search(
+    journal: Journal,
+    query: Sifting,
+    limit: int,
+    slices: Pausing,
+    select: Callable[[Part], Sequence[Raw]] = whole,
+) -> Iterator[Place]:
     """The newest entries that a query finds, by id; looked for in slices, since there may be a million of them.
 
     What takes its place in the order comes with the iterator, a little for each entry.
     """
     runs: list[list[Place]] = [[]]
     found = 0
-    for entries, connections in reversed(journal.snapshot()):
+    for part in reversed(journal.parts()):
         if found >= limit:
             break  # not even a glance at what is older: a thousand of them would be one long slice
-        for window in windows(entries):
+        await slices.pause()
+        for window in windows(select(part)):
             if found >= limit:
                 break
             await slices.pause()
             for raw in query.sift(window):
                 await slices.pause()
                 if found < limit and query.settles(raw):
-                    runs[-1].append((raw, connections))
+                    runs[-1].append((raw, part.connections))
                     found += 1
             if len(runs[-1]) >= _RUN:
                 runs.append([])
@@ -193,18 +232,24 @@ def _id_of(place: Place) -> int:
 
 
 @answers("journal list")
-async def read(asked: Asked, query: JournalQuery) -> Response:
+async def read(asked: Asked, query: JournalListing) -> Response:
     """Requests with their answers, those that are being served included, oldest first."""
-    found, journal = await find(asked, query), asked.source.journal
+    journal = asked.source.journal
+    following = journal.next_id  # as of the search's beginning: what is settled meanwhile is not in it
+    found = await find(asked, query)
     name_of = topic_names(asked)
     near = NearMisses(asked.source, name_of)
-    tail = f'], "kept": {journal.entries}, "dropped": {journal.dropped}}}'
+    tail = (
+        f'], "kept": {journal.entries}, "dropped": {journal.dropped}, '
+        f'"oldest": {journal.oldest_id}, "next": {following}}}'
+    )
+    bodies = query["bodies"]
 
     def line(place: Place) -> bytes:
         raw, connections = place
         entry = Entry(*raw)
         known = decode(entry)
-        shown = as_json(entry, known, connections.get(raw[_CONNECTION]), name_of)
+        shown = as_json(entry, known, connections.get(raw[_CONNECTION]), name_of, bodies=bodies)
         hints = near.of(entry, known, shown["listener"])
         return json.dumps(all_exact({**shown, **columns(known, name_of), "hints": hints})).encode()
 

@@ -10,7 +10,8 @@ from ipaddress import AddressValueError, IPv4Address
 from crc32c import crc32c
 
 from broker.context import Connection
-from broker.journal.ring import Entry, expand
+from broker.journal.kept import expand
+from broker.journal.ring import Entry
 from protocol.codec import BadFrame, decode_header
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from broker.clock import since_1970_ns
 from broker.context import Connection
-from broker.journal.ring import Entry, expand
+from broker.journal.kept import expand
+from broker.journal.ring import Entry
 from broker.settings.secrets import FIELDS
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, decode_response, known_versions
@@ -85,8 +86,10 @@ def title(key: int) -> str:
 _SINCE_1970_US = since_1970_ns() // 1000
 
 
-def as_json(entry: Entry, known: Decoded, connection: Connection | None, name_of: TopicName) -> dict[str, Any]:
-    """An entry as JSON."""
+def as_json(
+    entry: Entry, known: Decoded, connection: Connection | None, name_of: TopicName, *, bodies: bool = True
+) -> dict[str, Any]:
+    """An entry as JSON; without ``bodies``, request and response are left out."""
     header, request, request_sizes, response, response_sizes = known
     error = next(errors(response), None)
     return {
@@ -108,8 +111,8 @@ def as_json(entry: Entry, known: Decoded, connection: Connection | None, name_of
         "fault": entry.fault,
         "request_bytes": entry.frame_bytes + 4,
         "response_bytes": entry.answer_bytes,
-        "request": with_topic_names(body_as_json(request, request_sizes), name_of) or {},
-        "response": with_topic_names(body_as_json(response, response_sizes), name_of),
+        "request": (with_topic_names(body_as_json(request, request_sizes), name_of) or {}) if bodies else {},
+        "response": with_topic_names(body_as_json(response, response_sizes), name_of) if bodies else None,
     }
 
 

@@ -21,8 +21,9 @@ import structlog
 from broker.clock import since_1970_ns, soon, utc_stamp
 from broker.context import Exchange
 from broker.journal.files import probe
+from broker.journal.kept import weight_of
 from broker.journal.lines import Handed, Peer
-from broker.journal.ring import Raw, weight_of
+from broker.journal.ring import Raw
 from broker.journal.writer import SIZE_BYTES, Begin
 from broker.settings import BrokerSettings
 from protocol.types import uuid_text

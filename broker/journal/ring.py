@@ -8,7 +8,7 @@ kept where they are large: of each set the size and the first batch's header.
 import asyncio
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -16,21 +16,11 @@ from uuid import UUID
 from broker.api import Answer, Disconnect, FrameHandler, NeverAnswer
 from broker.clock import stopwatch_ns
 from broker.context import Connection, Exchange
+from broker.journal.kept import Kept, answer_without_records, weight_of, without_records
 from broker.journal.redaction import APIS, is_readable, redacted_answer, redacted_request
 from broker.settings import BrokerSettings
 from protocol.apis import ApiKey
-from protocol.codec import is_flexible
 from protocol.errors import ErrorCode
-from protocol.records.batch import (
-    BATCH_HEADER_SIZE,
-    LEADER_EPOCH_POSITION,
-    LENGTH_POSITION,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    MAGIC_V2,
-)
-from protocol.uvarint import uvarint
-from protocol.writers import Parts
 
 WHOLE_BYTES = 2048
 """A message up to this size is kept whole, its records too."""
@@ -44,15 +34,6 @@ LATENCY_BOUNDS_NS = tuple(
 """Upper bounds of the histograms of latencies."""
 MOST_TOPIC_NAMES = 10_000
 """Names of topics that are kept by id. Those of topics that exist are found in the metadata as well."""
-_MOST_HEADS = 4096
-_SHORTEST_RECORDS = 512
-"""Parts of a fetch response that are not records are smaller."""
-
-Kept = bytes | bytearray | tuple[Any, ...]
-"""A whole message; or pieces of it, with size and head of a set of records between each two (see :func:`expand`).
-
-The head is the first batch's header, or those of all batches, one after the other.
-"""
 
 
 class Entry(NamedTuple):
@@ -83,12 +64,34 @@ Raw = tuple[Any, ...]
 class Chunk:
     """A part of the ring; once it is full its entries are a tuple of tuples, and the garbage collector's no more."""
 
-    __slots__ = ("bytes", "connections", "entries")
+    __slots__ = ("bytes", "connections", "entries", "failed", "ids", "last_at_ms")
 
     def __init__(self) -> None:
         self.entries: list[Raw] | tuple[Raw, ...] = []
         self.connections: dict[int, Connection] = {}
         self.bytes = 0
+        self.failed: dict[ErrorCode, list[int]] = {}
+        """Code -> the ids of the entries with it in their answers."""
+        self.ids: tuple[int, int] | None = None
+        """The lowest and the highest id, once it is full: a search skips what cannot be in it."""
+        self.last_at_ms = -1
+        """The latest arrival, once it is full."""
+
+    def close(self) -> None:
+        """It is full."""
+        self.entries = tuple(self.entries)
+        numbers = [entry[0] for entry in self.entries]
+        self.ids = min(numbers), max(numbers)
+        self.last_at_ms = max(entry[1] for entry in self.entries)
+
+
+class Part(NamedTuple):
+    """Some of the entries as they were at one time, in the order in which they were answered, and their chunk."""
+
+    entries: Sequence[Raw]
+    connections: dict[int, Connection]
+    chunk: Chunk | None
+    """``None``: these are being served."""
 
 
 class Recorder(Protocol):
@@ -125,6 +128,9 @@ class Journal:
         """Count of the cluster's resets and restores: offsets and epochs of two eras have nothing in common."""
         self.recorder: Recorder | None = None
         self.tracer: Tracer | None = None
+        self.newest_id = 0
+        self.notes_errors = False
+        """Whether exchanges come with the codes of their answers; those of a proxy do not."""
         self.by_api: dict[int, list[int]] = {}
         """API key (they are below 256) -> requests, nanoseconds, bytes in, bytes out, since the server started."""
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
@@ -168,7 +174,8 @@ class Journal:
 
     def arrive(self, exchange: Exchange) -> None:
         """A request begins to be served."""
-        exchange.id, exchange.era = next(self._ids), self.era
+        exchange.id = self.newest_id = next(self._ids)
+        exchange.era = self.era
         self.under_way[exchange.id] = exchange
 
     def finish(self, exchange: Exchange) -> None:
@@ -204,7 +211,7 @@ class Journal:
             tracer.record(entry, exchange)
         if not known:
             return
-        self._keep(entry, connection)
+        self._keep(entry, connection, exchange.errors)
         if size > 1:
             counts = self.by_api.get(frame[1])
             if counts is None:
@@ -226,7 +233,7 @@ class Journal:
         if exchange.faults is not None:
             self.faulted[key] += 1
 
-    def _keep(self, entry: Raw, connection: Connection) -> None:
+    def _keep(self, entry: Raw, connection: Connection, errors: Sequence[ErrorCode]) -> None:
         kept, answer = entry[5], entry[6]
         weight = ENTRY_BYTES + (weight_of(kept) if type(kept) is tuple else len(kept))
         if answer is not None:
@@ -238,8 +245,11 @@ class Journal:
         chunk.bytes += weight
         self.bytes += weight
         self.entries += 1
+        if errors:
+            for code in set(errors):
+                chunk.failed.setdefault(code, []).append(entry[0])
         if len(entries) >= self._chunk_size:
-            chunk.entries = tuple(entries)
+            chunk.close()
             self.chunks.append(Chunk())
         while (self.bytes > self._max_bytes or self.entries > self._max_entries) and len(self.chunks) > 1:
             oldest = self.chunks.popleft()
@@ -257,15 +267,24 @@ class Journal:
         """The connection of that number, if a request of it is still here."""
         return next((each.connections[number] for each in reversed(self.chunks) if number in each.connections), None)
 
-    def snapshot(self) -> list[tuple[Sequence[Raw], dict[int, Connection]]]:
+    @property
+    def oldest_id(self) -> int:
+        """The lowest id that is kept or is being served; above all ids if there is none."""
+        numbers = [chunk.ids[0] for chunk in self.chunks if chunk.ids is not None]
+        numbers += [entry[0] for entry in self.chunks[-1].entries]
+        return min((*numbers, *self.under_way), default=self.newest_id + 1)
+
+    @property
+    def next_id(self) -> int:
+        """Requests with lower ids are settled: what was looked at once need not be looked at again."""
+        return min(self.under_way, default=self.newest_id + 1)
+
+    def parts(self) -> list[Part]:
         """A copy of the entries, oldest first, then those of requests that are being served."""
-        found: list[tuple[Sequence[Raw], dict[int, Connection]]] = [
-            (chunk.entries if isinstance(chunk.entries, tuple) else tuple(chunk.entries), chunk.connections)
-            for chunk in self.chunks
-        ]
+        found = [Part(tuple(chunk.entries), chunk.connections, chunk) for chunk in self.chunks]
         waiting = list(self.under_way.values())
-        found.append((tuple(map(_pending, waiting)), {each.connection.number: each.connection for each in waiting}))
-        return found
+        connections = {each.connection.number: each.connection for each in waiting}
+        return [*found, Part(tuple(map(_pending, waiting)), connections, None)]
 
 
 class NoJournal(Journal):
@@ -292,106 +311,3 @@ def _pending(exchange: Exchange) -> Raw:
     frame = frame if len(frame) <= WHOLE_BYTES else bytes(frame[:WHOLE_BYTES])
     return (exchange.id, exchange.at_ms, -1, exchange.broker, exchange.connection.number, frame, None,
             len(exchange.frame), 0, exchange.faults, "is being served", exchange.began_ns // 1000)  # fmt: skip
-
-
-# --- what is kept ----------------------------------------------------------------------------------------------------
-
-
-def weight_of(kept: Kept) -> int:
-    """The memory that it takes, about."""
-    return sum(map(len, kept[::3])) + len(kept) * 40 if isinstance(kept, tuple) else len(kept)
-
-
-def without_records(frame: bytearray, request: Any) -> Kept:
-    """A request's frame; where it carries records, the pieces between them. Others are kept as they are."""
-    if not (len(frame) > 4 and frame[0] == 0 and frame[1] == ApiKey.PRODUCE and request is not None):
-        return frame
-    flexible = is_flexible(ApiKey.PRODUCE, frame[2] << 8 | frame[3])
-    pieces: list[Any] = []
-    at = 0
-    for topic in request.topic_data:
-        for partition in topic.partition_data:
-            if not partition.records:
-                continue
-            size, head = len(partition.records), bytes(partition.records[:BATCH_HEADER_SIZE])
-            begin = frame.find(head, at)  # the records are slices of the frame, in its order
-            prefix = len(uvarint(size + 1)) if flexible else 4
-            pieces += (bytes(frame[at : begin - prefix]), size, head)
-            at = begin + size
-    return (*pieces, bytes(frame[at:]))
-
-
-def answer_without_records(parts: Parts, *, every: bool = False) -> Kept:
-    """A fetch response as it is written; slices of the log are left out with the size before them.
-
-    Of these, the first batch's header is kept, or, with ``every``, those of all batches.
-    """
-    pieces: list[Any] = []
-    plain: list[bytes] = []
-    slices: list[Any] = []
-
-    def leave_out() -> None:
-        head = heads(slices) if every else bytes(slices[0][:BATCH_HEADER_SIZE])
-        pieces.extend((b"".join(plain[:-1]), sum(map(len, slices)), head))
-        plain.clear()
-        slices.clear()
-
-    for part in parts:
-        if type(part) is bytes and len(part) < _SHORTEST_RECORDS:
-            if slices:
-                leave_out()
-            plain.append(part)
-        elif len(part):
-            slices.append(part)
-    if slices:
-        leave_out()
-    return (*pieces, b"".join(plain))
-
-
-def heads(slices: Sequence[Any]) -> bytes:
-    """The headers of all batches in a set of records that is given in slices; of very many, the first 4096.
-
-    Of a set in an older format, whose headers have no such fields, the first 61 bytes.
-    """
-    found: list[bytes] = []
-    skip = 0
-    for data in slices:
-        size, at = len(data), skip
-        while at + BATCH_HEADER_SIZE <= size and len(found) < _MOST_HEADS:
-            head = bytes(data[at : at + BATCH_HEADER_SIZE])
-            at += max(int.from_bytes(head[LENGTH_POSITION:LEADER_EPOCH_POSITION]) + LOG_OVERHEAD, BATCH_HEADER_SIZE)
-            found.append(head)
-            if head[MAGIC_POSITION] < MAGIC_V2:
-                return found[0]
-        if at < size and len(found) < _MOST_HEADS and len(slices) > 1:
-            return heads([b"".join(slices)])  # a header lies on both sides of a cut
-        skip = at - size
-    return b"".join(found) or bytes(slices[0][:BATCH_HEADER_SIZE])
-
-
-def expand(
-    kept: Kept, key: int, version: int, left: Callable[[bytes], bytes] = bytes
-) -> tuple[bytes | bytearray, list[int] | None]:
-    """A message that can be decoded, and the sizes that its sets of records have had; ``None``: it is whole.
-
-    The records are replaced by what ``left`` makes of the headers that were kept; by default these themselves.
-    """
-    if not isinstance(kept, tuple):
-        return kept, None
-    flexible = is_flexible(key, version)
-    out = bytearray()
-    sizes = []
-    for piece, size, head in _triples(kept):
-        out += piece
-        if size is not None:
-            instead = left(head)
-            out += uvarint(len(instead) + 1) if flexible else len(instead).to_bytes(4, "big")
-            out += instead
-            sizes.append(size)
-    return out, sizes
-
-
-def _triples(kept: tuple[Any, ...]) -> Iterator[tuple[bytes, int | None, bytes]]:
-    for at in range(0, len(kept) - 1, 3):
-        yield kept[at], kept[at + 1], kept[at + 2]
-    yield kept[-1], None, b""

@@ -111,3 +111,11 @@ def test_the_cluster_shows_the_state_of_each_broker(plane: ControlPlane) -> None
         answer.append(plane.http("GET", "/v1/cluster")["brokers"][0]["state"])
         assert given == answer[-1]
     assert answer == ["running", "paused", "running", "down", "running"]
+
+
+def test_each_module_is_asked_for_at_once(plane: ControlPlane) -> None:
+    """The page names all modules; without that a browser finds them one behind the other."""
+    status, content = plane.raw("GET", "/")
+    assert status == 200
+    named = re.findall(rb'(?:modulepreload" href|script type="module" src)="console/(\w+\.js)"', content)
+    assert sorted(each.decode() for each in named) == [name for name in FILES if name.endswith(".js")]

@@ -7,6 +7,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from protocol.apis import ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest
 from tests.control.chromium import Page
 from tests.control.harness import ControlPlane
 from tests.serving import until
@@ -118,3 +120,42 @@ def test_near_misses_are_beside_the_rows_of_the_journal(page: Page, plane: Contr
         page.keep(f"journal-hints-{width}-{scheme}")
     page.row("Produce v", near).find_element("tag name", "button").click()
     page.named("ul", "Hints")
+
+
+def test_the_journal_page_asks_for_what_is_new_only(page: Page, plane: ControlPlane) -> None:
+    """Also where the filters let nothing through; bodies only of the request that is open."""
+    with plane.server.wire() as wire:
+        for _ in range(20):
+            wire.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("walker", "1.2"))
+    page.open(plane.url, "journal")
+    page.driver.get(f"{plane.url}/#/journal?api=EndTxn")
+    page.sees("No request ")
+    page.asked()
+
+    def starts() -> list[int]:
+        asked = [url for url in page.asked() if "/v1/journal?" in url and "api=EndTxn" in url]
+        assert all("bodies=false" in url for url in asked)
+        return [int(url.partition("since=")[2].partition("&")[0]) for url in asked]
+
+    first = until(starts, "a second look")
+    assert first[0] > 20
+    page.press("Clear filters")
+    page.row("ApiVersions v3", "test").find_element("tag name", "button").click()
+    page.sees("walker")
+    page.press("Stop here")
+    page.row("ApiVersions v3", "test").find_element("tag name", "button").click()
+    page.sees_no("client_software_name")
+
+
+def test_a_journal_that_was_emptied_is_empty_on_the_page(page: Page, plane: ControlPlane) -> None:
+    """What was shown before is gone, and what comes afterwards is shown."""
+    producer = Producer({"bootstrap.servers": plane.bootstrap})
+    producer.produce("t", b"v", partition=0)
+    assert producer.flush(20) == 0
+    page.open(plane.url, "journal")
+    page.row("Produce v", "t")
+    plane.kafka.journal.clear()
+    page.sees_no("Produce v")
+    producer.produce("t", b"v", partition=0)
+    assert producer.flush(20) == 0
+    page.row("Produce v", "t")

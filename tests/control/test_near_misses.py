@@ -156,15 +156,15 @@ def test_a_fault_of_which_one_condition_does_not_hold_is_a_near_miss(
 
 def test_a_fault_that_does_not_fit_at_all_or_was_met_has_no_hint_beside_requests(plane: ControlPlane) -> None:
     """Two conditions that do not hold; the only one, which is every request's; all of them, which is a hit."""
-    plane.kafka.faults.add(api="Produce", topic="u", client_id="other", drop=True, optional=True)
-    plane.kafka.faults.add(client_id="other", drop=True, optional=True)
+    first = plane.kafka.faults.add(api="Produce", topic="u", client_id="other", drop=True, optional=True)
+    second = plane.kafka.faults.add(client_id="other", drop=True, optional=True)
     met = plane.kafka.faults.add(api="Produce", topic="t", partition=1, delay_ms=1)
     send(plane, partition=1)
     assert met.show().hits == 1
     assert beside(plane, "Produce") == set()
     one, two = hints(plane)
-    assert one.startswith("fault 1 met no request, and none of the latest ")
-    assert two.startswith("fault 2 met no request, and none of the latest ")
+    assert one.startswith(f"fault {first.id} met no request, and none of the latest ")
+    assert two.startswith(f"fault {second.id} met no request, and none of the latest ")
 
 
 def test_requests_that_a_fault_skips_or_came_too_late_for_have_hints(plane: ControlPlane) -> None:

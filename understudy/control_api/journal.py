@@ -23,6 +23,12 @@ class JournalQuery(TypedDict, total=False):
     limit: Annotated[int, About("maximum number of requests; the newest are returned", least=0)]
 
 
+class JournalListing(JournalQuery, total=False):
+    """Conditions on requests, and how much of them is wanted."""
+
+    bodies: Annotated[bool, About("with the decoded requests and responses", default=True)]
+
+
 class JournalFile(TypedDict):
     """The file that was closed."""
 
@@ -31,7 +37,7 @@ class JournalFile(TypedDict):
 
 VERBS = (
     Verb("journal list", "GET", "/v1/journal", "journal.find(...)", "requests with their answers",
-         query=JournalQuery, answer="journal.JournalEntries", items="entries",
+         query=JournalListing, answer="journal.JournalEntries", items="entries",
          columns=("id", "at_ms", "broker", "connection", "client_id", "api", "version", "topics", "groups",
                   "transactional_ids", "error", "fault")),
     Verb("journal clear", "DELETE", "/v1/journal", "journal.clear()", "remove all requests", answer=Removed),

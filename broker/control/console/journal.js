@@ -13,6 +13,7 @@ const FIELDS = [
 const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Id", "transactions"]];
 const SHOWN = 100;
 const ASKED = 500;
+const ASKED_FIRST = 120; // what a page that opens is waiting for
 const POLLING = new Set(["Fetch", "Heartbeat"]);
 const filter = Object.fromEntries(FIELDS.map(([name]) => [name, ""]));
 const opened = new Set();
@@ -22,7 +23,7 @@ let calm = true;
 let stops = false; // whether the list stands still, and as what
 let stopped = null;
 let apis = [];
-let known = { said: "", entries: new Map() };
+let known = begin("");
 
 const HEADS = ["Time", "Request", "Client", "Topic", "Group", "Transactional id", "Error", "Took"];
 
@@ -30,24 +31,49 @@ export const wide = true;
 
 export const title = ([id]) => (id === undefined ? "Journal" : `Request ${id}`);
 
-/** Asked for is what is new, what was not answered yet, and the last one known: without it the journal is another one. */
+/** Asked for is what was not settled when it was last asked; bodies only of those that are open. */
 export async function load([id]) {
   if (id !== undefined) return { entry: (await get("v1/journal" + query({ id }))).entries[0] };
-  if (apis.length === 0) apis = Object.keys((await get("v1/versions")).apis).sort();
   follow();
-  if (stops && stopped) return stopped;
-  const said = JSON.stringify(filter);
-  if (known.said !== said) known = { said, entries: new Map() };
+  const named = apis.length === 0 ? get("v1/versions") : null;
+  if (!stops || !stopped) stopped = await latest();
+  if (named !== null) apis = Object.keys((await named).apis).sort();
+  const entries = await Promise.all(stopped.entries.map((entry) => (opened.has(entry.id) ? whole(known, entry) : entry)));
+  return { ...stopped, entries };
+}
+
+/** The newest requests that the filters let through, without their bodies. */
+async function latest() {
+  const filters = JSON.stringify(filter);
+  if (known.filters !== filters) known = begin(filters);
   const mine = known;
-  const last = Math.max(0, ...mine.entries.keys());
-  const pending = [...mine.entries.values()].find((entry) => entry.duration_ms === null);
-  const found = await get("v1/journal" + query({ ...filter, since: Math.min(last, pending?.id ?? last), limit: ASKED }));
-  if (!found.entries.some((entry) => entry.id === last)) mine.entries.clear();
+  const limit = mine.next === null ? ASKED_FIRST : ASKED;
+  const found = await get("v1/journal" + query({ ...filter, since: mine.next ?? 0, limit, bodies: false }));
+  if (found.next < mine.next) { // another server
+    known = begin("");
+    return latest();
+  }
+  mine.next = mine.next === null && found.entries.length === limit ? 0 : found.next; // there is more to ask for
   for (const entry of found.entries) mine.entries.set(entry.id, entry);
-  const newest = [...mine.entries.values()].sort((a, b) => b.id - a.id).slice(0, ASKED);
-  mine.entries = new Map(newest.map((entry) => [entry.id, entry]));
-  stopped = { kept: found.kept, dropped: found.dropped, entries: newest };
-  return stopped;
+  const entries = [...mine.entries.values()].filter((entry) => entry.id >= found.oldest).sort((a, b) => b.id - a.id).slice(0, ASKED);
+  mine.entries = new Map(entries.map((entry) => [entry.id, entry]));
+  return { kept: found.kept, dropped: found.dropped, entries };
+}
+
+/** What is known of a journal with these filters; requests before `next` need not be asked for again. */
+function begin(filters) {
+  return { filters, entries: new Map(), bodies: new Map(), next: null };
+}
+
+/** A request that is open, with its bodies: asked for until it is settled. */
+async function whole(mine, entry) {
+  const before = mine.bodies.get(entry.id);
+  if (before !== undefined) return before;
+  const [found] = (await get("v1/journal" + query({ id: entry.id }))).entries;
+  if (found === undefined) return entry;
+  const made = { ...found, whole: true };
+  if (made.duration_ms !== null) mine.bodies.set(entry.id, made);
+  return made;
 }
 
 /** The filters of the address, so that a filtered journal can be linked to. */
@@ -115,7 +141,7 @@ function one(entry, id) {
 
 function line(entry, refresh) {
   const open = opened.has(entry.id);
-  const toggle = () => { if (!opened.delete(entry.id)) opened.add(entry.id); refresh({ redraw: true }); };
+  const toggle = () => { if (!opened.delete(entry.id)) opened.add(entry.id); refresh({ redraw: true }); refresh(); };
   return h("li", { key: entry.id },
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
       h("time", { datetime: instant(entry.at_ms) }, instant(entry.at_ms)),
@@ -128,7 +154,7 @@ function line(entry, refresh) {
         entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
       h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`),
       entry.hints.length > 0 && h("span", { class: "hint" }, entry.hints.join("; "))),
-    open && h("div", { class: "opened" }, details(entry)));
+    open && h("div", { class: "opened" }, entry.whole ? details(entry) : h("p", { class: "quiet" }, "One moment.")));
 }
 
 const few = (names) => names.slice(0, 3).join(", ") + (names.length > 3 ? ` +${names.length - 3}` : "");

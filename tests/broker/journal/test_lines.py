@@ -59,7 +59,7 @@ def entry_of(key: ApiKey, version: int, request: Any, response: Any, *, recorded
     served.parts = encode_response(key, version, 9, response)
     journal.arrive(served)
     journal.finish(served)
-    ((kept,),) = [entries for entries, _ in journal.snapshot() if entries]
+    ((kept,),) = [entries for entries, *_ in journal.parts() if entries]
     return recorder.entries[0] if recorded else kept
 
 

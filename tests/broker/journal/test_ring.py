@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from broker.context import Connection, Exchange
-from broker.journal.ring import WHOLE_BYTES, Journal, answer_without_records, expand, weight_of, without_records
+from broker.journal.kept import answer_without_records, expand, weight_of, without_records
+from broker.journal.ring import WHOLE_BYTES, Journal
 from protocol.apis import ApiKey
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
 from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -39,7 +40,7 @@ def fill(journal: Journal, count: int, size: int = 0) -> None:
 
 def ids(journal: Journal) -> list[int]:
     """Of all entries, oldest first."""
-    return [raw[0] for entries, _ in journal.snapshot() for raw in entries]
+    return [raw[0] for entries, *_ in journal.parts() for raw in entries]
 
 
 def test_the_oldest_entries_are_dropped() -> None:
@@ -150,5 +151,5 @@ def test_small_messages_are_kept_whole() -> None:
     journal = Journal()
     journal.arrive(each)
     journal.finish(each)
-    ((raw, *_),) = [entries for entries, _ in journal.snapshot() if entries]
+    ((raw, *_),) = [entries for entries, *_ in journal.parts() if entries]
     assert raw[5] is each.frame

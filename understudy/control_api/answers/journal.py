@@ -49,3 +49,5 @@ class JournalEntries(TypedDict):
     entries: list[JournalEntry]
     kept: Annotated[int, About("number of requests in the journal")]
     dropped: Annotated[int, About("number of older requests that were dropped")]
+    oldest: Annotated[int, About("lowest id in the journal; requests with lower ones are gone")]
+    next: Annotated[int, About("requests with lower ids are settled: ask again with `since` this id")]
