@@ -235,5 +235,11 @@ def run(given: Mapping[str, Sequence[str]], module: str) -> int:
 
         lifeline.hold()
     server_path.enter()
-    code: int = importlib.import_module(module).main(given)
+    try:
+        server = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name not in server_path.SERVER_PACKAGES:
+            raise
+        refuse(PROGRAM, "this build has no schema registry and decodes no messages; a Python with the wheel does both")
+    code: int = server.main(given)
     return code

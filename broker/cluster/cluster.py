@@ -93,8 +93,7 @@ class Cluster:
         self.lifecycle = Lifecycle(self)
         self.heap = Heap()
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
-        self.journal = journal_of(options.settings, observed=is_observed)
-        self.journal.notes_errors = True
+        self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
         self.shares = file_limits.shares(
             options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
         )

@@ -297,11 +297,13 @@ class NoJournal(Journal):
         """Keep nothing: the journal is off."""
 
 
-def journal_of(settings: Mapping[str, str], *, observed: bool = False) -> Journal:
+def journal_of(settings: Mapping[str, str], *, observed: bool = False, notes_errors: bool = False) -> Journal:
     """The journal that the settings of the command line ask for; ``observed``: there will be a recorder or a tracer."""
     made = BrokerSettings(1, settings)
     entries, bytes_ = made.int("understudy.journal.max.entries"), made.long("understudy.journal.max.bytes")
-    return Journal(entries, bytes_) if entries or observed else NoJournal()
+    journal = Journal(entries, bytes_) if entries or observed else NoJournal()
+    journal.notes_errors = notes_errors
+    return journal
 
 
 def _pending(exchange: Exchange) -> Raw:

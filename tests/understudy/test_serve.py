@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,23 @@ def test_a_setting_has_a_variable(name: str) -> None:
 def test_a_name_without_a_variable() -> None:
     """It stays on the command line."""
     assert serve.variable_of("Upper.Case") is None
+
+
+def test_a_build_without_the_registry_refuses_its_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one sentence, as the binary does; a library that is missing is another matter."""
+
+    def missing(name: str) -> Callable[[str], None]:
+        def load(module: str) -> None:
+            raise ModuleNotFoundError(f"No module named {name!r} for {module}", name=name)
+
+        return load
+
+    monkeypatch.setattr("importlib.import_module", missing("registry"))
+    with pytest.raises(SystemExit):
+        serve.run({}, "registry.cli")
+    assert "this build has no schema registry and decodes no messages" in capsys.readouterr().err
+    monkeypatch.setattr("importlib.import_module", missing("structlog"))
+    with pytest.raises(ModuleNotFoundError):
+        serve.run({}, "broker.cli")
