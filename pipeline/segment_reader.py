@@ -6,11 +6,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pipeline.decoding.batch_scan import Framer, Piece
+from pipeline.decoding.damage import Damage
 from pipeline.decoding.varints import PADDING, Bytes
 from pipeline.directory import Segment
 from pipeline.locations import Location, open_file
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
+PROBE_BYTES: Final = 4096
+"""So much of a segment's end is looked at first: zeros there are rare."""
 
 
 class Range(NamedTuple):
@@ -45,10 +48,11 @@ def read_pieces(span: Range, *, crc: bool = True, chunk_bytes: int = CHUNK_BYTES
     segment = span.segment
     due = segment.base_offset if span.due_offset is None else span.due_offset
     limit = segment.next_base_offset if span.limit_offset is None else span.limit_offset
-    framer = Framer(due, limit, crc=crc)
     with _opened(segment.location) as file:
         size = file.size()
         stop = size if span.stop is None else min(span.stop, size)
+        zeros_from = _zeros_from(file, span.start, stop) if stop == size and segment.next_base_offset is None else None
+        framer = Framer(due, limit, crc=crc, zeros_from=zeros_from)
         at, wanted = span.start, 0
         while at < stop:
             length = min(max(chunk_bytes, wanted), stop - at)
@@ -58,10 +62,29 @@ def read_pieces(span: Range, *, crc: bool = True, chunk_bytes: int = CHUNK_BYTES
             if not length:
                 return  # cut meanwhile
             pieces, used, wanted = framer.frame(data[:length], at, at_end=at + length >= stop)
+            last = pieces[-1] if pieces else None
+            if isinstance(last, Damage) and last.is_tail and at + length < stop:  # zeros to the end of the file
+                left = stop - last.position
+                pieces[-1] = last._replace(size=left, reason=f"{left} bytes of zeros")
+                used = stop - at
             for piece in pieces:
                 yield Chunk(data, at, piece)
             at += used
             wanted = max(wanted, length + 1 if not used else 0)
+
+
+def _zeros_from(file: Any, start: int, stop: int) -> int:
+    """Where the zeros begin that a file ends with; an active segment may be preallocated (`preallocate`)."""
+    data, span = np.empty(CHUNK_BYTES, np.uint8), PROBE_BYTES
+    while stop > start:
+        length = min(span, stop - start)
+        length = _fill(file, stop - length, data, length)
+        (used,) = np.nonzero(data[:length])
+        if len(used) or not length:
+            return stop - length + int(used[-1]) + 1 if len(used) else stop
+        stop -= length
+        span = CHUNK_BYTES
+    return start
 
 
 def _fill(file: Any, at: int, data: Bytes, length: int) -> int:

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 from pipeline.audits import client_history, identities, journal, registry
 from pipeline.audits.partition_files import COMPACTED_TOPICS
 from pipeline.conformance import run, tables
-from pipeline.duck.tables import COMPACTED_KEYS, LOG_VIEWS
+from pipeline.duck.tables import COMPACTED_KEYS
 from pipeline.duck.translation import FILE, key_of, translate
 
 TARGET = ROOT / "pipeline" / "duck" / FILE
@@ -24,7 +24,7 @@ def queries() -> Iterator[str]:
     """The text of every query that a command asks."""
     yield from (
         registry.view(name)
-        for name in ("partitions", *LOG_VIEWS, *journal.VIEWS, *identities.VIEWS, *client_history.VIEWS)
+        for name in ("partitions", *registry.LOG_VIEWS, *journal.VIEWS, *identities.VIEWS, *client_history.VIEWS)
     )
     yield from (check.sql for check in registry.checks().values())
     yield from (run.by_software(check) for check in run.invariants())

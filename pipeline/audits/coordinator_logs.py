@@ -30,8 +30,12 @@ _QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), TOPICS, mode="skip")
 
 
 def logs_of(directories: Sequence[str]) -> list[Log]:
-    """The coordinators' logs in some data directories, every replica."""
-    return [(directory, each) for directory in directories for each in find_partitions(directory, topics=TOPICS)]
+    """The coordinators' logs in some data directories, every replica; the metadata last.
+
+    A broker that runs writes of a topic to its coordinators' logs when the topic is in the metadata already.
+    """
+    found = [(directory, each) for directory in directories for each in find_partitions(directory, topics=TOPICS)]
+    return sorted(found, key=lambda log: log[1].topic == TOPIC)
 
 
 def read_state_logs(logs: Iterable[Log]) -> Iterator[tuple[str, pa.RecordBatch]]:

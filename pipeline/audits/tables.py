@@ -21,7 +21,7 @@ from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.indexes import index_table
 from pipeline.audits.logs import log_table
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
-from pipeline.audits.registry import view
+from pipeline.audits.registry import LOG_VIEWS, view
 from pipeline.audits.sidecar_files import PartitionFiles, Tree
 from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.table_cache import TableCache
@@ -31,10 +31,6 @@ KEPT: Final = (
     "partitions", "indexes", "transactions", "coordinator", "committed", "decisions", "share_states", "group_states",
 )  # fmt: skip
 """Tables that are computed at once (`TableCache.kept`)."""
-LOG_VIEWS: Final = (
-    "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
-    "share_states", "group_states", "group_tasks",
-)  # fmt: skip
 
 _KEYS: Final = "directory string, topic string, partition int, offset bigint, is_transactional boolean, key_hash bigint"
 _NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"

@@ -83,11 +83,13 @@ class Framer:
         base_offset: the segment's, by its name.
         next_base_offset: of the segment after it; None for the last one.
         crc: whether checksums are compared.
+        zeros_from: from this byte of the file on there are zeros only; None: that is not known.
     """
 
     base_offset: int
     next_base_offset: int | None = None
     crc: bool = True
+    zeros_from: int | None = None
     due_offset: int = field(init=False)
     """The least offset that may come next."""
     due_epoch: int = field(default=NO_LEADER_EPOCH, init=False)
@@ -150,7 +152,8 @@ class Framer:
         if is_short and not at_end and not self._is_hidden(data, at, wanted):
             return None
         if not data[at:].any():
-            return Damage(origin + at, left, f"{left} bytes of zeros", self.due_offset, is_tail=at_end)
+            is_tail = at_end or (self.zeros_from is not None and origin + at >= self.zeros_from)
+            return Damage(origin + at, left, f"{left} bytes of zeros", self.due_offset, is_tail)
         later = find_batch(data, at + 1, self.due_offset)
         is_tail = is_short and (later is None or not later[1]) and not _is_whole(data, at)
         size = left if later is None or is_tail else later[0] - at

@@ -12,7 +12,7 @@ from pipeline.audits.identities import IDENTIFIED, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.logs import read_history
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
-from pipeline.audits.registry import view
+from pipeline.audits.registry import LOG_VIEWS, view
 from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, Tree, index_entries
 from pipeline.conformance import tables
 from pipeline.directory import find_partitions
@@ -21,10 +21,6 @@ from pipeline.query import Mode, pick
 from pipeline.reading import read_journal, read_segments
 from pipeline.schemas import BATCHES, EXTRA, JOURNAL, KAFKA, STATE
 
-LOG_VIEWS: Final = (
-    "produced", "transactions", "coordinator", "committed", "decisions", "metadata_topics", "metadata_partitions",
-    "share_states", "group_states", "group_tasks",
-)  # fmt: skip
 _RECORDS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "timestamp_ms", "batch_base_offset",
                    "segment", "position", "damage")  # fmt: skip
 COMPACTED_KEYS: Final = """

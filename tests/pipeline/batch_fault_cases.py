@@ -33,7 +33,7 @@ FIELDS: Mapping[str, tuple[str, dict[str, int]]] = {
     "last-offset-delta-negative": ("batch-damaged", {"last_offset_delta": -1}),
     "last-offset-delta-too-large": ("records-missing", {"last_offset_delta": 9}),
     "magic-of-the-future": ("batch-damaged", {"magic": 3}),
-    "leader-epoch-unlisted": ("leader-epoch-entries", {"partition_leader_epoch": 7}),
+    "leader-epoch-unlisted": ("leader-epoch-entries leader-epoch-unknown", {"partition_leader_epoch": 7}),
     "base-timestamp-after-max": ("timestamp-invalid timestamp-header", {"max_timestamp_ms": 1000}),
     "base-timestamp-negative": ("timestamp-invalid timestamp-header", {"base_timestamp_ms": NEGATIVE_MS}),
     "max-timestamp-negative": (

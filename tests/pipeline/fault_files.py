@@ -56,6 +56,7 @@ class Shelf:
         self.log_start = self.next_offset = start
         self.high_watermark: int | None = None
         self.epochs = [EpochEntry(0, start)]
+        self.leader_epoch = 0
         self._sequences: dict[tuple[int, int], int] = {}
         self._open: dict[int, int] = {}
         self.closed: list[Segment] = []
@@ -119,6 +120,7 @@ class Shelf:
         )
         if transactional:
             self._open.setdefault(producer, base)
+        self.leader_epoch = max(self.leader_epoch, leader_epoch)
         self.raw(batch)
         return base
 
@@ -190,6 +192,8 @@ class Planting:
         self.properties["directory.id"] = uuid_text(UUID(int=8 + node_id))
         self.lost: list[tuple[str, int]] = []
         """Partitions of which the metadata know, and that have no directory."""
+        self.led: dict[str, Sequence[int]] = {}
+        """The leaders that changes of partition 0 name after its PartitionRecord of epoch 0; -2 names none."""
         self.checkpoints: dict[tuple[str, str, int], int] = {}
         """Offsets that are written to a checkpoint (the first part of the key) instead of the true ones."""
         self.written_last: dict[str, bytes] = {}
@@ -291,6 +295,12 @@ class Planting:
             Path(path).write_bytes(change(Path(path).read_bytes()))
         return self.root
 
+    def _leader_epoch(self, topic: str, number: int) -> int:
+        """The latest of the partition's files, unless changes of leaders come behind."""
+        shelf = self.shelves.get((topic, number))
+        known = 0 if shelf is None else max([shelf.leader_epoch, *(each.epoch for each in shelf.epochs)])
+        return 0 if topic in self.led else max(known, 0)
+
     def _topic_ids(self) -> dict[str, UUID]:
         names = sorted({topic for topic, _ in self.shelves})
         return {name: topic_id_of(name) for name in names}
@@ -310,11 +320,15 @@ class Planting:
                     (self.node_id,),
                     (self.node_id,),
                     leader=self.node_id,
-                    leader_epoch=0,
+                    leader_epoch=self._leader_epoch(topic, number),
                     partition_epoch=0,
                 )
                 for name, number in sorted([*self.shelves, *self.lost])
                 if name == topic
+            ]
+            records += [
+                metadata.PartitionChangeRecord(0, topic_id, isr=(self.node_id,), leader=leader)
+                for leader in self.led.get(topic, ())
             ]
             records += [metadata.ConfigRecord(2, topic, key, text) for key, text in self.configs[topic].items()]
         ids = self._topic_ids()

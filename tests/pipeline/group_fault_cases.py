@@ -291,7 +291,9 @@ def group_of_two_types(where: Planting, group_id: str) -> Places:
 def consumer_partition_of_two(where: Planting, group_id: str) -> Places:
     """One partition at two members of a consumer group (KIP-848)."""
     log = where.shelf(OFFSETS, cleanup_policy="compact")
-    owned = consumer_group.AssignedPartitions(UUID(int=9300), (1,))
+    where.shelf(group_id, 1).data(3)
+    where.shelf(group_id, 0).data(3)
+    owned = consumer_group.AssignedPartitions(topic_id_of(group_id), (1,))
     at = -1
     for value, name in (
         (consumer_group.GroupEpoch(3), ""),

@@ -36,6 +36,7 @@ _CASES = (
     "state_fault_cases",
     "group_fault_cases",
     "relation_fault_cases",
+    "metadata_fault_cases",
 )
 
 
@@ -119,6 +120,7 @@ def clean_of_false_alarms(where: Planting) -> None:
     where.transaction("compacted", 22, 0, State.ONGOING, [("markers-left", 0)])
     where.transaction("compacted", 22, 0, State.COMPLETE_COMMIT)
     importlib.import_module("tests.pipeline.group_fault_cases").clean_groups(where)
+    importlib.import_module("tests.pipeline.metadata_fault_cases").clean_metadata(where)
     where.stopped("orders", 0)
     where.stopped("orders", 1)
 

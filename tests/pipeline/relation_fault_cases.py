@@ -42,7 +42,8 @@ def group_instance_twice(where: Planting, name: str) -> Places:
 @plant
 def group_partition_of_two_members(where: Planting, name: str) -> Places:
     """The leader assigned a partition to both members."""
-    where.shelf(name).data(3)
+    for number in (0, 1):
+        where.shelf(name, number).data(3)
     both = [write_assignment({name: numbers}, 0) for numbers in ((0, 1), (1,))]
     return _group(where, name, *both)
 

@@ -1,16 +1,23 @@
 """The checks as data, and that each of them has a fault planted for it. No Spark."""
 
 import base64
+import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from broker.settings import client_metrics
+from broker.settings.tables import CLIENT_METRICS, GROUP, TOPIC
+from broker.settings.values import parse as parse_setting
 from pipeline.audits.broker_files import BrokerFiles
 from pipeline.audits.findings import Finding
 from pipeline.audits.journal import owned_partitions
 from pipeline.audits.registry import NEEDS, SEVERITIES, NoSuchCheckError, checks, chosen, parse
 from pipeline.audits.sidecar_files import Tree, index_entries
+from pipeline.duck.engine import DuckEngine
+from protocol.errors import KafkaError
 from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import assignment
@@ -78,6 +85,57 @@ def test_a_check_without_a_title_is_refused() -> None:
     """The error names the missing part."""
     with pytest.raises(ValueError, match="has no title"):
         parse("x", "-- severity: error\n-- Something.\nSELECT 1")
+
+
+TEXTS = (
+    "", "true", "False", "yes", "0", "-1", "-2", "-3", "1", " 7 ", "13", "17", "18", "23", "99", "100", "999",
+    "1048576", "2147483647", "2147483648", "9223372036854775808", "0.5", "1.5", ".5f", "compact", "compact, delete",
+    "compact,,delete", "lz4", "none", "CreateTime", "createtime", "read_committed", "3600001", "x",
+)  # fmt: skip
+OF_OLDER_BROKERS = {("segment.bytes", text) for text in ("17", "18", "23", "99", "100", "999")} | {
+    ("compression.gzip.level", "0")
+}
+"""Kafka before 4.0 took segments of 14 bytes; level 0 lies within the bounds of the check."""
+OF_ANOTHER_FORM = {
+    "follower.replication.throttled.replicas", "leader.replication.throttled.replicas", "message.format.version",
+    "internal.segment.bytes", "share.auto.offset.reset", "match", "metrics",
+}  # fmt: skip
+"""The check has no rule for these, or none but that of a number."""
+
+
+def test_a_setting_is_invalid_where_the_broker_refuses_it() -> None:
+    """Every setting of topics, groups and client metrics subscriptions, each with many values."""
+    given = [
+        (int(kind), name, text)
+        for kind, table in ((2, TOPIC), (16, CLIENT_METRICS), (32, GROUP))
+        for name in sorted(set(table) - OF_ANOTHER_FORM)
+        for text in TEXTS
+    ]
+    refused = {(kind, name, text) for kind, name, text in given if _refused(kind, name, text)}
+    shape = ("resource_type", "resource_name", "name", "value")
+    records = [json.dumps(dict(zip(shape, (kind, "r", *each), strict=True))) for kind, *each in given]
+    offsets = pa.array(range(len(given)), pa.int64())
+    engine = DuckEngine()
+    engine.table(
+        "state_metadata", pa.table({"offset": offsets, "type": ["ConfigRecord"] * len(given), "record": records})
+    )
+    found = {given[offset] for offset in engine.rows(checks()["setting-invalid"].sql).column("offset").to_pylist()}
+    engine.close()
+    assert {each for each in refused - found if each[1:] not in OF_OLDER_BROKERS} == set()
+    assert found - refused == set()
+    assert len(refused) > 500
+
+
+def _refused(kind: int, name: str, text: str) -> bool:
+    """Whether a broker of today refuses the value."""
+    try:
+        if kind == 16:
+            client_metrics.validate({name: text})
+        else:
+            parse_setting((TOPIC if kind == 2 else GROUP)[name], text)
+    except KafkaError:
+        return True
+    return False
 
 
 def test_the_files_beside_the_log_are_read(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.decoding.damage import DamagedError
 from pipeline.reading import read_batches, read_segments
+from pipeline.segment_reader import CHUNK_BYTES
 from protocol.records.records import Record, build_batch, frame_batch
 from tests.pipeline.logs import NOW_MS, RECORD, as_tuples, chain, expected, header, read, rows, write_segment
 
@@ -126,6 +127,21 @@ def test_zeros_after_the_last_batch_are_ignored(tmp_path: Path) -> None:
     path = write_segment(tmp_path, data, bytes(10_000))
     assert as_tuples(read(path, *RECORD)) == expected(data)
     assert rows(read_batches(path))[-1]["damage"] == "10000 bytes of zeros"
+
+
+def test_a_preallocated_segment_ends_where_its_zeros_begin(tmp_path: Path) -> None:
+    """Zeros of several chunks behind a batch that ends with zeros; zeros between batches are damage."""
+    made = chain(3, 3, value_size=5000)
+    path = write_segment(tmp_path, *made)
+    with path.open("ab") as file:
+        file.truncate(3 * CHUNK_BYTES)
+    answer = [(row["base_offset"], row["damage"]) for row in rows(read_batches(path))]
+    size = len(b"".join(made))
+    assert answer == [(0, None), (3, None), (6, f"{3 * CHUNK_BYTES - size} bytes of zeros")]
+    assert len(rows(read_segments(path))) == 6
+    path.write_bytes(made[0] + bytes(2 * CHUNK_BYTES) + made[1])
+    with pytest.raises(DamagedError):
+        rows(read_segments(path))
 
 
 def test_a_hole_hides_nothing_behind_it(tmp_path: Path) -> None:

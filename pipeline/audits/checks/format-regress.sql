@@ -1,0 +1,10 @@
+-- title: a batch of an older format behind one of a newer
+-- severity: warning
+-- Brokers since 3.0 write format 2 only, so messages of format 0 or 1 come first in a log, if there are any. Behind a batch of format 2
+-- they are from elsewhere, unless an old broker was configured to write the older format again (message.format.version).
+SELECT old.directory, old.topic, old.partition, base_offset AS offset, magic, newer.since, segment, position
+FROM batches old
+JOIN (SELECT directory, topic, partition, min(base_offset) AS since FROM batches WHERE damage IS NULL AND magic >= 2
+      GROUP BY directory, topic, partition) newer
+  ON newer.directory = old.directory AND newer.topic = old.topic AND newer.partition = old.partition
+WHERE old.damage IS NULL AND old.magic < 2 AND old.base_offset > newer.since
