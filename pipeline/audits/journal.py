@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VIEWS: Final = (
     "calls", "topic_names", "era", "deletions", "produces", "fetches", "commits", "group_clients", "deliveries",
     "producing", "effective_commits", "members", "granted", "listed", "assignments", "current_produces",
-    "current_fetches",
+    "current_fetches", "answer_items",
 )  # fmt: skip
 """In the order in which they build on each other."""
 OWNED: Final = "array<struct<topic:string,partition:int>>"

@@ -27,7 +27,7 @@ NEEDS: Final = ("records", "journal", "id", "counts", "live", "history", "logs")
 """Tables beyond those of the logs that a check may ask; `logs` itself, where a check of a history needs them too."""
 LOG_VIEWS: Final = (
     "produced", "transactions", "coordinator", "open_transactions", "committed", "decisions", "metadata_topics",
-    "metadata_partitions", "share_states", "group_states", "group_tasks",
+    "metadata_partitions", "leader_epochs", "share_states", "group_states", "group_tasks",
 )  # fmt: skip
 """The views of the logs and of the coordinators' records, in the order in which they build on each other."""
 

@@ -15,7 +15,7 @@ _MACROS: Final = (
     "CREATE MACRO xxhash64(value) AS hash(value)",
     "CREATE MACRO timestamp_micros(value) AS make_timestamp(value)",
     "CREATE MACRO collect_set(value) AS coalesce(list(DISTINCT value) FILTER (value IS NOT NULL), [])",
-    "CREATE MACRO distinct_in_order(items) AS list_filter(items, lambda each, n: list_position(items, each) = n)",
+    "CREATE MACRO distinct_in_order(items) AS list_filter(items, lambda an_item, n: list_position(items, an_item) = n)",
     "CREATE MACRO pmod(value, divisor) AS ((value % divisor) + divisor) % divisor",
     "CREATE MACRO get(items, place) AS list_extract(items, place + 1)",
 )

@@ -62,7 +62,7 @@ _of_fetch("fetch-records-before", records=_records((0, 2)))
 _of_fetch("fetch-records-out-of-order", records=_records((7, 8), (4, 6)))
 _of_fetch("fetch-records-overlap", records=_records((4, 6), (6, 8)))
 _of_fetch("fetch-error-with-records", error_code="NOT_LEADER_OR_FOLLOWER")
-_of_fetch("fetch-unasked-partition", partition_index=5)
+_of_fetch("fetch-unasked-partition", "answer-items", partition_index=5)
 _of_fetch("fetch-aborted-for-uncommitted", aborted_transactions=[{"producer_id": 700, "first_offset": 4}])
 
 
@@ -190,7 +190,7 @@ def earlier_than_asked(wiring: Wiring, name: str) -> int:
     return _list(wiring.connect(name), name, 5000, 3, time_ms=4000)
 
 
-@answer("list-offsets-answer")
+@answer("answer-items")
 def listed_unasked(wiring: Wiring, name: str) -> int:
     """Another partition."""
     return _list(wiring.connect(name), name, -1, 3, index=6)
@@ -320,7 +320,12 @@ def _metadata(wire: Wire, topic: str, **fields: Any) -> int:
     """Metadata of a topic with one partition on brokers 1 and 2."""
     partition = {"error_code": "NONE", "partition_index": 0, "leader_id": 1, "leader_epoch": 3, "replica_nodes": [1, 2],
                  "isr_nodes": [1, 2], "offline_replicas": []}  # fmt: skip
-    described = {"error_code": "NONE", "name": topic, "topic_id": fields.pop("topic_id", f"{topic[:20]:A<22}")}
+    described = {
+        "error_code": "NONE",
+        "name": topic,
+        "is_internal": False,
+        "topic_id": fields.pop("topic_id", f"{topic[:20]:A<22}"),
+    }
     copies = fields.pop("copies", 1)
     got = {
         "brokers": [{"node_id": each, "host": "h", "port": 9} for each in (1, 2)], "cluster_id": "planted",
@@ -378,19 +383,3 @@ def member_epoch_went_back(wiring: Wiring, name: str) -> int:
     wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "NONE", "member_id": name, "member_epoch": 5})
     asked["member_epoch"] = 5
     return wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "NONE", "member_id": name, "member_epoch": 4})
-
-
-@answer("coordinator-answer")
-def coordinator_without_a_node(wiring: Wiring, name: str) -> int:
-    """No error, and no node."""
-    found = {"key": name, "node_id": -1, "host": "", "port": -1, "error_code": "NONE"}
-    asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)
-
-
-@answer("coordinator-answer")
-def coordinator_unasked(wiring: Wiring, name: str) -> int:
-    """Of another group."""
-    found = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
-    asked = {"key_type": 0, "coordinator_keys": [name]}
-    return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)

@@ -48,7 +48,7 @@ def answer(check: str) -> Callable[[WirePlant], WirePlant]:
 
 def plants() -> Mapping[str, WirePlant]:
     """All of them by check."""
-    for module in ("journal_fault_cases", "invariant_fault_cases", "broker_answer_cases"):
+    for module in ("journal_fault_cases", "invariant_fault_cases", "broker_answer_cases", "broker_value_cases"):
         importlib.import_module(f"tests.pipeline.{module}")
     return PLANTS
 

@@ -109,7 +109,12 @@ class Wire:
             "v3_and_below_producer_epoch": who[1], "transactions": [],
             "v3_and_below_topics": [{"name": topic, "partitions": list(partitions)}],
         }  # fmt: skip
-        return self.call("AddPartitionsToTxn", asked, {"error_code": "NONE"}, version=version)
+        results = [{"partition_index": each, "partition_error_code": "NONE"} for each in partitions]
+        got = {
+            "error_code": "NONE",
+            "results_by_topic_v3_and_below": [{"name": topic, "results_by_partition": results}],
+        }
+        return self.call("AddPartitionsToTxn", asked, got, version=version)
 
     def end(
         self,
@@ -209,6 +214,8 @@ class Wire:
     ) -> int:
         """Fetch of partition 0; `batches` as first and last offset each, of a producer's transaction if it is named.
 
+        A batch of one offset of a transactional producer is its marker.
+
         Without `stable`, everything that the partition ever had is stable.
         """
         ends = [stable or 0, self.wiring.ends.get(topic, 0), offset, *(last + 1 for _, last in batches)]
@@ -217,7 +224,7 @@ class Wire:
         self.wiring.ends[topic] = stable
         reported = [
             {"base_offset": first, "last_offset": last, "producer_id": producer, "transactional": producer >= 0,
-             "control": False, "count": last - first + 1}
+             "control": producer >= 0 and first == last, "count": last - first + 1}
             for first, last in batches
         ]  # fmt: skip
         records = {"size_bytes": 100, "batches": reported} if reported else None

@@ -1,10 +1,13 @@
 -- title: an invalid answer to FindCoordinator
 -- severity: error
 -- needs: journal
--- FindCoordinator answered without an error, and named no broker; or it answered for a key that was not asked for.
+-- FindCoordinator answered without an error, and named no broker, or none that can be reached.
 SELECT run, id, client_id, software, coordinator.key AS key, coordinator.node_id AS node_id
-FROM (SELECT *, from_json(request, 'coordinator_keys ARRAY<STRING>').coordinator_keys AS keys,
-             from_json(response, 'coordinators ARRAY<STRUCT<key STRING, node_id INT, error_code STRING>>').coordinators AS found
+FROM (SELECT *, from_json(response, 'coordinators ARRAY<STRUCT<key STRING, node_id INT, port INT, error_code STRING>>').coordinators AS found
       FROM calls WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
 LATERAL VIEW explode(found) AS coordinator
-WHERE (coordinator.error_code = 'NONE' AND coordinator.node_id < 0) OR NOT array_contains(keys, coordinator.key)
+WHERE (coordinator.error_code = 'NONE' AND (coordinator.node_id < 0 OR coordinator.port NOT BETWEEN 1 AND 65535))
+UNION ALL
+SELECT run, id, client_id, software, get_json_object(request, '$.key'), try_cast(get_json_object(response, '$.node_id') AS INT)
+FROM calls WHERE api = 'FindCoordinator' AND version < 4 AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+  AND (try_cast(get_json_object(response, '$.node_id') AS INT) < 0 OR try_cast(get_json_object(response, '$.port') AS INT) NOT BETWEEN 1 AND 65535)

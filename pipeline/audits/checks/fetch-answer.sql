@@ -3,7 +3,7 @@
 -- needs: journal
 -- The last stable offset is not beyond the high watermark, nor the log's start; a consumer gets no record beyond the high
 -- watermark, none without the offset that it asked for in the first batch or behind it, batches in order, no records with an
--- error, aborted transactions only if it reads committed, and only partitions that it has asked for.
+-- error, and aborted transactions only if it reads committed.
 WITH given AS (
   SELECT *, coalesce(batches, array()) AS found FROM fetches WHERE coalesce(replica_id, -1) < 0 AND outcome = 'answered'
 )
@@ -16,4 +16,3 @@ WHERE (error = 'NONE' AND (high_watermark < 0 OR last_stable_offset > high_water
   OR (size(found) > 0 AND fetch_offset > element_at(found, 1).last_offset)
   OR exists(sequence(2, greatest(size(found), 2)), at -> try_element_at(found, at).base_offset <= try_element_at(found, at - 1).last_offset)
   OR (NOT isolation AND size(coalesce(aborted_transactions, array())) > 0)
-  OR (error IS NOT NULL AND fetch_offset IS NULL AND coalesce(session_id, 0) = 0)

@@ -1,11 +1,13 @@
 -- title: delivered records that differ from the log
 -- severity: error
 -- needs: journal
--- A consumer was given a batch that the log has not, or not like this: another last offset, or another producer. Looked at where
+-- A consumer was given a batch that the log has not, or not like this: another last offset, producer, checksum, size or epoch. Looked at where
 -- the log has not been cut or cleaned.
 SELECT given.run, given.id, given.topic, given.partition, given.base_offset AS offset, given.client_id, given.software,
        given.last_offset, given.producer_id, max(batches.last_offset) AS log_last_offset, max(batches.producer_id) AS log_producer_id
-FROM (SELECT run, id, topic, partition, client_id, software, batch.base_offset, batch.last_offset, batch.producer_id
+FROM (SELECT run, id, topic, partition, client_id, software, batch.base_offset, batch.last_offset, batch.producer_id,
+             batch.count, batch.size_bytes, batch.leader_epoch, batch.producer_epoch, batch.base_sequence, batch.crc, batch.transactional, batch.control,
+             batch.compression, batch.log_append_time, batch.base_timestamp_ms, batch.max_timestamp_ms
       FROM current_fetches LATERAL VIEW explode(batches) AS batch) given
 JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, cleaned_to)) AS judged_from, max(is_damaged) AS is_damaged
       FROM partitions GROUP BY ALL) USING (topic, partition)
@@ -13,4 +15,10 @@ LEFT JOIN batches ON batches.topic = given.topic AND batches.partition = given.p
   AND batches.damage IS NULL
 WHERE given.base_offset >= judged_from AND given.last_offset < log_end AND NOT is_damaged
 GROUP BY ALL
-HAVING coalesce(max(if(batches.last_offset = given.last_offset AND batches.producer_id = given.producer_id, 1, 0)), 0) = 0
+HAVING coalesce(max(if(batches.last_offset = given.last_offset AND batches.producer_id = given.producer_id
+    AND coalesce(given.count = batches.record_count, true) AND coalesce(given.size_bytes = batches.size, true)
+    AND coalesce(given.leader_epoch = batches.leader_epoch, true) AND coalesce(given.producer_epoch = batches.producer_epoch, true)
+    AND coalesce(given.base_sequence = batches.base_sequence, true) AND coalesce(given.crc = batches.crc, true)
+    AND coalesce(given.transactional = batches.is_transactional, true) AND coalesce(given.control = batches.is_control, true)
+    AND coalesce(given.compression = batches.codec, true) AND coalesce(given.log_append_time = (batches.timestampType = 1), true)
+    AND coalesce(given.base_timestamp_ms = batches.base_timestamp_ms, true) AND coalesce(given.max_timestamp_ms = batches.max_timestamp_ms, true), 1, 0)), 0) = 0

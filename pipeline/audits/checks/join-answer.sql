@@ -1,11 +1,14 @@
 -- title: an invalid answer to JoinGroup
 -- severity: error
 -- needs: journal
--- A group's generation only grows for each of its members, a generation has one leader, and a member that names its id keeps it.
+-- A group's generation only grows for each of its members, a generation has one leader, and a member that names its id keeps it. The
+-- protocol is one that the member offered; the leader is given all members, each once, and the others none.
 WITH joined AS (
-  SELECT run, era, id, ts_us, end_us, client_id, software, sent.group_id, sent.member_id AS requested_id, got.member_id, got.leader, got.generation_id AS generation
-  FROM (SELECT *, from_json(request, 'group_id STRING, member_id STRING') AS sent,
-               from_json(response, 'member_id STRING, leader STRING, generation_id INT') AS got
+  SELECT run, era, id, ts_us, end_us, client_id, software, sent.group_id, sent.member_id AS requested_id, got.member_id, got.leader, got.generation_id AS generation,
+         got.protocol_name, sent.protocols, got.members, coalesce(got.skip_assignment, false) AS skip_assignment
+  FROM (SELECT *, from_json(request, 'group_id STRING, member_id STRING, protocols ARRAY<STRUCT<name STRING>>') AS sent,
+               from_json(response, 'member_id STRING, leader STRING, generation_id INT, protocol_name STRING, skip_assignment BOOLEAN,
+               members ARRAY<STRUCT<member_id STRING>>') AS got
         FROM calls WHERE api = 'JoinGroup' AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
 )
 SELECT run, id, client_id, software, group_id, requested_id, member_id, leader, generation, highest, previous_leader
@@ -14,7 +17,10 @@ FROM (SELECT *, max(generation) OVER own AS highest, max(end_us) OVER own AS ans
       FROM joined
       WINDOW before AS (PARTITION BY run, era, group_id ORDER BY id),
              own AS (PARTITION BY run, era, group_id, member_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answers
-WHERE (generation < highest AND answered_us < ts_us) OR (requested_id <> '' AND requested_id <> member_id)
+WHERE (size(protocols) > 0 AND protocol_name IS NOT NULL AND NOT exists(protocols, each -> each.name = protocol_name))
+  OR (leader <> member_id AND size(members) > 0) OR size(array_distinct(transform(members, each -> each.member_id))) < size(members)
+  OR (leader = member_id AND members IS NOT NULL AND NOT skip_assignment AND NOT exists(members, each -> each.member_id = member_id))
+  OR (generation < highest AND answered_us < ts_us) OR (requested_id <> '' AND requested_id <> member_id)
   OR (leader <> previous_leader AND generation = previous_generation AND NOT EXISTS (
       SELECT 1 FROM calls gone WHERE gone.run = answers.run AND gone.api IN ('LeaveGroup', 'DeleteGroups')
         AND gone.id > answers.previous_id AND gone.id < answers.id))

@@ -2,7 +2,7 @@
 -- severity: error
 -- needs: journal
 -- An accepted batch has an offset, not before the log's start, and a refused one has none; every partition that was asked is
--- answered, and no other. What the producer believes about its records is wrong.
+-- answered once, and no other. What the producer believes about its records is wrong.
 WITH answered AS (
   SELECT run, id, coalesce(nullif(answer.name, ''), answer.topic_id) AS topic_key, piece.index AS partition, piece.error_code AS error,
          piece.base_offset, piece.log_start_offset
@@ -28,6 +28,6 @@ FROM (
   SELECT run, id, topic_key, partition
   FROM (SELECT *, 1 AS is_asked, 0 AS is_answered FROM asked
         UNION ALL SELECT run, id, topic_key, partition, 0, 1 FROM answered)
-  GROUP BY run, id, topic_key, partition HAVING max(is_asked) = 0 OR max(is_answered) = 0
+  GROUP BY run, id, topic_key, partition HAVING max(is_asked) = 0 OR sum(is_answered) <> 1
 )
 GROUP BY run, id, topic_key

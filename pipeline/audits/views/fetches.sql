@@ -15,7 +15,8 @@ answered AS (
           partition_index INT, error_code STRING, high_watermark BIGINT, last_stable_offset BIGINT, log_start_offset BIGINT, aborted_transactions
           ARRAY<STRUCT<producer_id BIGINT, first_offset BIGINT>>, records STRUCT<size_bytes BIGINT, base_offset BIGINT,
           last_offset BIGINT, batches ARRAY<STRUCT<base_offset BIGINT, last_offset BIGINT, producer_id BIGINT, transactional
-          BOOLEAN, control BOOLEAN>>>>>>>') AS got
+          BOOLEAN, control BOOLEAN, count BIGINT, size_bytes BIGINT, leader_epoch INT, producer_epoch INT, base_sequence BIGINT, crc
+          BIGINT, compression STRING, log_append_time BOOLEAN, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT>>>>>>>') AS got
         FROM calls WHERE api = 'Fetch' AND response IS NOT NULL)
   LATERAL VIEW explode(got.responses) AS data LATERAL VIEW explode(data.partitions) AS piece
 ),
@@ -29,7 +30,7 @@ both AS (
     AND asked.partition = answered.partition
 )
 SELECT both.run, era, both.id, ts_us, end_us, broker, connection, client_host, client_id, software, software_version, version,
-       outcome, isolation, session_id, session_epoch, replica_id, coalesce(topic_names.topic, topic_key) AS topic,
+       outcome, call_error, isolation, session_id, session_epoch, replica_id, coalesce(topic_names.topic, topic_key) AS topic,
        both.partition, asked_offset, current_leader_epoch, both.error, high_watermark, last_stable_offset, log_start_offset,
        aborted_transactions,
        records.batches AS batches, records.base_offset AS records_from, records.last_offset AS delivered_to,
@@ -37,7 +38,7 @@ SELECT both.run, era, both.id, ts_us, end_us, broker, connection, client_host, c
 FROM (SELECT *, last_value(asked_offset, true) OVER (PARTITION BY run, topic_key, partition, connection_of.connection
                                                      ORDER BY id) AS fetch_offset, connection_of.*
       FROM both JOIN (SELECT run AS call_run, id AS call_id, era, ts_us, end_us, broker, connection, client_host, client_id,
-                             software, software_version, version, outcome,
+                             software, software_version, version, outcome, error AS call_error,
                              coalesce(get_json_object(request, '$.isolation_level'), '0') = '1' AS isolation,
                              try_cast(get_json_object(request, '$.session_id') AS INT) AS session_id,
                              try_cast(get_json_object(request, '$.session_epoch') AS INT) AS session_epoch,

@@ -1,0 +1,98 @@
+-- title: a value that no answer has
+-- severity: error
+-- needs: journal
+-- A negative throttle time, an id, epoch or offset below those that mean none, a state or type that there is not, a port that cannot
+-- be, another member than the one that asked, fields that belong to an error in an answer without one.
+WITH sound AS (
+  SELECT run, id, api, version, client_id, software, request, response, get_json_object(response, '$.error_code') AS whole_error FROM calls
+  WHERE response IS NOT NULL AND size(coalesce(faults, array())) = 0
+),
+found AS (
+  SELECT run, id, 'a negative throttle time' AS what FROM sound
+  WHERE try_cast(get_json_object(response, '$.throttle_time_ms') AS BIGINT) < 0
+  UNION ALL
+  SELECT run, id, 'a partition of Produce' FROM (
+    SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<partition_responses ARRAY<STRUCT<error_code STRING, log_append_time_ms BIGINT,
+             log_start_offset BIGINT, current_leader STRUCT<leader_id INT, leader_epoch INT>>>>>').responses AS topics FROM sound WHERE api = 'Produce')
+  WHERE exists(topics, topic -> exists(topic.partition_responses, each -> each.log_append_time_ms < -1 OR each.log_start_offset < -1
+    OR (each.error_code = 'NONE' AND (each.current_leader.leader_id <> -1 OR each.current_leader.leader_epoch <> -1))))
+  UNION ALL
+  SELECT run, id, 'a partition of Fetch' FROM (
+    SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<partitions ARRAY<STRUCT<error_code STRING, last_stable_offset BIGINT,
+             log_start_offset BIGINT, preferred_read_replica INT, current_leader STRUCT<leader_id INT, leader_epoch INT>,
+             diverging_epoch STRUCT<epoch INT, end_offset BIGINT>, snapshot_id STRUCT<epoch INT, end_offset BIGINT>>>>>').responses AS topics,
+           coalesce(from_json(request, 'topics ARRAY<STRUCT<partitions ARRAY<STRUCT<last_fetched_epoch INT>>>>').topics, array()) AS sent
+    FROM sound WHERE api = 'Fetch')
+  WHERE exists(topics, topic -> exists(topic.partitions, each -> each.last_stable_offset < -1 OR each.log_start_offset < -1
+    OR each.preferred_read_replica < -1 OR each.snapshot_id.epoch <> -1 OR each.snapshot_id.end_offset <> -1
+    OR (each.error_code = 'NONE' AND (each.current_leader.leader_id <> -1 OR each.current_leader.leader_epoch <> -1))
+    OR ((each.diverging_epoch.epoch <> -1 OR each.diverging_epoch.end_offset <> -1)
+      AND NOT exists(sent, asked -> exists(asked.partitions, one -> one.last_fetched_epoch >= 0)))))
+  UNION ALL
+  SELECT run, id, 'a fetch session' FROM sound
+  WHERE api = 'Fetch' AND (try_cast(get_json_object(response, '$.session_id') AS BIGINT) < 0
+    OR (whole_error <> 'NONE' AND get_json_object(response, '$.responses[0]') IS NOT NULL))
+  UNION ALL
+  SELECT run, id, 'an offset, time or epoch' FROM (
+    SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<partitions ARRAY<STRUCT<offset BIGINT, timestamp BIGINT, leader_epoch INT>>>>').topics AS topics
+    FROM sound WHERE api = 'ListOffsets')
+  WHERE exists(topics, topic -> exists(topic.partitions, each -> each.offset < -1 OR each.timestamp < -1 OR each.leader_epoch < -1))
+  UNION ALL
+  SELECT run, id, 'a committed offset' FROM (
+    SELECT run, id, from_json(response, 'groups ARRAY<STRUCT<topics ARRAY<STRUCT<partitions ARRAY<STRUCT<committed_offset BIGINT,
+             committed_leader_epoch INT>>>>>>').groups AS groups FROM sound WHERE api = 'OffsetFetch')
+  WHERE exists(groups, one -> exists(one.topics, topic -> exists(topic.partitions, each -> each.committed_offset < -1 OR each.committed_leader_epoch < -1)))
+  UNION ALL
+  SELECT run, id, 'the state of a transaction' FROM (
+    SELECT run, id, api, from_json(response, 'transaction_states ARRAY<STRUCT<error_code STRING, transactional_id STRING, transaction_state STRING, producer_id
+             BIGINT, producer_epoch INT, transaction_timeout_ms INT>>').transaction_states AS states
+    FROM sound WHERE api IN ('ListTransactions', 'DescribeTransactions'))
+  WHERE exists(states, each -> coalesce(each.error_code, 'NONE') = 'NONE' AND (each.producer_id < -1 OR each.producer_epoch < -1
+      OR each.transaction_timeout_ms < 0 OR each.transaction_state NOT IN ('Empty', 'Ongoing', 'PrepareCommit', 'PrepareAbort', 'CompleteCommit',
+      'CompleteAbort', 'Dead', 'PrepareEpochFence', 'Unknown')))
+    OR size(array_distinct(transform(states, each -> each.transactional_id))) < size(states)
+  UNION ALL
+  SELECT run, id, 'a producer' FROM (
+    SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<partitions ARRAY<STRUCT<active_producers ARRAY<STRUCT<producer_id BIGINT,
+             producer_epoch INT, last_sequence INT, last_timestamp BIGINT, coordinator_epoch INT, current_txn_start_offset BIGINT>>>>>>').topics AS topics
+    FROM sound WHERE api = 'DescribeProducers')
+  WHERE exists(topics, topic -> exists(topic.partitions, each -> exists(each.active_producers, one -> one.producer_id < 0 OR one.producer_epoch < -1
+      OR one.last_sequence < -1 OR one.last_timestamp < -1 OR one.coordinator_epoch < -1 OR one.current_txn_start_offset < -1)
+    OR size(array_distinct(transform(each.active_producers, one -> one.producer_id))) < size(each.active_producers)))
+  UNION ALL
+  SELECT run, id, 'a group' FROM (
+    SELECT run, id, api, from_json(response, 'groups ARRAY<STRUCT<group_id STRING, error_code STRING, group_state STRING, group_type STRING, group_epoch INT,
+             assignment_epoch INT>>').groups AS groups
+    FROM sound WHERE api IN ('ListGroups', 'DescribeGroups', 'ConsumerGroupDescribe', 'ShareGroupDescribe', 'StreamsGroupDescribe'))
+  WHERE exists(groups, each -> coalesce(each.error_code, 'NONE') = 'NONE' AND (each.group_epoch < 0 OR each.assignment_epoch < 0
+      OR each.assignment_epoch > each.group_epoch OR lower(nullif(each.group_type, '')) NOT IN ('unknown', 'consumer', 'classic', 'share', 'streams')
+      OR nullif(each.group_state, '') NOT IN ('Unknown', 'PreparingRebalance', 'CompletingRebalance', 'Stable', 'Dead', 'Empty', 'Assigning', 'Reconciling',
+      'NotReady')))
+    OR (api = 'ListGroups' AND size(array_distinct(transform(groups, each -> each.group_id))) < size(groups))
+  UNION ALL
+  SELECT run, id, 'a member' FROM sound
+  WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat', 'StreamsGroupHeartbeat') AND whole_error = 'NONE'
+    AND ((get_json_object(request, '$.member_id') <> '' AND get_json_object(response, '$.member_id') <> get_json_object(request, '$.member_id'))
+      OR try_cast(get_json_object(response, '$.heartbeat_interval_ms') AS INT) < 0)
+  UNION ALL
+  SELECT run, id, 'an assignment' FROM (
+    SELECT run, id, from_json(response, 'assignment STRUCT<topic_partitions ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>>')
+             .assignment.topic_partitions AS topics FROM sound WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat'))
+  WHERE size(array_distinct(transform(topics, each -> each.topic_id))) < size(topics)
+    OR exists(topics, each -> size(each.partitions) = 0 OR size(array_distinct(each.partitions)) < size(each.partitions))
+  UNION ALL
+  SELECT run, id, 'a low watermark' FROM (
+    SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<partitions ARRAY<STRUCT<error_code STRING, low_watermark BIGINT>>>>').topics AS topics
+    FROM sound WHERE api = 'DeleteRecords')
+  WHERE exists(topics, topic -> exists(topic.partitions, each -> each.low_watermark < if(each.error_code = 'NONE', 0, -1)))
+  UNION ALL
+  SELECT run, id, 'a setting' FROM (
+    SELECT run, id, from_json(response, 'results ARRAY<STRUCT<configs ARRAY<STRUCT<name STRING, config_source INT, config_type INT, synonyms
+             ARRAY<STRUCT<source INT>>>>>>').results AS results FROM sound WHERE api = 'DescribeConfigs')
+  WHERE exists(results, one -> size(array_distinct(transform(one.configs, each -> each.name))) < size(one.configs)
+    OR exists(one.configs, each -> each.config_source NOT BETWEEN -1 AND 8 OR each.config_type NOT BETWEEN 0 AND 9
+      OR exists(each.synonyms, synonym -> synonym.source NOT BETWEEN 0 AND 8)))
+)
+SELECT found.run, found.id, calls.api, calls.client_id, calls.software, what
+FROM found JOIN calls ON calls.run = found.run AND calls.id = found.id
+GROUP BY ALL

@@ -1,0 +1,13 @@
+-- title: an aborted transaction that the log does not have
+-- severity: error
+-- needs: journal
+-- An answer to a Fetch of a consumer that reads committed lists a transaction as aborted, and the log has no abort of this producer
+-- that begins there: the consumer leaves records out that were committed.
+SELECT given.run, given.id, given.topic, given.partition, given.first_offset AS offset, given.client_id, given.software, given.producer_id
+FROM (SELECT run, id, topic, partition, client_id, software, aborted.first_offset, aborted.producer_id
+      FROM current_fetches LATERAL VIEW explode(aborted_transactions) AS aborted WHERE outcome = 'answered') given
+JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, cleaned_to)) AS judged_from, max(is_damaged) AS is_damaged
+      FROM partitions GROUP BY ALL) logs ON logs.topic = given.topic AND logs.partition = given.partition
+WHERE NOT is_damaged AND (given.first_offset BETWEEN judged_from AND log_end OR given.first_offset < 0)
+  AND NOT EXISTS (SELECT 1 FROM transactions WHERE transactions.topic = given.topic AND transactions.partition = given.partition
+                  AND transactions.producer_id = given.producer_id AND transactions.first_offset = given.first_offset AND marker = 'ABORT')

@@ -1,0 +1,64 @@
+-- title: an answer that the metadata of the directory contradict
+-- severity: error
+-- needs: journal
+-- Metadata, or a heartbeat of a consumer group (KIP-848), named a partition that its topic does not have (partitions are never removed), or
+-- Metadata or ListOffsets a leader epoch beyond the latest; FindCoordinator or Metadata named a broker that has never registered;
+-- InitProducerId gave an id that no block has. Looked at where the directory has a metadata log.
+WITH described AS (
+  SELECT run, id, topic.topic_id, piece.partition_index AS partition, piece.leader_epoch
+  FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<topic_id STRING, error_code STRING, partitions ARRAY<STRUCT<partition_index INT,
+          leader_epoch INT>>>>').topics AS topics
+        FROM calls WHERE api = 'Metadata' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece
+  WHERE topic.error_code = 'NONE'
+  UNION ALL
+  SELECT run, id, topic.topic_id, number, CAST(NULL AS INT)
+  FROM (SELECT run, id, from_json(response, 'assignment STRUCT<topic_partitions ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>>')
+          .assignment.topic_partitions AS topics
+        FROM calls WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat') AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS number
+  UNION ALL
+  SELECT listed_offsets.run, listed_offsets.id, metadata_topics.topic_id, listed_offsets.partition, listed_offsets.leader_epoch
+  FROM (SELECT run, id, each.name AS topic, piece.partition_index AS partition, piece.leader_epoch FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, error_code STRING,
+          leader_epoch INT>>>>').topics AS topics
+        FROM calls WHERE api = 'ListOffsets' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece WHERE piece.error_code = 'NONE') listed_offsets
+  JOIN metadata_topics ON metadata_topics.topic = listed_offsets.topic
+  LEFT JOIN deletions ON deletions.topic = listed_offsets.topic
+  WHERE deleted IS NULL
+),
+nodes AS (
+  SELECT run, id, broker.node_id
+  FROM (SELECT run, id, from_json(response, 'brokers ARRAY<STRUCT<node_id INT>>').brokers AS brokers FROM calls
+        WHERE api = 'Metadata' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(brokers) AS broker
+  UNION ALL
+  SELECT run, id, try_cast(get_json_object(response, '$.node_id') AS INT) FROM calls
+  WHERE api = 'FindCoordinator' AND version < 4 AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+  UNION ALL
+  SELECT run, id, found.node_id
+  FROM (SELECT run, id, from_json(response, 'coordinators ARRAY<STRUCT<node_id INT, error_code STRING>>').coordinators AS coordinators FROM calls
+        WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(coordinators) AS found WHERE found.error_code = 'NONE'
+),
+registered AS (
+  SELECT DISTINCT try_cast(get_json_object(record, '$.broker_id') AS INT) AS node_id FROM state_metadata WHERE type = 'RegisterBrokerRecord'
+)
+SELECT found.run, found.id, calls.api, calls.client_id, calls.software, what
+FROM (
+  SELECT run, id, 'a partition that is not there' AS what
+  FROM described JOIN metadata_topics ON metadata_topics.topic_id = described.topic_id
+  WHERE NOT EXISTS (SELECT 1 FROM metadata_partitions there WHERE there.topic_id = described.topic_id AND there.partition = described.partition)
+  UNION ALL
+  SELECT run, id, 'a leader epoch beyond the latest'
+  FROM described JOIN leader_epochs ON leader_epochs.topic_id = described.topic_id AND leader_epochs.partition = described.partition
+  WHERE described.leader_epoch > known_epoch
+  UNION ALL
+  SELECT run, id, 'a broker that is not registered' FROM nodes
+  WHERE node_id >= 0 AND EXISTS (SELECT 1 FROM registered) AND NOT EXISTS (SELECT 1 FROM registered WHERE registered.node_id = nodes.node_id)
+  UNION ALL
+  SELECT run, id, 'a producer id of no block' FROM granted
+  WHERE producer_id >= (SELECT max(try_cast(get_json_object(record, '$.next_producer_id') AS BIGINT)) FROM state_metadata WHERE type = 'ProducerIdsRecord')
+) found JOIN calls ON calls.run = found.run AND calls.id = found.id CROSS JOIN era
+WHERE struct(calls.run, calls.era) >= since
+GROUP BY ALL

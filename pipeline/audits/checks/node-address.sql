@@ -1,0 +1,24 @@
+-- title: a broker with two addresses
+-- severity: warning
+-- needs: journal
+-- Answers to Metadata and FindCoordinator at one listener named one broker with different hosts or ports, and the answers before and after it were
+-- alike: clients connect to a wrong place, unless the broker moved for this moment.
+WITH named AS (
+  SELECT run, era, id, listener, client_id, software, each.node_id, concat(each.host, ':', CAST(each.port AS STRING)) AS address
+  FROM (SELECT *, from_json(response, 'brokers ARRAY<STRUCT<node_id INT, host STRING, port INT>>').brokers AS brokers
+        FROM calls WHERE api = 'Metadata' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(brokers) AS each
+  UNION ALL
+  SELECT run, era, id, listener, client_id, software, got.node_id, concat(got.host, ':', CAST(got.port AS STRING))
+  FROM (SELECT *, from_json(response, 'node_id INT, host STRING, port INT') AS got
+        FROM calls WHERE api = 'FindCoordinator' AND version < 4 AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  UNION ALL
+  SELECT run, era, id, listener, client_id, software, each.node_id, concat(each.host, ':', CAST(each.port AS STRING))
+  FROM (SELECT *, from_json(response, 'coordinators ARRAY<STRUCT<node_id INT, host STRING, port INT, error_code STRING>>').coordinators AS coordinators
+        FROM calls WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  LATERAL VIEW explode(coordinators) AS each WHERE each.error_code = 'NONE'
+)
+SELECT run, id, client_id, software, node_id, address, before AS usual_address
+FROM (SELECT *, lag(address) OVER neighbours AS before, lead(address) OVER neighbours AS after FROM named
+      WINDOW neighbours AS (PARTITION BY run, era, listener, node_id ORDER BY id))
+WHERE before = after AND address <> before

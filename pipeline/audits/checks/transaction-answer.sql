@@ -1,0 +1,64 @@
+-- title: a transaction or producer that the logs do not have
+-- severity: error
+-- needs: journal
+-- DescribeTransactions or ListTransactions answered with an identity, a timeout, a state or a partition that the coordinator never wrote for this
+-- transactional id; or DescribeProducers with a producer, a sequence or the beginning of a transaction that the partition never had. Looked
+-- at where the logs have all their records.
+WITH sound AS (
+  SELECT run, id, api, client_id, software, response FROM calls CROSS JOIN era
+  WHERE api IN ('DescribeTransactions', 'ListTransactions', 'DescribeProducers') AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+    AND struct(run, calls.era) >= since
+),
+states AS (
+  SELECT run, id, each.*
+  FROM (SELECT run, id, from_json(response, 'transaction_states ARRAY<STRUCT<error_code STRING, transactional_id STRING, transaction_state STRING, producer_id
+          BIGINT, producer_epoch INT, transaction_timeout_ms INT, topics ARRAY<STRUCT<topic STRING, partitions ARRAY<INT>>>>>').transaction_states AS states
+        FROM sound WHERE api IN ('DescribeTransactions', 'ListTransactions'))
+  LATERAL VIEW explode(states) AS each WHERE coalesce(each.error_code, 'NONE') = 'NONE'
+),
+touched AS (
+  SELECT run, id, transactional_id, topic.topic, number
+  FROM states LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS number
+),
+producers AS (
+  SELECT run, id, topic.name AS topic, piece.partition_index AS partition, each.*
+  FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, active_producers ARRAY<STRUCT<
+          producer_id BIGINT, producer_epoch INT, last_sequence INT, current_txn_start_offset BIGINT>>>>>>').topics AS topics
+        FROM sound WHERE api = 'DescribeProducers')
+  LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece LATERAL VIEW explode(piece.active_producers) AS each
+),
+kept AS (
+  SELECT topic, partition FROM batches WHERE damage IS NULL GROUP BY topic, partition, directory
+  HAVING min(base_offset) = 0 AND sum(record_count) = max(last_offset) + 1
+),
+whole AS (
+  SELECT count(*) = 0 AS is_whole FROM batches
+  WHERE topic = '__transaction_state' AND partition NOT IN (SELECT partition FROM kept WHERE topic = '__transaction_state')
+)
+SELECT found.run, found.id, sound.api, sound.client_id, sound.software, named, what
+FROM (
+  SELECT run, id, transactional_id AS named, 'an identity, timeout or state' AS what
+  FROM states CROSS JOIN whole
+  WHERE is_whole AND NOT EXISTS (
+    SELECT 1 FROM state_transactions known WHERE known.transactional_id = states.transactional_id
+      AND known.transaction_producer_id = states.producer_id
+      AND coalesce(known.transaction_producer_epoch = states.producer_epoch, true)
+      AND coalesce(known.timeout_ms = states.transaction_timeout_ms, true) AND known.state = states.transaction_state)
+  UNION ALL
+  SELECT run, id, transactional_id, 'a partition of the transaction'
+  FROM touched CROSS JOIN whole
+  WHERE is_whole AND NOT EXISTS (SELECT 1 FROM coordinator known WHERE known.transactional_id = touched.transactional_id
+                                 AND known.topic = touched.topic AND known.partition = touched.number)
+  UNION ALL
+  SELECT producers.run, producers.id, concat(producers.topic, '-', CAST(producers.partition AS STRING)), 'a producer'
+  FROM producers JOIN kept ON kept.topic = producers.topic AND kept.partition = producers.partition
+  WHERE NOT EXISTS (SELECT 1 FROM produced known WHERE known.topic = producers.topic AND known.partition = producers.partition
+                    AND known.producer_id = producers.producer_id AND known.producer_epoch = producers.producer_epoch)
+    OR (last_sequence >= 0 AND NOT EXISTS (
+      SELECT 1 FROM produced known WHERE known.topic = producers.topic AND known.partition = producers.partition
+        AND known.producer_id = producers.producer_id AND known.last_sequence = producers.last_sequence))
+    OR (current_txn_start_offset >= 0 AND NOT EXISTS (
+      SELECT 1 FROM transactions known WHERE known.topic = producers.topic AND known.partition = producers.partition
+        AND known.producer_id = producers.producer_id AND known.first_offset = producers.current_txn_start_offset))
+) found JOIN sound ON sound.run = found.run AND sound.id = found.id
+GROUP BY ALL
