@@ -1,3 +1,4 @@
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,10 +115,10 @@ def test_a_build_without_the_registry_refuses_its_options(
 
         return load
 
-    monkeypatch.setattr("importlib.import_module", missing("registry"))
+    monkeypatch.setattr(importlib, "import_module", missing("registry"))
     with pytest.raises(SystemExit):
         serve.run({}, "registry.cli")
     assert "this build has no schema registry and decodes no messages" in capsys.readouterr().err
-    monkeypatch.setattr("importlib.import_module", missing("structlog"))
+    monkeypatch.setattr(importlib, "import_module", missing("structlog"))
     with pytest.raises(ModuleNotFoundError):
         serve.run({}, "broker.cli")
