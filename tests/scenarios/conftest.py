@@ -1,4 +1,7 @@
-"""``TARGET=kafka pytest tests/scenarios``: the same rows, asked of a real Apache Kafka (``on_kafka``)."""
+"""``TARGET=kafka pytest tests/scenarios``: the same rows, asked of a real Apache Kafka (``on_kafka``).
+
+``TARGET=proxy``: through `understudy proxy` (``through_proxy``).
+"""
 
 import json
 import os
@@ -13,7 +16,8 @@ from tests.scenarios import on_kafka
 from tests.scenarios.core.asking import create, topic
 from tests.scenarios.guarded import Guarded, guarded_by
 from tests.scenarios.on_kafka import TARGET, OnKafka, kafkas
-from tests.serving import Server, start
+from tests.scenarios.through_proxy import Proxies, proxied
+from tests.serving import Server, Servers, start
 
 OUTCOMES = pytest.StashKey[dict[str, tuple[str, str]]]()
 
@@ -78,6 +82,8 @@ class LastingWith(Protocol):
 @pytest.fixture
 def guarded(broker_with: BrokerWith) -> Iterator[Guarded]:
     """A broker with an authorizer, and the topics foo and bar, on which the client has no rights yet."""
+    if TARGET == "proxy":
+        pytest.skip("its clients differ by their addresses, and brokers see the proxy's")
     with guarded_by(broker_with) as stage:
         create(stage.admin, topic("foo"), topic("bar"))
         yield stage
@@ -109,6 +115,20 @@ if TARGET == "kafka":
         kafkas().finish_test()
 
 else:
+    if TARGET == "proxy":
+
+        @pytest.fixture(scope="session")
+        def proxies() -> Iterator[Proxies]:
+            """The session's proxies."""
+            found = Proxies()
+            yield found
+            found.close()
+
+        @pytest.fixture
+        def broker_with(servers: Servers, proxies: Proxies) -> Iterator[BrokerWith]:
+            """A factory of servers of ours behind proxies."""
+            with proxied(servers, proxies) as made:
+                yield made
 
     @pytest.fixture
     def lasting_with(tmp_path: Path) -> Iterator[LastingWith]:
