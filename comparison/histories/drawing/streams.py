@@ -136,6 +136,8 @@ class Streams(Pieces):
 
     def _describe_topology(self) -> dict[str, Any]:
         key = ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE
+        if key not in self._versions:  # before 4.4
+            return self._describe_streams()
         return self._step("describe_topology", key, group=self._streams_group())
 
     # --- offsets -----------------------------------------------------------------------------------------------------
