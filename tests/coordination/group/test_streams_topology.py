@@ -186,9 +186,10 @@ def test_the_first_of_several_topics_with_another_count(context: Context, cluste
         subtopology("0", ["in"], copartitioned=[([], [0])]),
         subtopology("0", ["in"], changelogs=[info("a"), info("a")]),
         subtopology("0", repartitions=[info("a", 1), info("a", 1)]),
+        subtopology("0", ["in"], repartitions=[info("a", -1)]),
     ],
 )
 def test_topologies_that_kafka_does_not_foresee(context: Context, broken: Subtopology) -> None:
-    """UNKNOWN_SERVER_ERROR: an index without a topic, also if a source topic is missing, and a topic twice."""
+    """UNKNOWN_SERVER_ERROR: an index of no topic, also without its source topics; a topic twice; a count below 0."""
     assert StreamsMember(context, topology=(broken,)).refused_join() is ErrorCode.UNKNOWN_SERVER_ERROR
     assert StreamsMember(context, topology=(subtopology("0", ["none"]),)).join().status is not None

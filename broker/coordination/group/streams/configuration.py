@@ -166,9 +166,9 @@ def _counted_once(infos: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[
 
 
 def _counted(info: TopicInfo, counts: PartitionCounts) -> TopicInfo:
-    if len({config.key for config in info.topic_configs}) < len(info.topic_configs):
-        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
     partitions = info.partitions or counts.decided[info.name]
+    if partitions < 1 or len({config.key for config in info.topic_configs}) < len(info.topic_configs):
+        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
     return TopicInfo(info.name, partitions, info.replication_factor, info.topic_configs)
 
 
