@@ -198,5 +198,9 @@ SEEDS: dict[str, int] = {
     "duplicates are appended again": 504,
     "a restart forgets the generation": 505,
     "members keep the assignment of the last generation": 507,
+    "a load takes pending offsets for committed ones": 600,
+    "markers to a silent broker count as written": 610,
+    "the markers of a rotation have the new id": 610,
+    "a transaction completes before its markers are written": 610,
 }
 """Mistake -> a seed whose run finds it; the others were not found yet."""
