@@ -15,7 +15,7 @@ from understudy.control_api.verbs import VERBS
 
 SEED = 2**63 + 1
 SMALL = {
-    "int32 or less in Kafka's protocol": (
+    "int32 or less in Kafka's protocol, or that of its registries": (
         *(
             "broker",
             "controller",
@@ -28,6 +28,7 @@ SMALL = {
             "port",
             "bound_port",
         ),
+        *("magic", "schema_id"),
         *("correlation_id", "key", "version", "min", "max", "features", "timeout_ms"),
         *("epoch", "epoch_before", "epoch_after", "leader_epoch", "coordinator_epoch"),
         *("producer_epoch", "last_producer_epoch"),
@@ -36,6 +37,8 @@ SMALL = {
     "counted one by one": (
         *(
             "id",
+            "oldest",
+            "next",
             "connection",
             "hits",
             "batches",

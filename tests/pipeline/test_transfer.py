@@ -92,7 +92,8 @@ def test_the_round_trip_loses_nothing(spark: SparkSession, source: Path, tmp_pat
     settings = served(tmp_path / "data", tmp_path / "mirror")
     assert settings["compacted"] == first.configs["compacted"] == {"cleanup.policy": "compact"}
     second = export.export(spark, str(tmp_path / "mirror"), str(again), producers=producers)
-    assert rows(again) == rows(out)
+    # Batches are of format 2, whose records have a kind of time where those of format 0 have none.
+    assert rows(again) == [{**each, "timestampType": max(each["timestampType"], 0)} for each in rows(out)]
     assert second.topics == first.topics
 
 

@@ -258,7 +258,7 @@ def test_the_first_response_of_a_group_that_offsets_have_made_has_an_endpoint_ep
 
 
 def test_members_are_in_the_order_of_kafkas_table(context: Context, cluster: Cluster) -> None:
-    """With the sender last where endpoints are listed; targets in that of Java's, where T8 and T12 share a bucket."""
+    """With the sender last where endpoints are listed; targets in that of Java's, where two of them share a bucket."""
     cluster.delete("in")
     members = [StreamsMember(context, name, process_id=name) for name in ("T0", "T8", "T9", "T12", "T13", "T4")]
     for member in members:

@@ -139,7 +139,7 @@ def test_TOK_02_renewers_are_users(guarded: Guarded) -> None:
     assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (-1, -1, -1)
 
 
-def test_TOK_05_tokens_are_found_by_their_renewers(guarded: Guarded) -> None:
+def test_tokens_are_found_by_their_renewers(guarded: Guarded) -> None:
     """Owners that are named mean all who own, requested or may renew a token."""
     alice = guarded.known(ALICE)
     token = created(alice, "User:carol")
@@ -147,7 +147,7 @@ def test_TOK_05_tokens_are_found_by_their_renewers(guarded: Guarded) -> None:
     assert described(alice, "dave") == []
 
 
-def test_TOK_04_a_token_that_is_removed_ends_now(guarded: Guarded) -> None:
+def test_a_token_that_is_removed_ends_now(guarded: Guarded) -> None:
     """However negative the period is."""
     alice = guarded.known(ALICE)
     token = created(alice)
@@ -156,7 +156,7 @@ def test_TOK_04_a_token_that_is_removed_ends_now(guarded: Guarded) -> None:
     assert token.issue_timestamp_ms <= answer.expiry_timestamp_ms < token.expiry_timestamp_ms
 
 
-def test_TOK_04_a_token_that_has_expired_opens_a_session_that_is_over(guarded: Guarded) -> None:
+def test_a_token_that_has_expired_opens_a_session_that_is_over(guarded: Guarded) -> None:
     """Until it is purged: the login passes, and the next request ends the connection."""
     alice = guarded.known(ALICE)
     token = created(alice)
