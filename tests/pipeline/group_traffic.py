@@ -1,5 +1,6 @@
 """What members of share and streams groups do to a cluster of one broker, none of which an audit may complain of."""
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from uuid import UUID
@@ -94,11 +95,16 @@ def _work(bootstrap: str, wire: Wire, topic: str, group_id: str, topic_id: UUID)
         for _ in range(6):
             produced(wire, topic, batch(*[b"job"] * PER_ROUND))
 
-            def arrived() -> list[tuple[int, int, int]] | None:
-                _beat(wire, group_id, "m1", 0)  # the coordinator initializes partitions while it hears of members
-                return _acquired(member) or None
+            errors: list[ErrorCode] = []
 
-            runs = until(arrived, "records", INITIALIZED_S)
+            def arrived(errors: list[ErrorCode] = errors) -> list[tuple[int, int, int]] | None:
+                _beat(wire, group_id, "m1", 0)  # the coordinator initializes partitions while it hears of members
+                return _acquired(member, errors) or None
+
+            try:
+                runs = until(arrived, "records", INITIALIZED_S)
+            except AssertionError as late:
+                raise AssertionError(f"{late} of {topic} for {group_id}; errors: {Counter(errors)}") from None
             while runs:
                 rounds += 1
                 acks: list[tuple[int, int, Sequence[int]]] = []
@@ -110,13 +116,18 @@ def _work(bootstrap: str, wire: Wire, topic: str, group_id: str, topic_id: UUID)
                         acks.append((middle + 1, last, [ACCEPT]))
                 response = member.acknowledge(*acks)
                 assert response.error_code is ErrorCode.NONE
-                runs = _acquired(member)
+                runs = _acquired(member, errors)
 
 
-def _acquired(member: Sharer) -> list[tuple[int, int, int]]:
-    """What was acquired; nothing as long as the partition's state is not there yet."""
-    topics = member.fetch(max_wait_ms=100).responses
-    runs = [run for topic in topics for each in topic.partitions for run in each.acquired_records]
+def _acquired(member: Sharer, errors: list[ErrorCode]) -> list[tuple[int, int, int]]:
+    """What was acquired; nothing as long as the partition's state is not there yet. After an error, a new session."""
+    response = member.fetch(max_wait_ms=100)
+    partitions = [each for topic in response.responses for each in topic.partitions]
+    found = {response.error_code, *(each.error_code for each in partitions)} - {ErrorCode.NONE}
+    if found:
+        errors += sorted(found)
+        member.epoch = 0
+    runs = [run for each in partitions for run in each.acquired_records]
     return [(run.first_offset, run.last_offset, run.delivery_count) for run in runs]
 
 
