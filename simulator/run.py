@@ -72,8 +72,12 @@ class Run:
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
         self.network.broker_of = self.servers.ports
         self.faults = [each for each in plan(seed, minutes, BROKERS) if only is None or each.number in only]
-        self.world = World(self.network, self.history, self.topics, seed)
+        self.world = World(self.network, self.history, self.topics, seed, brokers_ms=self._brokers_ms)
         self.workload = Workload(self.world, self._chance)
+
+    def _brokers_ms(self) -> int:
+        """The time of the brokers."""
+        return self.servers.cluster.clock.now_ms()
 
     def result(self) -> Result:
         """Run it."""

@@ -13,7 +13,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from simulator.history import History, Place
-from simulator.loop import sleep_ms
+from simulator.loop import now_ms, sleep_ms
 from simulator.network import Link, Network
 
 GROUP, TRANSACTION = 0, 1
@@ -55,7 +55,10 @@ class Lost(Exception):
 
 @dataclass
 class World:
-    """What the clients of a run share. ``calm``: no fault is under way, so that nothing excuses a broker."""
+    """What the clients of a run share. ``calm``: no fault is under way, so that nothing excuses a broker.
+
+    ``brokers_ms`` is the time of the brokers, whose clock may jump.
+    """
 
     network: Network
     history: History
@@ -63,6 +66,7 @@ class World:
     seed: int
     calm: bool = False
     late: dict[str, int] = field(default_factory=dict)
+    brokers_ms: Callable[[], int] = now_ms
 
 
 class Wire:

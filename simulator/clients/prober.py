@@ -15,7 +15,6 @@ from protocol.records.records import Record, build_batch
 from simulator.clients.client import RETRIABLE, TRANSACTION, Client, Lost, first_error
 from simulator.clients.producer import Producer, Refused
 from simulator.history import Place
-from simulator.loop import now_ms
 
 NEVER = b"never"
 """Records with this value must never be in a log."""
@@ -142,7 +141,7 @@ class Prober(Client):
             return
         if producer.epoch + _AHEAD > _LAST_EPOCH:  # by a fault; there is no epoch to be ahead of it
             return
-        began_ms = now_ms()
+        began_ms = self.world.brokers_ms()
         answers: list[tuple[ErrorCode, str]] = []
         for epoch in (fenced, producer.epoch + 3):
             answers.append((await self._add(name, producer.producer_id, epoch), f"AddPartitionsToTxn, epoch {epoch}"))
@@ -152,7 +151,7 @@ class Prober(Client):
         come_back = InitProducerIdRequest(name, 10_000, producer.producer_id, producer.epoch + _AHEAD)
         answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.INIT_PRODUCER_ID, 4, come_back, name)
         answers.append((answer.error_code, "InitProducerId of a higher epoch"))
-        if now_ms() - began_ms < _EXPIRES_MS:
+        if self.world.brokers_ms() - began_ms < _EXPIRES_MS:
             for code, what in answers:
                 self._expect(code, ErrorCode.PRODUCER_FENCED, what=what)
 

@@ -23,6 +23,7 @@ REGRESSIONS = [
     (820000164, 0.5),
     (973771300, 0.5),
     (15134245, 0.5),
+    (484489834, 0.5),
 ]
 """Seed and minutes of runs that once broke a promise."""
 
