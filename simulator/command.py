@@ -73,6 +73,9 @@ def report(result: Result, options: Options) -> list[str]:
     lines = [head]
     if options.story or result.violations:
         lines += result.story[-(options.story or 40) :]
+    lines += [
+        f"  excused, since a partition had no leader for a marker (KAFKA-20734): {each}" for each in result.excused
+    ]
     if result.violations:
         lines += [f"  broken: {each}" for each in result.violations[:_SHOWN]]
         if len(result.violations) > _SHOWN:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
+from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
 from simulator.loop import sleep_ms
 from simulator.network import Disturbance, Network
@@ -185,7 +186,7 @@ class Nemesis:
                 await self._servers.start_one(fault.broker)
 
     async def _last_epoch(self, _fault: Fault, chance: Random) -> None:
-        if name := self._servers.near_last_epoch(chance):
+        if name := self._servers.near_last_epoch(chance, PROBER):
             self.note(f"{name} has one of its last epochs")
 
     async def _stop(self, fault: Fault, _chance: Random) -> None:

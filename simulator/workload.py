@@ -8,7 +8,7 @@ from simulator.actor import Actor
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import GroupConsumer, Reader
 from simulator.clients.copier import Copier
-from simulator.clients.prober import Prober
+from simulator.clients.prober import PROBER, Prober
 from simulator.clients.producer import IdempotentClient, TransactionalClient
 
 SOURCE, OTHER, TARGET = "a", "b", "copies"
@@ -35,7 +35,7 @@ class Workload:
         for number in range(chance.randrange(0, 3)):
             self._add_copier(number, newer=chance.random() < 0.7)
         if chance.random() < 0.5:
-            self._add("prober", lambda name: Prober(world, name, place=(OTHER, 0)), feeds=True)
+            self._add(PROBER, lambda name: Prober(world, name, place=(OTHER, 0)), feeds=True)
 
     def _add(self, name: str, make: Callable[[str], Client], *, lasting: bool = False, feeds: bool = False) -> None:
         self.actors.append(Actor(self._world, name, make, lasting=lasting, feeds=feeds))

@@ -11,11 +11,14 @@ from typing import Literal, NamedTuple
 from protocol.log_records.transaction import TopicPartition
 
 _MOST = 10_000
-What = Literal["written", "failed", "held", "released"]
+What = Literal["written", "failed", "left out", "held", "released"]
 
 
 class MarkerNote(NamedTuple):
-    """One of them. ``place``, ``leader`` and ``offset`` are of a marker; ``offset`` is -1 where none was written."""
+    """One of them. ``place``, ``leader`` and ``offset`` are of a marker; ``offset`` is -1 where none was written.
+
+    A marker is left out where its partition has no leader: its transaction stays open there, as in Kafka (KAFKA-20734).
+    """
 
     at_ms: int
     transactional_id: str
@@ -48,6 +51,10 @@ class MarkerNotes:
     def of(self, transactional_id: str) -> Iterator[MarkerNote]:
         """Those of one id, the oldest first."""
         return (note for note in self._notes if note.transactional_id == transactional_id)
+
+    def left_out(self) -> Iterator[MarkerNote]:
+        """Those of markers that were left out, of all ids."""
+        return (note for note in self._notes if note.what == "left out")
 
     def clear(self) -> None:
         """Forget them."""

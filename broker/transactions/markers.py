@@ -226,6 +226,8 @@ class Markers:
         found = self._cluster.image.partition(*place)
         if found is None or found.leader == NO_LEADER:
             # A deleted topic; or, as in 4.3.1 (KAFKA-20734), a partition whose broker is fenced: it is left out.
+            if found is not None:
+                self._note(effect, "left out", place=place)
             report.note(place, ErrorCode.NONE)
             return
         node = self._cluster.nodes.get(found.leader)

@@ -183,7 +183,12 @@ def _of_note(note: MarkerNote, before: int | None, lanes: Lanes) -> Iterator[_Dr
         text = f"held at {note.detail}, until its release" if note.what == "held" else "released"
         yield _Draft(order, "hold", coordinator, coordinator, text)
         return
-    place, leader = f"{note.place[0]}-{note.place[1]}", lanes.broker("leader", note.leader)
+    place = f"{note.place[0]}-{note.place[1]}"
+    if note.what == "left out":
+        why = "left out, since the partition has no leader (KAFKA-20734)"
+        yield _Draft(order, "marker", coordinator, coordinator, f"{marker}, {place}", error=why)
+        return
+    leader = lanes.broker("leader", note.leader)
     error = None if note.what == "written" else "not written"
     yield _Draft(order, "marker", coordinator, leader, f"{marker}, {place}", error=error)
     if note.what == "written":

@@ -66,6 +66,8 @@ async def test_LOAD_03_a_partition_without_a_leader_is_left_out(gone: str) -> No
     await turn()
     assert await state(stage) == ("CompleteCommit", {})
     assert stage.partitions["foo", 0].markers == []
+    noted = [note.place for note in stage.markers.notes.left_out()]
+    assert noted == ([] if gone == "deleted" else [("foo", 0)])
 
 
 async def test_MRK_10_a_silent_leader_is_waited_for() -> None:
