@@ -1,7 +1,7 @@
 """StreamsGroupHeartbeat: be a member of a group whose tasks the coordinator assigns (KIP-1071).
 
 Versions 0-1; static members, task offsets and the status of missing client tags where Kafka 4.4 is played. Not done: a
-plugin for topology descriptions (KIP-1331), other values of the acceptable recovery lag and the task offset interval.
+plugin for topology descriptions (KIP-1331).
 """
 
 from broker.api import Api

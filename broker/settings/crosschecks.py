@@ -180,6 +180,12 @@ def _group_limits(values: Values) -> Iterator[str]:
     standby, most_standby = "group.streams.num.standby.replicas", "group.streams.max.standby.replicas"
     if _int(values, standby) > _int(values, most_standby):
         yield f"{standby} must be less than or equal to {most_standby}"
+    interval, least_interval = "group.streams.task.offset.interval.ms", "group.streams.min.task.offset.interval.ms"
+    if _int(values, interval) < _int(values, least_interval):
+        yield f"{interval} must be greater than or equal to {least_interval}"
+    warmup, most_warmup = "group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas"
+    if _int(values, warmup) > _int(values, most_warmup):
+        yield f"{warmup} must be less than or equal to {most_warmup}"
     for name in _BOUNDED_LIMITS:
         value, least, most = f"group.share.{name}", f"group.share.min.{name}", f"group.share.max.{name}"
         if _int(values, value) < _int(values, least):

@@ -9,15 +9,19 @@ from broker.settings.values import parse
 from protocol.errors import ErrorCode, KafkaError
 
 # Group setting -> the broker settings that bound it, in the order in which Kafka looks at them.
-_BOUNDS: dict[str, tuple[str | None, str]] = {}
+_BOUNDS: dict[str, tuple[str | None, str | None]] = {}
 for _kind in ("consumer", "share", "streams"):
     _names = ["heartbeat.interval.ms", "session.timeout.ms"]
     if _kind == "share":
         _names += ["record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks"]
+    for _name in _names:
+        _BOUNDS[f"{_kind}.{_name}"] = (f"group.{_kind}.min.{_name}", f"group.{_kind}.max.{_name}")
     if _kind == "streams":
         _BOUNDS["streams.num.standby.replicas"] = (None, "group.streams.max.standby.replicas")
-    for _name in [*_names, "assignment.interval.ms"]:
-        _BOUNDS[f"{_kind}.{_name}"] = (f"group.{_kind}.min.{_name}", f"group.{_kind}.max.{_name}")
+    _name = "assignment.interval.ms"
+    _BOUNDS[f"{_kind}.{_name}"] = (f"group.{_kind}.min.{_name}", f"group.{_kind}.max.{_name}")
+_BOUNDS["streams.task.offset.interval.ms"] = ("group.streams.min.task.offset.interval.ms", None)
+_BOUNDS["streams.num.warmup.replicas"] = (None, "group.streams.max.warmup.replicas")
 
 
 def effective(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
@@ -26,7 +30,7 @@ def effective(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, 
     for name, (least, most) in _BOUNDS.items():
         value = values[name]
         if name in stored and isinstance(value, int):
-            value = min(value, settings.int(most))
+            value = value if most is None else min(value, settings.int(most))
             values[name] = value if least is None else max(value, settings.int(least))
     return values
 
@@ -70,22 +74,17 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
             raise _refused(f"{session} must be greater than {heartbeat}")
 
 
-def _out_of_bounds(name: str, value: int, least: str | None, most: str, settings: BrokerSettings) -> str | None:
+def _out_of_bounds(name: str, value: int, least: str | None, most: str | None, settings: BrokerSettings) -> str | None:
     """The problem; since 4.4 it has the values of the bounds, before their names."""
-    low, high = None if least is None else settings.int(least), settings.int(most)
-    if low is not None and value < low:
-        problem = f"{name} must be greater than or equal to {least}"
-    elif value > high:
-        problem = f"{name} must be less than or equal to {most}"
-    else:
+    low, high = (None if bound is None else settings.int(bound) for bound in (least, most))
+    too_small, too_large = low is not None and value < low, high is not None and value > high
+    if not (too_small or too_large):
         return None
-    if not settings.bounds_as_ranges:
-        return problem
-    return (
-        f"{name} must be less than or equal to {high}"
-        if low is None
-        else (f"{name} must be in the range {low} to {high} inclusive.")
-    )
+    if settings.bounds_as_ranges and low is not None and high is not None:
+        return f"{name} must be in the range {low} to {high} inclusive."
+    if too_small:
+        return f"{name} must be greater than or equal to {low if settings.bounds_as_ranges else least}"
+    return f"{name} must be less than or equal to {high if settings.bounds_as_ranges else most}"
 
 
 def _check_names(given: Mapping[str, Value], settings: BrokerSettings) -> None:

@@ -104,6 +104,18 @@ async def test_a_group_that_the_client_may_not_use(stage: Stage) -> None:
     assert group.authorized_operations == bits | 1 << AclOperation.ALTER_CONFIGS
 
 
+async def test_the_recovery_lag_and_the_offset_interval_are_settings() -> None:
+    """Those of the broker, unless the group has its own (4.4)."""
+    made = Stage(
+        group_streams_initial_rebalance_delay_ms="0",
+        group_streams_acceptable_recovery_lag="5000000000",
+        group_streams_task_offset_interval_ms="20000",
+    )
+    made.image.features["streams.version"] = 1
+    joined = await made.ask(API, joining("foo"), 1)
+    assert (joined.acceptable_recovery_lag, joined.task_offset_interval_ms) == (5_000_000_000, 20_000)
+
+
 async def test_version_1_has_the_fields_of_44(stage: Stage) -> None:
     """The assignor's name, the recovery lag; a topology description is refused, as without a plugin."""
     joined = await stage.ask(API, joining("foo"), 1)

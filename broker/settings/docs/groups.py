@@ -1,6 +1,13 @@
 """Documentation of the settings of `broker.settings.tables.groups`."""
 
 TEXTS = {
+    "group.streams.acceptable.recovery.lag": "Lag in records up to which a copy of a task counts as caught up.",
+    "group.streams.max.warmup.replicas": "Largest streams.num.warmup.replicas that a group may have.",
+    "group.streams.min.task.offset.interval.ms": "Smallest streams.task.offset.interval.ms that a group may have.",
+    "group.streams.num.warmup.replicas": "Most warm-up tasks that a streams group has at a time.",
+    "group.streams.task.offset.interval.ms": "How often the members of streams groups report their tasks' offsets.",
+    "group.consumer.assignor.offload.enable": "Whether assignments are computed outside of the coordinator's thread.",
+    "group.streams.assignor.offload.enable": "Whether assignments are computed outside of the coordinator's thread.",
     "group.streams.assignors": "Names of the task assignors that streams groups may use; the first is the default.",
     "group.streams.rack.aware.assignment.tags": "Client tags whose values standby tasks are spread over.",
     "group.streams.topology.description.plugin.class": "Class that stores the topology descriptions of streams groups.",

@@ -3,7 +3,11 @@
 GROUP = {
     "errors.deadletterqueue.copy.record.enable": "Whether a dead letter record carries the record's key and value.",
     "errors.deadletterqueue.topic.name": "Topic for records that the share group gives up on; empty for none.",
+    "consumer.assignor.offload.enable": "Whether the assignment is computed outside of the coordinator's thread.",
     "share.assignor.offload.enable": "Whether the assignment is computed outside of the coordinator's thread.",
+    "streams.acceptable.recovery.lag": "Lag in records up to which a copy of a task counts as caught up.",
+    "streams.num.warmup.replicas": "Most warm-up tasks that the streams group has at a time.",
+    "streams.task.offset.interval.ms": "How often the members of the streams group report their tasks' offsets.",
     "streams.assignor.name": "Task assignor of the streams group.",
     "streams.assignor.offload.enable": "Whether the assignment is computed outside of the coordinator's thread.",
     "streams.rack.aware.assignment.tags": "Client tags whose values standby tasks are spread over.",

@@ -6,6 +6,7 @@ TEXTS = {
     ),
     "errors.deadletterqueue.topic.name.prefix": "Beginning of the names that dead letter topics must have.",
     "group.share.assignment.interval.ms": "Least time between two computations of a share group's target assignment.",
+    "group.share.assignor.offload.enable": "Whether assignments are computed outside of the coordinator's thread.",
     "group.share.assignors": "The one server-side assignor that share groups use, by name or class.",
     "group.share.delivery.count.limit": (
         "How often a record is handed out in a share group before it counts as undeliverable and is archived."

@@ -1,14 +1,26 @@
 """Settings of one group, the resource type GROUP (core appendix 2, groups 0.7)."""
 
 from broker.settings.checks import at_least, one_of, share_offset_reset
-from broker.settings.model import BOOLEAN, INT, LIST, STRING, WHEN_SET, Row, Synonym
+from broker.settings.model import BOOLEAN, INT, LIST, LONG, STRING, WHEN_SET, Row, Synonym
 
 ROWS: tuple[Row, ...] = (
     Row("errors.deadletterqueue.copy.record.enable", BOOLEAN, False),
     Row("errors.deadletterqueue.topic.name", STRING, ""),
-    Row("share.assignor.offload.enable", BOOLEAN, True, visibility=WHEN_SET),
+    Row(
+        "share.assignor.offload.enable",
+        BOOLEAN,
+        True,
+        synonyms=(Synonym("group.share.assignor.offload.enable"),),
+        visibility=WHEN_SET,
+    ),
     Row("streams.assignor.name", STRING, "sticky", synonyms=(Synonym("group.streams.assignors"),)),
-    Row("streams.assignor.offload.enable", BOOLEAN, True, visibility=WHEN_SET),
+    Row(
+        "streams.assignor.offload.enable",
+        BOOLEAN,
+        True,
+        synonyms=(Synonym("group.streams.assignor.offload.enable"),),
+        visibility=WHEN_SET,
+    ),
     Row(
         "streams.rack.aware.assignment.tags",
         LIST,
@@ -21,6 +33,13 @@ ROWS: tuple[Row, ...] = (
         1000,
         at_least(0),
         synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
+    ),
+    Row(
+        "consumer.assignor.offload.enable",
+        BOOLEAN,
+        True,
+        synonyms=(Synonym("group.consumer.assignor.offload.enable"),),
+        visibility=WHEN_SET,
     ),
     Row(
         "consumer.heartbeat.interval.ms",
@@ -89,5 +108,29 @@ ROWS: tuple[Row, ...] = (
     Row("streams.num.standby.replicas", INT, 0, at_least(0), synonyms=(Synonym("group.streams.num.standby.replicas"),)),
     Row(
         "streams.session.timeout.ms", INT, 45_000, at_least(1), synonyms=(Synonym("group.streams.session.timeout.ms"),)
+    ),
+    Row(
+        "streams.acceptable.recovery.lag",
+        LONG,
+        10_000,
+        at_least(0),
+        synonyms=(Synonym("group.streams.acceptable.recovery.lag"),),
+        visibility=WHEN_SET,
+    ),
+    Row(
+        "streams.num.warmup.replicas",
+        INT,
+        2,
+        at_least(0),
+        synonyms=(Synonym("group.streams.num.warmup.replicas"),),
+        visibility=WHEN_SET,
+    ),
+    Row(
+        "streams.task.offset.interval.ms",
+        INT,
+        60_000,
+        at_least(1),
+        synonyms=(Synonym("group.streams.task.offset.interval.ms"),),
+        visibility=WHEN_SET,
     ),
 )

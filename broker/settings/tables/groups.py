@@ -1,10 +1,11 @@
 """Broker settings of consumer and streams groups and of committed offsets (core appendix 3, groups 0.7)."""
 
 from broker.settings.checks import FILLED_LIST, ValidList, at_least, one_of_any_case
-from broker.settings.model import CLASS, CLUSTER, INT, LIST, LONG, MAX_INT, SHORT, STRING, WHEN_SET, Row
+from broker.settings.model import BOOLEAN, CLASS, CLUSTER, INT, LIST, LONG, MAX_INT, SHORT, STRING, WHEN_SET, Row
 
 ROWS: tuple[Row, ...] = (
     Row("group.consumer.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
+    Row("group.consumer.assignor.offload.enable", BOOLEAN, True, mode=CLUSTER, visibility=WHEN_SET),
     Row("group.consumer.assignors", LIST, ("uniform", "range"), FILLED_LIST),
     Row("group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1)),
     Row("group.consumer.max.assignment.interval.ms", INT, 15_000, at_least(0)),
@@ -36,6 +37,8 @@ ROWS: tuple[Row, ...] = (
     Row("group.max.session.timeout.ms", INT, 1_800_000),
     Row("group.max.size", INT, MAX_INT, at_least(1)),
     Row("group.min.session.timeout.ms", INT, 6000),
+    Row("group.streams.acceptable.recovery.lag", LONG, 10_000, at_least(0), visibility=WHEN_SET),
+    Row("group.streams.assignor.offload.enable", BOOLEAN, True, mode=CLUSTER, visibility=WHEN_SET),
     Row("group.streams.assignors", LIST, ("sticky",)),
     Row("group.streams.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
     Row("group.streams.heartbeat.interval.ms", INT, 5000, at_least(1)),
@@ -45,12 +48,16 @@ ROWS: tuple[Row, ...] = (
     Row("group.streams.max.session.timeout.ms", INT, 60_000, at_least(1)),
     Row("group.streams.max.size", INT, MAX_INT, at_least(1)),
     Row("group.streams.max.standby.replicas", INT, 2, at_least(0)),
+    Row("group.streams.max.warmup.replicas", INT, 20, at_least(0), visibility=WHEN_SET),
     Row("group.streams.min.assignment.interval.ms", INT, 0, at_least(0)),
     Row("group.streams.min.heartbeat.interval.ms", INT, 5000, at_least(1)),
     Row("group.streams.min.session.timeout.ms", INT, 45_000, at_least(1)),
+    Row("group.streams.min.task.offset.interval.ms", INT, 15_000, at_least(1), visibility=WHEN_SET),
     Row("group.streams.num.standby.replicas", INT, 0, at_least(0)),
+    Row("group.streams.num.warmup.replicas", INT, 2, at_least(0), visibility=WHEN_SET),
     Row("group.streams.rack.aware.assignment.tags", LIST, ()),
     Row("group.streams.session.timeout.ms", INT, 45_000, at_least(1)),
+    Row("group.streams.task.offset.interval.ms", INT, 60_000, at_least(1), visibility=WHEN_SET),
     Row("group.streams.topology.description.plugin.class", CLASS, None),
     Row("offset.metadata.max.bytes", INT, 4096),
     Row("offsets.commit.timeout.ms", INT, 5000, at_least(1)),

@@ -7,6 +7,7 @@ ROWS: tuple[Row, ...] = (
     Row("errors.deadletterqueue.auto.create.topics.enable", BOOLEAN, False, mode=CLUSTER),
     Row("errors.deadletterqueue.topic.name.prefix", STRING, "dlq.", mode=CLUSTER),
     Row("group.share.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
+    Row("group.share.assignor.offload.enable", BOOLEAN, True, mode=CLUSTER, visibility=WHEN_SET),
     Row("group.share.assignors", LIST, ("simple",), FILLED_LIST),
     Row("group.share.delivery.count.limit", INT, 5, between(2, 10)),
     Row("group.share.heartbeat.interval.ms", INT, 5000, at_least(1)),

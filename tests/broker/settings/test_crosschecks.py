@@ -91,6 +91,14 @@ PROBLEMS: list[tuple[dict[str, str], str | None]] = [
         f"group.streams.num.standby.replicas {LESS} group.streams.max.standby.replicas",
     ),
     (
+        {"group.streams.task.offset.interval.ms": "14999"},
+        f"group.streams.task.offset.interval.ms {GREATER} group.streams.min.task.offset.interval.ms",
+    ),
+    (
+        {"group.streams.num.warmup.replicas": "21"},
+        f"group.streams.num.warmup.replicas {LESS} group.streams.max.warmup.replicas",
+    ),
+    (
         {"group.share.max.share.sessions": "100"},
         f"group.share.max.share.sessions {GREATER} group.share.max.size",
     ),

@@ -73,6 +73,19 @@ def test_a_group_is_refused_settings_outside_the_brokers_bounds(proposed: dict[s
         ({"share.delivery.count.limit": "11"}, "share.delivery.count.limit must be in the range 2 to 10 inclusive."),
         ({"streams.num.standby.replicas": "9"}, "streams.num.standby.replicas must be less than or equal to 2"),
         (
+            {"streams.num.standby.replicas": "9", "streams.session.timeout.ms": "1"},
+            "streams.session.timeout.ms must be in the range 45000 to 60000 inclusive.",
+        ),
+        (
+            {"streams.num.warmup.replicas": "99", "streams.task.offset.interval.ms": "1"},
+            "streams.task.offset.interval.ms must be greater than or equal to 15000",
+        ),
+        ({"streams.num.warmup.replicas": "21"}, "streams.num.warmup.replicas must be less than or equal to 20"),
+        (
+            {"streams.acceptable.recovery.lag": "-1"},
+            "Invalid value -1 for configuration streams.acceptable.recovery.lag: Value must be at least 0",
+        ),
+        (
             {"streams.assignor.name": "x"},
             "streams.assignor.name 'x' is not a registered task assignor. Registered assignors are: [sticky].",
         ),
@@ -111,6 +124,19 @@ def test_values_that_fell_out_of_the_bounds_are_held_within_them() -> None:
     values = groups.effective(stored, settings)
     assert (values["share.delivery.count.limit"], values["consumer.session.timeout.ms"]) == (6, 46000)
     assert groups.stated(stored, settings)["share.delivery.count.limit"] == 8
+
+
+def test_a_setting_with_one_bound_is_held_by_it() -> None:
+    """The offset interval of streams groups has a least value only, the number of warm-up tasks a largest one."""
+    settings = BrokerSettings(1, {"group.streams.min.task.offset.interval.ms": "30000"})
+    stored = {"streams.task.offset.interval.ms": "20000", "streams.acceptable.recovery.lag": "5000000000"}
+    values = groups.effective(stored, settings)
+    assert values["streams.task.offset.interval.ms"] == 30_000
+    assert values["streams.acceptable.recovery.lag"] == 5_000_000_000
+    assert (
+        groups.effective({"streams.task.offset.interval.ms": "999999"}, settings)["streams.task.offset.interval.ms"]
+        == 999_999
+    )
 
 
 def test_a_group_without_settings_has_the_brokers() -> None:

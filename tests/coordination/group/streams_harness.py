@@ -24,12 +24,14 @@ from tests.coordination.group.harness import Answer, Context, G
 
 Tasks = dict[str, list[int]]
 SETTINGS = {
+    "group.streams.acceptable.recovery.lag": 10_000,
     "group.streams.assignment.interval.ms": 1_000,
     "group.streams.heartbeat.interval.ms": 5_000,
     "group.streams.initial.rebalance.delay.ms": 0,
     "group.streams.max.size": 2**31 - 1,
     "group.streams.num.standby.replicas": 0,
     "group.streams.session.timeout.ms": 45_000,
+    "group.streams.task.offset.interval.ms": 60_000,
 }
 
 

@@ -46,10 +46,6 @@ from protocol.messages.streams_group_heartbeat import (
 )
 from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 
-ACCEPTABLE_RECOVERY_LAG = 10_000
-"""The default of ``group.streams.acceptable.recovery.lag`` (4.4); Kafka assigns no warm-up task yet."""
-TASK_OFFSET_INTERVAL_MS = 60_000
-"""The default of ``group.streams.task.offset.interval.ms`` (4.4)."""
 _MISSING_TAGS = (
     "Missing required client tags for rack-aware standby assignment: [{}]. Configure them via 'client.tag.<tagKey>' in "
     "your Streams config."
@@ -246,12 +242,13 @@ class Heartbeats:
     def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, beat: Beat) -> BeatResult:
         group, member, configured = step.group, step.after, step.configured
         newer = self._context.newer()
+        setting = partial(self._context.settings.number, group.group_id)
         response = StreamsGroupHeartbeatResponse(
-            acceptable_recovery_lag=ACCEPTABLE_RECOVERY_LAG if beat.knows_recovery_lag else 0,
-            task_offset_interval_ms=TASK_OFFSET_INTERVAL_MS if newer else 0,
+            acceptable_recovery_lag=setting("streams.acceptable.recovery.lag") if beat.knows_recovery_lag else 0,
+            task_offset_interval_ms=setting("streams.task.offset.interval.ms") if newer else 0,
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._context.settings.number(group.group_id, "streams.heartbeat.interval.ms"),
+            heartbeat_interval_ms=setting("streams.heartbeat.interval.ms"),
             active_tasks=None,
             standby_tasks=None,
             warmup_tasks=None,
