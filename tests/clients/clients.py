@@ -6,15 +6,16 @@ part before.
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.clients.drivers import HERE, Driver, UnavailableError, command, java_classes
 from tests.clients.steps import GROUP_LOAD_STEPS, STEPS, TOOL_STEPS
-from tests.clients.targets import CACHE, JVM, kafka_libs
+from tests.clients.targets import CACHE, JVM, KAFKA_VERSION, kafka_libs
 from tests.clients.transactions.steps import GO_TRANSACTION_STEPS, STREAMS_STEPS, TOOLS_STEPS, TRANSACTION_STEPS
 
 JAVA_VERSIONS = ("4.3.1", "3.9.1", "2.8.2")  # as in setup.sh
+STREAMS_VERSIONS = ("4.3.1", "4.4.0")  # likewise
 
 
 # ---------------------------------------------------------------- python
@@ -116,12 +117,19 @@ RUST = (Driver("rust-rdkafka", ("cargo", "g++", "make"), "rust", lambda: rust_bi
 # ---------------------------------------------------------------- transactions
 
 
-def _kafka_test_tools(part: str, *packages: str) -> Callable[[], Sequence[str]]:
-    def build() -> Sequence[str]:
-        class_path = compile_java(kafka_libs(), part, *packages) if packages else f"{kafka_libs()}/*"
-        return [sys.executable, "-m", "tests.clients.transactions.tools", class_path, part]
+def _kafka_test_tools() -> Sequence[str]:
+    return [sys.executable, "-m", "tests.clients.transactions.tools", f"{kafka_libs()}/*", "tools"]
 
-    return build
+
+def _streams(version: str) -> Driver:
+    """Kafka Streams; the jars of the reference release have it too."""
+
+    def build() -> Sequence[str]:
+        libs = kafka_libs() if version == KAFKA_VERSION else CACHE / "java" / f"streams-{version}"
+        class_path = compile_java(libs, f"streams-{version}", "streams")
+        return [sys.executable, "-m", "tests.clients.transactions.tools", class_path, "streams"]
+
+    return Driver(f"kafka-streams-{version}", ("javac", "mvn"), "streams", build, tuple(STREAMS_STEPS))
 
 
 TRANSACTIONS = (
@@ -132,12 +140,6 @@ TRANSACTIONS = (
     *(_java(version, "-transactions", "transactions.Transactions", TRANSACTION_STEPS) for version in JAVA_VERSIONS),
     _go("franz-go-transactions", "transact", GO_TRANSACTION_STEPS),
     _javascript("kafkajs-transactions", "transactions.js", None, TRANSACTION_STEPS),
-    Driver("kafka-test-tools-4.3.1", ("java", "mvn"), "kafka", _kafka_test_tools("tools"), tuple(TOOLS_STEPS)),
-    Driver(
-        "kafka-streams-4.3.1",
-        ("javac", "mvn"),
-        "kafka",
-        _kafka_test_tools("streams", "streams"),
-        tuple(STREAMS_STEPS),
-    ),
+    Driver("kafka-test-tools-4.3.1", ("java", "mvn"), "kafka", _kafka_test_tools, tuple(TOOLS_STEPS)),
+    *(_streams(version) for version in STREAMS_VERSIONS),
 )

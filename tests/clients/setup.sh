@@ -2,7 +2,7 @@
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
 #   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark, Kerberos
-#   setup.sh PART...                 python java old_java old_streams kafka spark go js rust registry kerberos: what that part needs
+#   setup.sh PART...                 python java old_java old_streams streams kafka spark go js rust registry kerberos: what that part needs
 #   setup.sh all                     both
 #
 # A part is fetched again only when its list of dependencies changes. Registries are whatever the tools are set up with.
@@ -17,6 +17,7 @@ JAVA_CLIENTS="4.4.0 4.3.1 3.9.1 2.8.2"
 SPARK_VERSION=4.2.0    # the newest of Spark's Kafka source that registries have; it runs on 4.2 and 4.3
 OLD_JAVA_CLIENTS="2.4.1 1.1.1 0.11.0.3"    # for tests/clients/compatibility, as are
 OLD_STREAMS="2.5.1 2.6.3"
+NEW_STREAMS="4.4.0"    # beside those among Kafka's own jars
 
 say() { echo "setup: $*" >&2; }
 
@@ -115,6 +116,12 @@ old_streams() {
     for version in $OLD_STREAMS; do "$here/../../tools/fetch_kafka.sh" "$cache/java/streams-$version" streams "$version"; done
 }
 
+streams() {
+    local version
+    kafka
+    for version in $NEW_STREAMS; do "$here/../../tools/fetch_kafka.sh" "$cache/java/streams-$version" streams "$version"; done
+}
+
 kafka() {
     [ -n "${KAFKA_LIBS:-}" ] || "$here/../../tools/fetch_kafka.sh" "$cache/java/kafka-$KAFKA_VERSION" kafka $KAFKA_VERSION
 }
@@ -206,7 +213,7 @@ kerberos() {
 for part in "$@"; do
     case $part in
         toolchains) toolchains ;;
-        python | java | old_java | old_streams | kafka | spark | js | rust | registry | kerberos) $part ;;
+        python | java | old_java | old_streams | streams | kafka | spark | js | rust | registry | kerberos) $part ;;
         go) go_part ;;
         all) toolchains; python; java; old_java; kafka; go_part; js; rust ;;
         *) say "no such part: $part"; exit 2 ;;

@@ -19,7 +19,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupState, Producer, TopicPartition
 
 from tests.clients.python.script import expect, report
-from tests.clients.targets import JVM
+from tests.clients.targets import JVM, kafka_libs
 from tests.clients.transactions.confluent import Confluent, cadmin
 from tests.clients.transactions.steps import STREAMS_STEPS, TOOLS_STEPS
 
@@ -264,7 +264,7 @@ class Tools:
 
     def streams_groups(self, *arguments: str) -> str:
         """What `kafka-streams-groups` prints, without its log lines."""
-        command = ["java", *JVM, "-cp", self.class_path, "org.apache.kafka.tools.streams.StreamsGroupCommand"]
+        command = ["java", *JVM, "-cp", f"{kafka_libs()}/*", "org.apache.kafka.tools.streams.StreamsGroupCommand"]
         finished = subprocess.run(
             [*command, "--bootstrap-server", self.bootstrap, *arguments], capture_output=True, text=True, check=False
         )
