@@ -275,6 +275,7 @@ class Cluster:
         dispatcher = Dispatcher(node, self, apis, self.chain)
         server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks)
         server.connections.throttle_ms = partial(throttle_connection, node)
+        server.connections.on_freed = self.heap.freed
         return server
 
     async def bind(self, node: Node) -> None:

@@ -18,14 +18,14 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 class Heap:
-    """Counts the bytes that removed files have freed, and trims the process's heap after every 32 MiB."""
+    """Counts the bytes that removed files and connections have freed; trims the process's heap after every 32 MiB."""
 
     def __init__(self, trim: Callable[[], object] | None = None) -> None:
         self._trim = trim or _malloc_trim
         self._freed_bytes = 0
 
     def freed(self, size_bytes: int) -> None:
-        """Note that a file in memory was removed. The heap is trimmed in a later turn of the loop."""
+        """Note that a file in memory was removed, or a connection closed. A later turn of the loop trims the heap."""
         self._freed_bytes += size_bytes
         if self._freed_bytes >= _TRIM_BYTES:
             self._freed_bytes = 0

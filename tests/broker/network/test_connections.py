@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from broker.clock import ManualClock
-from broker.network.connections import ROOMY_BYTES, Connections, IdleTimeouts
+from broker.network.connections import CONNECTION_BYTES, ROOMY_BYTES, Connections, IdleTimeouts
 from broker.settings import BrokerSettings
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
@@ -123,6 +123,18 @@ def test_leaving_twice_counts_once() -> None:
     known.leave(peer)
     assert not joined(known).closed
     assert joined(known).closed
+
+
+def test_a_connection_that_is_gone_counts_as_freed_memory_once() -> None:
+    """So that the heap is trimmed after a crowd has left; one that was never counted frees nothing."""
+    known = connections()
+    freed: list[int] = []
+    known.on_freed = freed.append
+    peer = joined(known)
+    assert freed == []
+    known.leave(peer)
+    known.leave(peer)
+    assert freed == [CONNECTION_BYTES]
 
 
 def test_closing_closes_all() -> None:
