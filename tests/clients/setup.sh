@@ -4,6 +4,7 @@
 #   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark, Kerberos
 #   setup.sh PART...                 python java old_java old_streams streams kafka spark go js rust registry kerberos: what that part needs
 #   setup.sh all                     both
+#   setup.sh ecosystem/PART/NAME     what a program of tests/ecosystem needs: python/quixstreams, java/connect
 #
 # A part is fetched again only when its list of dependencies changes. Registries are whatever the tools are set up with.
 set -euo pipefail
@@ -207,14 +208,46 @@ kerberos() {
         "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$root/constraints.txt" gssapi
 }
 
+# ---------------------------------------------------------------- software of tests/ecosystem
+
+ecosystem_python() {
+    python3 -m venv --clear "$1"
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r "$2"
+}
+
+ecosystem_java() {
+    mvn --batch-mode --quiet --file "$2" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"
+}
+
+ecosystem_go() { cd "$2" && GOBIN=$1 GOTOOLCHAIN=auto go install tool; }
+
+ecosystem_debian() {
+    dpkg -s "$1" > /dev/null 2>&1 && return
+    as_root apt-get update -q >&2
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" >&2
+}
+
+# ecosystem PART/NAME, where PART is debian (a package), python (a requirements file), java (a pom.xml) or go (a go.mod with the tools).
+ecosystem() {
+    local at=$here/../ecosystem/$1 folder=$cache/ecosystem/$1
+    case $1 in
+        python/*) once "ecosystem/$1" "$at.txt" -- ecosystem_python "$folder" "$at.txt" ;;
+        java/*) once "ecosystem/$1" "$at/pom.xml" -- ecosystem_java "$folder" "$at/pom.xml" ;;
+        go/*) once "ecosystem/$1" "$at/go.mod" -- ecosystem_go "$folder" "$at" ;;
+        debian/*) ecosystem_debian "${1#*/}" ;;
+        *) say "no such software: $1"; exit 2 ;;
+    esac
+}
+
 # ----------------------------------------------------------------
 
-[ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n 2,9p; exit 2; }
+[ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n 2,10p; exit 2; }
 for part in "$@"; do
     case $part in
         toolchains) toolchains ;;
         python | java | old_java | old_streams | streams | kafka | spark | js | rust | registry | kerberos) $part ;;
         go) go_part ;;
+        ecosystem/*) ecosystem "${part#*/}" ;;
         all) toolchains; python; java; old_java; kafka; go_part; js; rust ;;
         *) say "no such part: $part"; exit 2 ;;
     esac
