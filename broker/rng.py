@@ -16,7 +16,7 @@ def unguessable(bits: int) -> int:
     return random.SystemRandom().getrandbits(bits)
 
 
-def seeded(seed: int) -> Random:
+def seeded(seed: int | str) -> Random:
     """A generator that repeats itself for the same seed."""
     return random.Random(seed)
 

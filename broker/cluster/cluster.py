@@ -30,6 +30,7 @@ from broker.cluster.startup import (
     open_metadata,
     open_node,
     register,
+    register_controller,
 )
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import ClusterImage
@@ -235,6 +236,7 @@ class Cluster:
         """Brokers register and lead what they hold; the rounds start. ``restored``: as if nothing had happened."""
         self.metadata.load()
         self._record_voters()
+        register_controller(self, same_life=restored)
         self.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
         for node in self.nodes.values():
             load_logs(self, node)

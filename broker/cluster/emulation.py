@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.api import AnyApi
 from broker.context import AS_EVER, Versions
-from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION, SUPPORTED
+from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION, SUPPORTED, level_at
 from broker.handlers import APIS
 from broker.node import Node
 from broker.options.released import setting_tables
@@ -57,12 +57,16 @@ def listed_range(api: AnyApi) -> tuple[int, int]:
 def feature_levels(release: Release, overrides: Mapping[str, int]) -> dict[str, int]:
     """The features of a new cluster of that release, 0 for none; ``overrides`` win.
 
-    A release without metadata.version (before 3.3) uses ours without advertising it: our metadata log is KRaft's.
+    With a lower ``metadata.version`` the others have the levels that ``kafka-storage format`` gives them there. A
+    release without it (before 3.3) uses ours without advertising it: our metadata log is KRaft's.
     """
-    if release.newest:
-        return {**FRESH_LEVELS, **overrides}
-    levels = {name: release.levels.get(name, 0) for name in FRESH_LEVELS}
-    levels[METADATA_VERSION] = release.levels.get(METADATA_VERSION, UNADVERTISED_METADATA_VERSION)
+    levels = dict(FRESH_LEVELS)
+    if not release.newest:
+        levels = {name: release.levels.get(name, 0) for name in FRESH_LEVELS}
+        levels[METADATA_VERSION] = release.levels.get(METADATA_VERSION, UNADVERTISED_METADATA_VERSION)
+    chosen = overrides.get(METADATA_VERSION)
+    if chosen is not None:
+        levels = {name: min(level, level_at(name, chosen)) for name, level in levels.items()}
     return {**levels, **overrides}
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from broker.cluster import isr
+from broker.cluster.startup import upgraded
 from broker.coordination.metadata.effects import (
     BrokerChanged,
     ConfigChanged,
     KraftVersionChanged,
     MetadataChange,
+    MetadataUpgraded,
     PartitionChanged,
     QuotasChanged,
     TopicDeleted,
@@ -65,6 +67,8 @@ class MetadataPublisher:
             case KraftVersionChanged():
                 self._cluster.quorum.version = change.level
                 self._cluster.controller_log.record_voters(self._cluster.clock.now_ms())
+            case MetadataUpgraded():
+                upgraded(self._cluster, change.before)
             case _:
                 assert_never(change)
 

@@ -18,7 +18,8 @@ from broker.cluster.emulation import (
 )
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.brokers import Registration
-from broker.coordination.metadata.features import KRAFT_VERSION
+from broker.coordination.metadata.effects import MetadataOutcome
+from broker.coordination.metadata.features import DIRECTORIES_LEVEL, KRAFT_VERSION, METADATA_VERSION
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, BrokerListener, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
 from broker.coordination.metadata.quorum import Quorum
@@ -31,12 +32,13 @@ from broker.node import Node
 from broker.options import ServeOptions, TopicOption
 from broker.quotas.quotas import BrokerQuotas
 from broker.replication.fsync import SyncThread
-from broker.replication.metadata_log import MetadataLog, formatted, next_epoch
+from broker.replication.metadata_log import MetadataCodec, MetadataLog, formatted, next_epoch
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
+from broker.rng import seeded, uuid_from
 from broker.settings import BrokerSettings
 from broker.share.partitions import SharePartitions
-from protocol.log_records import metadata as metadata_codec
+from protocol.log_records.metadata import LATEST_METADATA_VERSION
 from storage.checkpoints import META_PROPERTIES
 from storage.files import DiskFiles, MemoryFiles
 from storage.log.config import LogConfig
@@ -163,8 +165,6 @@ def open_metadata(cluster: "Cluster") -> MetadataController:
     state = Partition((controller_id,), (controller_id,), controller_id, leader_epoch=epoch)
     partition = ReplicatedPartition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock)
     partition.logs[controller_id] = cluster.metadata_log = log
-    codec = metadata_codec.MetadataCodec()
-
     machine = MetadataMachine(
         cluster.settings,
         new_uuid=cluster.new_uuid,
@@ -173,7 +173,8 @@ def open_metadata(cluster: "Cluster") -> MetadataController:
         bootstrap=bootstrap,
     )
     cluster.metadata_snapshots = MetadataSnapshots(log, cluster.settings, cluster.clock, lambda: machine.image)
-    cluster.quorum = Quorum(controller_id, logs.directory_id or UUID(int=0))
+    life = uuid_from(seeded(f"{cluster.seed} controller {epoch}"))
+    cluster.quorum = Quorum(controller_id, logs.directory_id or UUID(int=0), life)
     if not log.log_end_offset:
         cluster.quorum.version = cluster.options.features.get(KRAFT_VERSION, 0)
     own = MetadataLog(partition, controller_id, files, cluster.metadata_snapshots.written, cluster.quorum)
@@ -181,7 +182,7 @@ def open_metadata(cluster: "Cluster") -> MetadataController:
     cluster.controller_log = own
     return Runtime(
         machine,
-        codec,
+        MetadataCodec(lambda: machine.image.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)),
         own,
         cluster.clock,
         lambda _runtime, effect: cluster.metadata_publisher.apply(effect),
@@ -281,6 +282,39 @@ def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None
     cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
     node.meters = BrokerQuotas(node.settings)  # a restarted broker has measured no usage yet
     cluster.metadata_publisher.update_quotas(node)
+
+
+def register_controller(cluster: "Cluster", *, same_life: bool = False) -> None:
+    """The controller's process begins; metadata before 3.7 do not record that (``ControllerRegistrationManager``).
+
+    ``same_life``: it has never ended, as far as the cluster knows.
+    """
+    quorum = cluster.quorum
+    known = cluster.image.controllers.get(quorum.voter_id)
+    if same_life and known is not None:
+        quorum.incarnation_id = known.incarnation_id
+    protocol = "PLAINTEXT" if cluster.controller is None else cluster.controller.opened.protocol
+    who = Registration(
+        quorum.voter_id,
+        quorum.incarnation_id,
+        {quorum.listener: BrokerListener(*quorum.address, protocol)},
+        features=supported_features(cluster.release),
+    )
+    cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.register_controller(who))
+
+
+def _amended(machine: MetadataMachine, broker_id: int, directory_id: UUID, _now_ms: int) -> MetadataOutcome:
+    return machine.amend_broker(broker_id, (directory_id,))
+
+
+def upgraded(cluster: "Cluster", before: int) -> None:
+    """Nodes register what the metadata can keep now; ``before`` is the last level of ``metadata.version``."""
+    register_controller(cluster)
+    machine = cluster.metadata.machine
+    if before < DIRECTORIES_LEVEL <= cluster.image.features.get(METADATA_VERSION, 0):
+        for node in cluster.nodes.values():
+            if node.up and node.id in cluster.image.brokers and node.open_logs.directory_id is not None:
+                cluster.metadata.submit(partial(_amended, machine, node.id, node.open_logs.directory_id))
 
 
 def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:

@@ -11,6 +11,7 @@ from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.outcome import TransactionalAppend
 from broker.replication.coordinator_log import CoordinatorLog, LoggedBatch
 from broker.replication.partition import ReplicatedPartition
+from protocol.log_records import metadata
 from protocol.log_records.metadata import decode, encode
 from protocol.log_records.quorum import (
     kraft_version_of,
@@ -59,6 +60,21 @@ class SnapshotBatch:
         """Offset, null key and value of each record."""
         for value in snapshot_values(self._contents):
             yield self._offset, None, value
+
+
+class MetadataCodec:
+    """Encodes records as a controller at the current ``metadata.version`` does."""
+
+    def __init__(self, level: Callable[[], int]) -> None:
+        self._level = level
+
+    def encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
+        """See :meth:`protocol.log_records.metadata.MetadataCodec.encode`."""
+        return metadata.MetadataCodec(self._level()).encode(record)
+
+    def decode(self, key: bytes | None, value: bytes | None) -> Any | None:
+        """See :meth:`protocol.log_records.metadata.MetadataCodec.decode`."""
+        return decode(key, value)
 
 
 class MetadataLog(CoordinatorLog):

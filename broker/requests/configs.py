@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.features import ELR_VERSION
 from broker.releases import Behaviour
 from broker.settings import ConfigResourceType
@@ -50,19 +51,20 @@ async def alter(
     )
     decisions = decide(alterations, world, incremental=incremental)
     if not validate_only:
-        for one, decision in zip(alterations, decisions, strict=True):
-            await _store(ctx, one, decision)
+        await _store(ctx, list(zip(alterations, decisions, strict=True)))
     return decisions
 
 
-async def _store(ctx: RequestContext, one: Alteration, decision: Decision) -> None:
-    """Settings go to the metadata, log levels to the broker that was asked."""
-    new = decision.configs
-    if new is not None:
-        named = [change.name for change in one.changes]
-        await ctx.cluster.metadata.ask(
-            lambda machine, _now_ms, to: machine.alter_configs(one.type, one.name, new, to, named)
-        )
-    elif one.type == ConfigResourceType.BROKER_LOGGER and not decision.error:
-        for change in one.changes:
-            ctx.node.settings.loggers.alter(change.name, change.operation, change.value)
+async def _store(ctx: RequestContext, decided: Sequence[tuple[Alteration, Decision]]) -> None:
+    """Settings go to the metadata, all at once; log levels to the broker that was asked."""
+    new = [
+        NewConfigs(one.type, one.name, decision.configs, [change.name for change in one.changes])
+        for one, decision in decided
+        if decision.configs is not None
+    ]
+    if new:
+        await ctx.cluster.metadata.ask(lambda machine, _now_ms, to: machine.alter_configs(new, to))
+    for one, decision in decided:
+        if one.type == ConfigResourceType.BROKER_LOGGER and not decision.error:
+            for change in one.changes:
+                ctx.node.settings.loggers.alter(change.name, change.operation, change.value)

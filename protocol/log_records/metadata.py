@@ -224,6 +224,13 @@ class RegisterControllerRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class UnregisterControllerRecord:
+    """Removal of a controller's registration (4.4)."""
+
+    controller_id: int = wire("int32", 0)
+
+
+@dataclass(frozen=True, slots=True)
 class ClearElrRecord:
     """Removal of the eligible leader replicas of a topic; "" means all topics."""
 
@@ -257,6 +264,7 @@ KINDS: dict[int, tuple[Any, int]] = {
     26: (security.RemoveDelegationTokenRecord, 0),
     27: (RegisterControllerRecord, 0),
     28: (ClearElrRecord, 0),
+    29: (UnregisterControllerRecord, 0),
 }
 """Api key -> record class and its highest version (``MetadataRecordType``)."""
 

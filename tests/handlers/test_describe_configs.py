@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from broker.context import ResourceType
+from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers.describe_configs import API
 from broker.network.endpoints import Endpoint
 from protocol.apis import ApiKey
@@ -72,7 +73,9 @@ async def test_CFG_02_an_unknown_resource_type_fails_the_whole_request() -> None
 async def test_CFG_01_named_keys_with_synonyms() -> None:
     """Unknown keys are left out, each key is returned once."""
     context = Context()
-    context.metadata.submit(lambda _now_ms: context.machine.alter_configs(TOPIC, "foo", {"max.message.bytes": "5000"}))
+    context.metadata.submit(
+        lambda _now_ms: context.machine.alter_configs([NewConfigs(TOPIC, "foo", {"max.message.bytes": "5000"})])
+    )
     (result,) = await describe(
         context, (TOPIC, "foo", ["max.message.bytes", "bogus", "max.message.bytes"]), synonyms=True
     )

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from broker.context import Connection
+from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers.get_telemetry_subscriptions import API
 from broker.telemetry import Client
 from protocol.errors import ErrorCode
@@ -29,7 +30,7 @@ async def asked(stage: AdminStage, instance: UUID | None = ME, **more: Any) -> G
 def subscribe(stage: AdminStage, name: str, metrics: str, interval_ms: int = 1000, match: str = "") -> None:
     """A CLIENT_METRICS resource."""
     configs = {"metrics": metrics, "interval.ms": str(interval_ms), "match": match}
-    stage.cluster.metadata.submit(lambda _now_ms: stage.machine.alter_configs(METRICS, name, configs))
+    stage.cluster.metadata.submit(lambda _now_ms: stage.machine.alter_configs([NewConfigs(METRICS, name, configs)]))
 
 
 async def test_TEL_01_without_subscriptions_a_client_has_nothing_to_push() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.context import ResourceType
+from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers.list_config_resources import API
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
@@ -18,7 +19,8 @@ def filled() -> Context:
         (TOPIC, "foo", "retention.ms", "1"),
     ):
         new = {key: value}
-        context.metadata.submit(lambda _now_ms, k=kind, n=name, c=new: context.machine.alter_configs(k, n, c))  # type: ignore[misc]
+        one = NewConfigs(kind, name, new)
+        context.metadata.submit(lambda _now_ms, one=one: context.machine.alter_configs([one]))  # type: ignore[misc]
     return context
 
 
@@ -46,7 +48,7 @@ async def test_v0_lists_client_metrics_only() -> None:
 async def test_a_subscription_without_settings_is_not_listed() -> None:
     """Deleting the last setting deletes the resource."""
     context = filled()
-    context.metadata.submit(lambda _now_ms: context.machine.alter_configs(METRICS, "s", {}))
+    context.metadata.submit(lambda _now_ms: context.machine.alter_configs([NewConfigs(METRICS, "s", {})]))
     assert await listed(context, METRICS) == []
 
 

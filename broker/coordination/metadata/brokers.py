@@ -1,4 +1,4 @@
-"""Brokers come and go: registration, fencing, shutdown, and what that does to the partitions they hold."""
+"""Nodes come and go: registration, fencing, shutdown, and what that does to the partitions that brokers hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,8 +6,15 @@ from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata.controller import Controller
-from broker.coordination.metadata.features import CORDONED_LEVEL, METADATA_VERSION, SUPPORTED
-from broker.coordination.metadata.image import Broker, BrokerListener
+from broker.coordination.metadata.features import (
+    CONTROLLER_REGISTRATION_LEVEL,
+    CONTROLLER_UNREGISTRATION_LEVEL,
+    CORDONED_LEVEL,
+    METADATA_VERSION,
+    SUPPORTED,
+    Node,
+)
+from broker.coordination.metadata.image import Broker, BrokerListener, ClusterImage
 from broker.coordination.metadata.replay import PROTOCOLS
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import (
@@ -16,8 +23,10 @@ from protocol.log_records.metadata import (
     BrokerRegistrationChangeRecord,
     Endpoint,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     SupportedFeature,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 
 
@@ -48,17 +57,44 @@ def register(controller: Controller, who: Registration) -> list[Any]:
             broker_id=who.id,
             incarnation_id=who.incarnation_id,
             broker_epoch=controller.next_offset(),
-            end_points=tuple(
-                Endpoint(name, listener.host, listener.port, PROTOCOLS.index(listener.protocol))
-                for name, listener in who.listeners.items()
-            ),
-            features=tuple(SupportedFeature(name, low, high) for name, (low, high) in who.features.items()),
+            end_points=_endpoints(who),
+            features=_features(who),
             rack=who.rack,
             fenced=True,
             log_dirs=tuple(who.directories),
         )
     )
     return records
+
+
+def amend(controller: Controller, broker_id: int, directories: Sequence[UUID]) -> list[Any]:
+    """A running broker names its log directories, which older metadata do not keep (``BrokerRegistrationTracker``)."""
+    broker = registered(controller, broker_id)
+    who = Registration(broker.id, broker.incarnation_id, broker.listeners, features=broker.features)
+    return [
+        RegisterBrokerRecord(
+            broker_id=broker.id,
+            incarnation_id=broker.incarnation_id,
+            broker_epoch=broker.epoch,
+            end_points=_endpoints(who),
+            features=_features(who),
+            rack=broker.rack,
+            fenced=broker.fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+            log_dirs=tuple(directories),
+        )
+    ]
+
+
+def _endpoints(who: Registration) -> tuple[Endpoint, ...]:
+    return tuple(
+        Endpoint(name, listener.host, listener.port, PROTOCOLS.index(listener.protocol))
+        for name, listener in who.listeners.items()
+    )
+
+
+def _features(who: Registration) -> tuple[SupportedFeature, ...]:
+    return tuple(SupportedFeature(name, low, high) for name, (low, high) in who.features.items())
 
 
 def report(controller: Controller, broker_id: int) -> list[Any]:
@@ -136,3 +172,53 @@ def registered(controller: Controller, broker_id: int) -> Broker:
     if broker is None:
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
     return broker
+
+
+def register_controller(controller: Controller, who: Registration) -> list[Any]:
+    """A controller's process names its listeners and features (KIP-919), where the metadata can keep that.
+
+    A registration of the same incarnation stays as it is (``ControllerRegistrationManager``).
+    """
+    known = controller.image.controllers.get(who.id)
+    if controller.image.features.get(METADATA_VERSION, 0) < CONTROLLER_REGISTRATION_LEVEL or (
+        known is not None and known.incarnation_id == who.incarnation_id
+    ):
+        return []
+    return [
+        RegisterControllerRecord(
+            controller_id=who.id,
+            incarnation_id=who.incarnation_id,
+            end_points=_endpoints(who),
+            features=_features(who),
+        )
+    ]
+
+
+def unregister_controller(controller: Controller, controller_id: int, active_id: int) -> list[Any]:
+    """A controller that is gone is forgotten (``QuorumController.unregisterController``); ``active_id`` stays.
+
+    Raises:
+        KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION or CONTROLLER_ID_NOT_REGISTERED.
+    """
+    if controller_id == active_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Controller cannot unregister itself while it is active.")
+    if controller.image.features.get(METADATA_VERSION, 0) < CONTROLLER_UNREGISTRATION_LEVEL:
+        reason = "The current MetadataVersion is too old to support controller unregistration."
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, reason)
+    if controller_id not in controller.image.controllers:
+        reason = f"Controller ID {controller_id} is not currently registered."
+        raise KafkaError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, reason)
+    return [UnregisterControllerRecord(controller_id)]
+
+
+def other_controllers(image: ClusterImage, own_id: int) -> list[Node]:
+    """Registered controllers besides the own one: their supported features count, as the brokers' do."""
+    return [
+        Node(
+            "Controller",
+            each.controller_id,
+            {f.name: (f.min_supported_version, f.max_supported_version) for f in each.features},
+        )
+        for each in image.controllers.values()
+        if each.controller_id != own_id
+    ]

@@ -1,7 +1,7 @@
-"""Dynamic settings change: the records of one resource's new mapping (what may be set is judged in broker.settings)."""
+"""Dynamic settings change: the records of new mappings (what may be set is judged in broker.settings)."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN, Controller
 from broker.coordination.metadata.elections import Election
@@ -9,29 +9,44 @@ from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord
 
 
-def alter_configs(
-    controller: Controller, resource_type: int, name: str, new: Mapping[str, str], named: Collection[str] = ()
-) -> list[Any]:
-    """From what is stored to ``new``: one record per key that differs, and what follows from it.
+class NewConfigs(NamedTuple):
+    """All settings that a resource is to have; the request names ``named``."""
 
-    Those that the request names come first, in the order of Kafka's map of them.
-    Of brokers also one per key that the request names, even if its value is the same: so a broker reads a store of
-    certificates again (KAFKA-14136).
+    type: int
+    name: str
+    configs: Mapping[str, str]
+    named: Collection[str] = ()
+
+
+def alter_configs(controller: Controller, wanted: Sequence[NewConfigs]) -> list[Any]:
+    """From what is stored to what is wanted: the settings of all resources, then what follows from them.
 
     A changed min.insync.replicas clears the eligible leader replicas of the old one (core C.3); unclean elections
     that are allowed now are held now, where a leader is missing.
     """
-    old = controller.image.config(resource_type, name)
-    asked = HashMap((key, None) for key in named)
-    repeated = {key for key in named if key in new} if resource_type == BROKER_RESOURCE else set()
-    keys = (*asked, *old, *new)
-    changed = {key: new.get(key) for key in keys if new.get(key) != old.get(key) or key in repeated}
-    records: list[Any] = [ConfigRecord(resource_type, name, key, value) for key, value in changed.items()]
-    if controller.elr and MIN_ISR in changed and (resource_type == TOPIC_RESOURCE or not name):
-        records.append(ClearElrRecord(name))
-    if (changed.get(UNCLEAN) or "").strip().lower() == "true":
-        records += _unclean_elections(controller, resource_type, name)
+    changes = [(one, _changed(controller, one)) for one in wanted]
+    records: list[Any] = [ConfigRecord(one.type, one.name, *pair) for one, new in changes for pair in new.items()]
+    if controller.elr:
+        cleared = [one.name for one, new in changes if MIN_ISR in new and (one.type == TOPIC_RESOURCE or not one.name)]
+        records += [ClearElrRecord(name) for name in cleared]
+    for one, new in changes:
+        if (new.get(UNCLEAN) or "").strip().lower() == "true":
+            records += _unclean_elections(controller, one.type, one.name)
     return records
+
+
+def _changed(controller: Controller, one: NewConfigs) -> dict[str, str | None]:
+    """The keys that differ: those that the request names, then those that go, each in the order of Kafka's map.
+
+    Of brokers also the keys that the request names with the same value: so a broker reads a store of certificates
+    again (KAFKA-14136).
+    """
+    old = controller.image.config(one.type, one.name)
+    asked = HashMap((key, None) for key in one.named)
+    repeated = {key for key in one.named if key in one.configs} if one.type == BROKER_RESOURCE else set()
+    stored = controller.image.config_order.get((one.type, one.name), ())
+    keys = (*asked, *stored, *one.configs)
+    return {key: one.configs.get(key) for key in keys if one.configs.get(key) != old.get(key) or key in repeated}
 
 
 def _unclean_elections(controller: Controller, resource_type: int, name: str) -> list[Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from broker.coordination.metadata.features import METADATA_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.outcome import Outcome
 from protocol.log_records import metadata as records
@@ -60,7 +61,22 @@ class KraftVersionChanged:
     level: int
 
 
-MetadataChange = PartitionChanged | TopicDeleted | ConfigChanged | BrokerChanged | QuotasChanged | KraftVersionChanged
+@dataclass(frozen=True, slots=True)
+class MetadataUpgraded:
+    """``metadata.version`` of a cluster that runs has another level; it was ``before``."""
+
+    before: int
+
+
+MetadataChange = (
+    PartitionChanged
+    | TopicDeleted
+    | ConfigChanged
+    | BrokerChanged
+    | QuotasChanged
+    | KraftVersionChanged
+    | MetadataUpgraded
+)
 MetadataOutcome = Outcome[MetadataChange]
 
 
@@ -87,6 +103,10 @@ def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataCha
                 | records.BrokerRegistrationChangeRecord()
             ):
                 effects[BrokerChanged(record.broker_id)] = None
+            case records.FeatureLevelRecord(name=name, feature_level=level) if name == METADATA_VERSION:
+                before = image.features.get(name, level)
+                if before != level:
+                    effects[MetadataUpgraded(before)] = None
             case ClientQuotaRecord():
                 effects[QuotasChanged()] = None
             case _:

@@ -15,9 +15,10 @@ ELR_VERSION = "eligible.leader.replicas.version"
 SHARE_VERSION = "share.version"
 STREAMS_VERSION = "streams.version"
 
-SCRAM_LEVEL, CORDONED_LEVEL, CIDR_LEVEL, CONTROLLER_UNREGISTRATION_LEVEL = 11, 30, 32, 33
-"""The levels of metadata.version whose records keep SCRAM credentials, cordoned log directories, CIDR hosts in ACLs,
-and controllers that go."""
+SCRAM_LEVEL, TRANSACTIONS_LEVEL, CONTROLLER_REGISTRATION_LEVEL, DIRECTORIES_LEVEL = 11, 13, 15, 17
+CORDONED_LEVEL, CIDR_LEVEL, CONTROLLER_UNREGISTRATION_LEVEL = 30, 32, 33
+"""The levels of metadata.version whose records keep SCRAM credentials, transactions of metadata, controllers, log
+directories, those that are cordoned, CIDR hosts in ACLs, and controllers that go."""
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 33),
@@ -42,6 +43,23 @@ FRESH_LEVELS: Mapping[str, int] = {
 
 kraft.version is not among them: it is a control record of the raft log, and 0 where the voters are static.
 """
+
+
+_DEFAULTS: Mapping[str, Sequence[tuple[int, int]]] = {
+    GROUP_VERSION: ((22, 1),),
+    TRANSACTION_VERSION: ((24, 2),),
+    ELR_VERSION: ((26, 1),),
+    SHARE_VERSION: ((28, 1), (31, 2)),
+    STREAMS_VERSION: ((29, 1),),
+}
+"""Feature -> the levels of metadata.version from which on a new cluster has which level (``Feature.defaultLevel``)."""
+
+
+def level_at(name: str, metadata_version: int) -> int:
+    """A feature's level in a new cluster with that ``metadata.version`` (``kafka-storage version-mapping``)."""
+    if name == METADATA_VERSION:
+        return metadata_version
+    return max((level for least, level in _DEFAULTS[name] if metadata_version >= least), default=0)
 
 
 class UpgradeType(IntEnum):

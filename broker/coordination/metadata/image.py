@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from protocol.java import TimelineMap
+
 NO_LEADER = -1
 """The leader field of a partition without a leader."""
 
@@ -111,6 +113,8 @@ class ClusterImage:
     topics_by_id: dict[UUID, Topic] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     """(resource type of core C.1, name) -> key -> value, for what was set dynamically."""
+    config_order: dict[tuple[int, str], TimelineMap[None]] = field(default_factory=dict, compare=False)
+    """The keys of :attr:`configs` in the order of Kafka's ``configData``."""
     features: dict[str, int] = field(default_factory=dict)
     """Finalized levels; a level of 0 is not kept. FinalizedFeaturesEpoch of a broker is :attr:`offset`."""
     features_offset: int = field(default=-1, compare=False)
@@ -118,6 +122,8 @@ class ClusterImage:
     next_producer_id: int = 0
     colliding_names: dict[str, set[str]] = field(default_factory=dict)
     """A name with "." read as "_" -> the topics of that shape, for those that hold one of both (core B.1)."""
+    controllers: dict[int, Any] = field(default_factory=dict)
+    """Id -> the record of a controller's registration."""
     # Security state: each value is its record (protocol.log_records.metadata).
     acls: dict[UUID, Any] = field(default_factory=dict)
     acl_changes: int = field(default=0, compare=False)

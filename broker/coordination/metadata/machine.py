@@ -19,7 +19,7 @@ What does not fit:
 After Kafka's ``QuorumController`` and its control managers (core B).
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -130,11 +130,14 @@ class MetadataMachine:
         return Outcome()
 
     def _beginning(self) -> list[Any]:
-        records: list[Any] = [BeginTransactionRecord("Bootstrap records"), *self._bootstrap]
+        records: list[Any] = list(self._bootstrap)
         if any(isinstance(each, FeatureLevelRecord) and each.name == features.ELR_VERSION for each in records):
             least = str(self._controller.settings.int(MIN_ISR))
             records.append(ConfigRecord(BROKER_RESOURCE, "", MIN_ISR, least))
-        return [*records, EndTransactionRecord()]
+        levels = {each.name: each.feature_level for each in records if isinstance(each, FeatureLevelRecord)}
+        if levels.get(features.METADATA_VERSION, 0) < features.TRANSACTIONS_LEVEL:
+            return records
+        return [BeginTransactionRecord("Bootstrap records"), *records, EndTransactionRecord()]
 
     def _done(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> MetadataOutcome:
         """Records, their effects, and the reply to the request that waits."""
@@ -177,6 +180,18 @@ class MetadataMachine:
     def unregister_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
         """It is forgotten. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.unregister(self._controller, broker_id), token)
+
+    def amend_broker(self, broker_id: int, directories: Sequence[UUID]) -> MetadataOutcome:
+        """A running broker names its log directories. Raises BROKER_ID_NOT_REGISTERED."""
+        return self._done(brokers.amend(self._controller, broker_id, directories))
+
+    def register_controller(self, who: brokers.Registration) -> MetadataOutcome:
+        """The controller's process begins, or is known already."""
+        return self._done(brokers.register_controller(self._controller, who))
+
+    def unregister_controller(self, controller_id: int, active_id: int, token: Hashable = None) -> MetadataOutcome:
+        """It is forgotten. Raises INVALID_REQUEST, UNSUPPORTED_VERSION, CONTROLLER_ID_NOT_REGISTERED."""
+        return self._done(brokers.unregister_controller(self._controller, controller_id, active_id), token)
 
     # --- topics --------------------------------------------------------------------------------------------------
 
@@ -304,16 +319,9 @@ class MetadataMachine:
 
     # --- settings, features, producer ids ------------------------------------------------------------------------
 
-    def alter_configs(
-        self,
-        resource_type: int,
-        name: str,
-        new: Mapping[str, str],
-        token: Hashable = None,
-        named: Collection[str] = (),
-    ) -> MetadataOutcome:
-        """Replace all settings of a resource by ``new``, validated by the caller. The request names ``named``."""
-        return self._done(configs.alter_configs(self._controller, resource_type, name, new, named), token)
+    def alter_configs(self, wanted: Sequence[configs.NewConfigs], token: Hashable = None) -> MetadataOutcome:
+        """Replace all settings of these resources, validated by the caller, at once."""
+        return self._done(configs.alter_configs(self._controller, wanted), token)
 
     def update_features(
         self,
@@ -331,6 +339,7 @@ class MetadataMachine:
         known = sorted(self.image.brokers.values(), key=lambda broker: broker.id)
         nodes = [features.Node("Local controller", known[0].id if known else 1, supported)]
         nodes += [features.Node("Broker", broker.id, broker.features) for broker in known]
+        nodes += brokers.other_controllers(self.image, nodes[0].id)
         levels = {**self.image.features, features.KRAFT_VERSION: kraft_version}
         decided = features.decide(updates, levels, nodes)
         if validate_only:

@@ -16,7 +16,7 @@ from protocol.types import uuid_text
 
 LISTENER = "CONTROLLER"
 """The name of the controller's listener, unless ``controller.listener.names`` has another one."""
-_NO_DIRECTORY = UUID(int=0)
+_NO_DIRECTORY = _NO_INCARNATION = UUID(int=0)
 Endpoints = Sequence[tuple[str, str, int]]
 """Listener name, host and port."""
 
@@ -28,6 +28,7 @@ class Quorum:
     Attributes:
         voter_id: the controller's id.
         directory_id: the id of its data directory.
+        incarnation_id: names this life of the controller.
         version: the level of ``kraft.version``: 1 if the voters are recorded in the log.
         listener: the name of the controller's listener.
         address: host and port of the controller's listener.
@@ -36,6 +37,7 @@ class Quorum:
 
     voter_id: int
     directory_id: UUID = _NO_DIRECTORY
+    incarnation_id: UUID = _NO_INCARNATION
     version: int = 0
     listener: str = LISTENER
     address: tuple[str, int] = ("localhost", 0)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from broker.coordination.metadata.image import Broker, BrokerListener, ClusterImage, Partition, Topic
+from protocol.java import TimelineMap
 from protocol.log_records import metadata as records
 from protocol.log_records import metadata_security as security
 from protocol.topic_names import colliding_form, may_collide
@@ -14,7 +15,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 def apply(image: ClusterImage, record: Any) -> None:
-    """Apply a record to the image. Records that do not describe the cluster (NoOp, controllers) are skipped."""
+    """Apply a record to the image. Records that do not describe the cluster (NoOp) are skipped."""
     change = _CHANGES.get(type(record))
     if change is not None:
         change(image, record)
@@ -65,6 +66,14 @@ def _unfence(image: ClusterImage, record: records.UnfenceBrokerRecord) -> None:
     image.brokers[record.id] = replace(image.brokers[record.id], fenced=False)
 
 
+def _register_controller(image: ClusterImage, record: records.RegisterControllerRecord) -> None:
+    image.controllers[record.controller_id] = record
+
+
+def _unregister_controller(image: ClusterImage, record: records.UnregisterControllerRecord) -> None:
+    image.controllers.pop(record.controller_id, None)
+
+
 # --- topics --------------------------------------------------------------------------------------------------------
 
 
@@ -79,6 +88,7 @@ def _remove_topic(image: ClusterImage, record: records.RemoveTopicRecord) -> Non
     topic = image.topics_by_id.pop(record.topic_id)
     del image.topics[topic.name]
     image.configs.pop((2, topic.name), None)
+    image.config_order.pop((2, topic.name), None)
     if may_collide(topic.name):
         form = colliding_form(topic.name)
         image.colliding_names[form].discard(topic.name)
@@ -146,13 +156,15 @@ def _clear_elr(image: ClusterImage, record: records.ClearElrRecord) -> None:
 
 def _set_config(image: ClusterImage, record: records.ConfigRecord) -> None:
     resource = record.resource_type, record.resource_name
-    configs = image.configs.setdefault(resource, {})
+    configs, order = image.configs.setdefault(resource, {}), image.config_order.setdefault(resource, TimelineMap())
     if record.value is None:
         configs.pop(record.name, None)
+        order.pop(record.name)
     else:
         configs[record.name] = record.value
+        order[record.name] = None
     if not configs:
-        del image.configs[resource]
+        del image.configs[resource], image.config_order[resource]
 
 
 def _set_feature(image: ClusterImage, record: records.FeatureLevelRecord) -> None:
@@ -210,6 +222,8 @@ _CHANGES: dict[type, Callable[[ClusterImage, Any], None]] = {
     records.BrokerRegistrationChangeRecord: _change_broker,
     records.FenceBrokerRecord: _fence,
     records.UnfenceBrokerRecord: _unfence,
+    records.RegisterControllerRecord: _register_controller,
+    records.UnregisterControllerRecord: _unregister_controller,
     records.TopicRecord: _add_topic,
     records.RemoveTopicRecord: _remove_topic,
     records.PartitionRecord: _add_partition,

@@ -7,7 +7,7 @@ records that follow.
 from collections.abc import Iterator
 from typing import Any
 
-from broker.coordination.metadata.features import METADATA_VERSION
+from broker.coordination.metadata.features import CONTROLLER_REGISTRATION_LEVEL, METADATA_VERSION
 from broker.coordination.metadata.image import Broker, ClusterImage, Partition, Topic
 from broker.coordination.metadata.replay import PROTOCOLS
 from protocol.log_records import metadata as records
@@ -20,6 +20,8 @@ def records_of(image: ClusterImage) -> Iterator[Any]:
         yield records.FeatureLevelRecord(name, level)
     for _, broker in sorted(image.brokers.items()):
         yield _registration(broker)
+    if image.features.get(METADATA_VERSION, 0) >= CONTROLLER_REGISTRATION_LEVEL:
+        yield from image.controllers.values()
     for topic in image.topics.values():
         yield records.TopicRecord(topic.name, topic.id)
         for index, partition in topic.partitions.items():

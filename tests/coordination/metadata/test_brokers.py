@@ -1,5 +1,6 @@
 """Brokers come and go: the very records that Apache Kafka 4.3.1 writes, and leader epochs that follow (core B.2)."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -8,12 +9,14 @@ from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.effects import BrokerChanged
 from broker.coordination.metadata.features import SUPPORTED
 from broker.coordination.metadata.image import BrokerListener
+from broker.coordination.metadata.snapshot import records_of
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import (
     BrokerRegistrationChangeRecord,
     Endpoint,
     PartitionChangeRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     SupportedFeature,
     UnregisterBrokerRecord,
 )
@@ -158,3 +161,27 @@ def test_an_unknown_broker_is_refused(how: str) -> None:
         getattr(Bench().machine, how)(4711)
     assert refused.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
     assert refused.value.message == "Broker ID 4711 is not currently registered"
+
+
+def test_a_controller_registers_once_in_each_life() -> None:
+    """Where the metadata can keep it (3.7); it counts for features, and one that is gone can be forgotten (4.4)."""
+    bench = Bench()
+    who = Registration(1, UUID(int=7), {"CONTROLLER": BrokerListener("h", 9, "SASL_SSL")}, features={"x": (0, 2)})
+    (record,) = bench.do(bench.machine.register_controller(who))
+    assert (record.end_points, record.features) == (
+        (Endpoint("CONTROLLER", "h", 9, 3),),
+        (SupportedFeature("x", 0, 2),),
+    )
+    assert bench.do(bench.machine.register_controller(who)) == ()
+    assert bench.do(bench.machine.register_controller(replace(who, incarnation_id=UUID(int=8))))
+    bench.do(bench.machine.register_controller(replace(who, id=9)))
+    assert bench.reloaded().image.controllers == bench.image.controllers
+    for controller_id, code in ((1, ErrorCode.INVALID_REQUEST), (5, ErrorCode.CONTROLLER_ID_NOT_REGISTERED)):
+        with pytest.raises(KafkaError) as refused:
+            bench.machine.unregister_controller(controller_id, 1)
+        assert refused.value.code is code
+    bench.do(bench.machine.unregister_controller(9, 1))
+    assert list(bench.reloaded().image.controllers) == [1]
+    assert [each for each in records_of(bench.image) if isinstance(each, RegisterControllerRecord)]
+    old = Bench(0, levels={"metadata.version": 14})
+    assert old.do(old.machine.register_controller(who)) == ()

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.effects import ConfigChanged
 from broker.coordination.metadata.features import FeatureUpdate, Node, decide, fresh_levels
 from protocol.errors import ErrorCode, KafkaError
@@ -21,6 +22,7 @@ from protocol.log_records.metadata_security import (
 from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes
 
 TOPIC, BROKER, GROUP = 2, 4, 32
+MIN_ISR = "min.insync.replicas"
 FAILED = "The update failed for all features since the following feature had an error: "
 LEVELS = {"metadata.version": 30, "transaction.version": 2, "eligible.leader.replicas.version": 1}
 _ID = UUID(int=5)
@@ -30,18 +32,18 @@ CONTROLLER = Node("Local controller", 1, {"metadata.version": (7, 30), "transact
 def test_only_what_differs_is_written() -> None:
     """A key less is a null; a resource without keys is gone."""
     bench = Bench()
-    first = bench.do(bench.machine.alter_configs(GROUP, "g", {"a": "1", "b": "2"}))
+    first = bench.do(bench.machine.alter_configs([NewConfigs(GROUP, "g", {"a": "1", "b": "2"})]))
     assert first == (ConfigRecord(GROUP, "g", "a", "1"), ConfigRecord(GROUP, "g", "b", "2"))
-    outcome = bench.machine.alter_configs(GROUP, "g", {"b": "3", "c": "4"}, TOKEN)
+    outcome = bench.machine.alter_configs([NewConfigs(GROUP, "g", {"b": "3", "c": "4"})], TOKEN)
     assert outcome.records == (
-        ConfigRecord(GROUP, "g", "a", None),
         ConfigRecord(GROUP, "g", "b", "3"),
+        ConfigRecord(GROUP, "g", "a", None),
         ConfigRecord(GROUP, "g", "c", "4"),
     )
     assert (changes(outcome), answer(outcome)) == ([ConfigChanged(GROUP, "g")], None)
     bench.do(outcome)
-    assert bench.machine.alter_configs(GROUP, "g", {"b": "3", "c": "4"}).effects == ()
-    bench.do(bench.machine.alter_configs(GROUP, "g", {}))
+    assert bench.machine.alter_configs([NewConfigs(GROUP, "g", {"b": "3", "c": "4"})]).effects == ()
+    bench.do(bench.machine.alter_configs([NewConfigs(GROUP, "g", {})]))
     assert (GROUP, "g") not in bench.image.configs
 
 
@@ -52,7 +54,7 @@ def test_another_min_insync_replicas_clears_eligible_replicas(resource_type: int
     bench.create("t", [1, 2], configs={"min.insync.replicas": "2"})
     bench.do(bench.machine.broker_stopped(2))
     assert bench.partition("t").elr == (2,)
-    records = bench.do(bench.machine.alter_configs(resource_type, name, {"min.insync.replicas": "3"}))
+    records = bench.do(bench.machine.alter_configs([NewConfigs(resource_type, name, {"min.insync.replicas": "3"})]))
     assert records[-1] == ClearElrRecord(cleared)
     assert (bench.partition("t").elr, bench.partition("t").partition_epoch) == ((), 2)
 
@@ -65,7 +67,7 @@ def test_allowing_unclean_elections_holds_them(resource_type: int, name: str, le
     for broker_id in (2, 1):
         bench.do(bench.machine.broker_stopped(broker_id))
     bench.arrive(2)
-    bench.do(bench.machine.alter_configs(resource_type, name, {"unclean.leader.election.enable": "true"}))
+    bench.do(bench.machine.alter_configs([NewConfigs(resource_type, name, {"unclean.leader.election.enable": "true"})]))
     assert bench.partition("t").leader == leader
 
 
@@ -207,3 +209,17 @@ def test_records_of_security_are_kept_and_taken_away() -> None:
     ]
     bench.do(bench.machine.remember(removed))
     assert (image.acls, image.scram, image.tokens, image.quotas) == ({}, {}, {}, {})
+
+
+def test_settings_of_several_resources_are_one_change() -> None:
+    """First all settings, those that go in the order of Kafka's map; then what follows from them (core C.4)."""
+    bench = Bench()
+    bench.create("t", [1])
+    keys = ("segment.bytes", "retention.ms", "max.message.bytes", "flush.messages", "segment.ms", "retention.bytes")
+    bench.do(bench.machine.alter_configs([NewConfigs(TOPIC, "t", dict.fromkeys((*keys, "flush.ms"), "5"), keys)]))
+    wanted = [NewConfigs(TOPIC, "t", {MIN_ISR: "2"}, [MIN_ISR]), NewConfigs(GROUP, "g", {"a": "1"}, ["a"])]
+    records = bench.machine.alter_configs(wanted).records
+    gone = [each.name for each in records if isinstance(each, ConfigRecord) and each.value is None]
+    assert gone[:4] == ["flush.ms", "flush.messages", "retention.bytes", "segment.bytes"]
+    assert records[0] == ConfigRecord(TOPIC, "t", MIN_ISR, "2")
+    assert records[-2:] == (ConfigRecord(GROUP, "g", "a", "1"), ClearElrRecord("t"))

@@ -5,6 +5,7 @@ Every answer is that of a real 4.3.1 and 4.4.0.
 
 import pytest
 
+from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.effects import KraftVersionChanged
 from broker.coordination.metadata.features import FeatureUpdate, UpgradeType
 from protocol.errors import ErrorCode, KafkaError
@@ -30,7 +31,7 @@ def test_a_feature_may_come_with_the_one_that_it_needs(updates: list[tuple[str, 
 def test_eligible_replicas_make_min_insync_replicas_the_clusters() -> None:
     """Before the level goes up: the value of the file for all, and no value of single brokers (KIP-966)."""
     bench = Bench(levels={ELR: 0})
-    bench.do(bench.machine.alter_configs(BROKER, "2", {MIN_ISR: "3", "x": "y"}))
+    bench.do(bench.machine.alter_configs([NewConfigs(BROKER, "2", {MIN_ISR: "3", "x": "y"})]))
     first = bench.do(bench.machine.update_features([FeatureUpdate(ELR, 1)]))
     assert first == (
         ConfigRecord(BROKER, "", MIN_ISR, "1"),
@@ -40,7 +41,7 @@ def test_eligible_replicas_make_min_insync_replicas_the_clusters() -> None:
     assert bench.image.config(BROKER, "2") == {"x": "y"}
     down = [FeatureUpdate(ELR, 0, UpgradeType.SAFE_DOWNGRADE)]
     assert bench.do(bench.machine.update_features(down)) == (FeatureLevelRecord(ELR, 0),)
-    bench.do(bench.machine.alter_configs(BROKER, "", {MIN_ISR: "4"}))
+    bench.do(bench.machine.alter_configs([NewConfigs(BROKER, "", {MIN_ISR: "4"})]))
     assert bench.do(bench.machine.update_features([FeatureUpdate(ELR, 1)])) == (FeatureLevelRecord(ELR, 1),)
     assert bench.image.config(BROKER, "") == {MIN_ISR: "4"}
 

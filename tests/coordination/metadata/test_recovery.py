@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.machine import MetadataMachine
 from broker.coordination.metadata.snapshot import records_of
 from protocol.log_records.metadata import (
@@ -13,7 +14,6 @@ from protocol.log_records.metadata import (
     FeatureLevelRecord,
     FenceBrokerRecord,
     NoOpRecord,
-    RegisterControllerRecord,
     UnfenceBrokerRecord,
     decode,
     encode,
@@ -33,7 +33,7 @@ def eventful() -> Bench:
     bench = Bench(3)
     bench.create("t", [1, 2], [2, 3], configs={"min.insync.replicas": "2"})
     gone = bench.create("a.b", [3])
-    bench.do(bench.machine.alter_configs(4, "", {"log.cleaner.threads": "2"}))
+    bench.do(bench.machine.alter_configs([NewConfigs(4, "", {"log.cleaner.threads": "2"})]))
     bench.do(bench.machine.alter_partition_reassignments([("t", 0, [3, 1])]))
     bench.do(bench.machine.change_isr("t", 0, [1, 2, 3]))
     bench.do(bench.machine.broker_stopped(2))
@@ -101,9 +101,9 @@ def test_records_of_a_metadata_transaction_wait_for_its_end(end: object, level: 
 
 
 def test_records_of_real_controllers_without_meaning_here_are_skipped() -> None:
-    """NoOp and registrations of controllers; fencing records of releases before 3.3 are understood."""
+    """NoOp; fencing records of releases before 3.3 are understood."""
     bench = Bench()
-    for record in (NoOpRecord(), RegisterControllerRecord(1), FenceBrokerRecord(1)):
+    for record in (NoOpRecord(), FenceBrokerRecord(1)):
         bench.machine.replay(record, bench.image.offset + 1)
     assert not bench.image.alive(1)
     bench.machine.replay(UnfenceBrokerRecord(1), bench.image.offset + 1)
