@@ -1,5 +1,6 @@
 """Commands of fault injection."""
 
+from broker.control import fault_text
 from broker.control.fault_parser import read_action, read_match
 from broker.control.problems import not_found
 from broker.control.request import Asked
@@ -21,6 +22,10 @@ def state_of(fault: Fault) -> FaultState:
         times=fault.times,
         probability=fault.probability,
         remaining=fault.remaining,
+        meets=fault_text.meets(
+            fault.description["match"], skip=fault.skip, times=fault.times, probability=fault.probability
+        ),
+        does=fault_text.does(fault.description["do"]),
     )
 
 

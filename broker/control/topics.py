@@ -103,7 +103,7 @@ def producer_answer(entry: ProducerEntry) -> answer.Producer:
     )
 
 
-def _topic(asked: Asked, topic: Topic) -> answer.Topic:
+def topic_answer(asked: Asked, topic: Topic) -> answer.Topic:
     """A topic, whose partitions are looked at while they are written: there may be many thousands."""
     hosted = asked.cluster.partitions
     found = (hosted.get((topic.name, index)) for index in list(topic.partitions))
@@ -124,13 +124,13 @@ def _topic(asked: Asked, topic: Topic) -> answer.Topic:
 async def topics(asked: Asked) -> answer.Topics:
     """All topics with their partitions, by name."""
     known = [each for _, each in sorted(asked.cluster.image.topics.items())]
-    return {"topics": cast("list[answer.Topic]", (_topic(asked, each) for each in known))}
+    return {"topics": cast("list[answer.Topic]", (topic_answer(asked, each) for each in known))}
 
 
 @answers("topics show")
 async def topic(asked: Asked) -> answer.Topic:
     """One topic: its partitions, and what is configured otherwise than by default."""
-    return _topic(asked, topic_of(asked))
+    return topic_answer(asked, topic_of(asked))
 
 
 @answers("topics create")
@@ -147,7 +147,7 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
     )
     if name in INTERNAL_TOPICS and by_settings and not configs:  # as the coordinators themselves would create it
         await cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(name, to))
-        return _topic(asked, cluster.image.topics[name])
+        return topic_answer(asked, cluster.image.topics[name])
     wanted = metadata_topics.NewTopic(name, body["partitions"], body["replication_factor"], configs=configs)
     created: list[metadata_topics.CreatedTopic] = await cluster.metadata.ask(
         lambda machine, _now_ms, to: machine.create_topics(
@@ -157,7 +157,7 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
     )
     if created[0].error is not None:
         raise created[0].error
-    return _topic(asked, cluster.image.topics[name])
+    return topic_answer(asked, cluster.image.topics[name])
 
 
 @answers("topics delete")

@@ -30,6 +30,7 @@ _MODULES = {
     "producers why": "explain.producer",
     "groups why": "explain.group",
     "groups reset-offsets": "group_offsets",
+    "topics configure": "topic_settings",
 }
 """Verb or group of verbs -> the module of its functions, unless it has the same name."""
 

@@ -61,11 +61,14 @@ def test_a_seed_is_shown_as_the_server_has_it(page: Page, plane_of: ControlPlane
 
 
 def test_times_are_local(page: Page, plane: ControlPlane) -> None:
-    """Local ones, with milliseconds."""
+    """Local ones, with milliseconds; the date is there where it is not today's, and where one points at a time."""
     Producer({"bootstrap.servers": plane.bootstrap, "client.id": "app"}).list_topics(timeout=10)
     at_ms = plane.http("GET", "/v1/journal?client_id=app")["entries"][-1]["at_ms"]
     page.open(plane.url, "journal")
-    assert page.sees(local_time(at_ms))
+    assert page.sees(local_time(at_ms)[11:23])
+    assert page.script("return document.querySelector('.journal time').title.length") == len(local_time(at_ms))
+    plane.kafka.clock.advance(days=2)
+    assert page.sees(local_time(at_ms)[:19].replace("T", " "))
 
 
 # --- the views, live -------------------------------------------------------------------------------------------------

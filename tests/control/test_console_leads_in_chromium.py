@@ -3,6 +3,8 @@
 import pytest
 from confluent_kafka import KafkaException
 
+from protocol.apis import ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest
 from tests.control.chromium import Page
 from tests.control.harness import ControlPlane
 from tests.control.test_console_in_chromium import transactor
@@ -60,3 +62,13 @@ def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, 
     page.open(plane.url, "diagrams")
     page.row("transactional id", "x").find_element("tag name", "a").click()
     page.sees("Diagram of transactional id x")
+
+
+def test_the_first_page_shows_how_to_connect_until_a_client_has(page: Page, plane: ControlPlane) -> None:
+    """With the addresses of the brokers."""
+    page.open(plane.url)
+    page.sees("No client has connected yet", f"bootstrap.servers={plane.server.addresses[0]}")
+    with plane.server.wire() as wire:
+        wire.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("walker", "1.2"))
+        page.sees_no("No client has connected yet")
+        assert "walker" in page.text

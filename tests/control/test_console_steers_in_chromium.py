@@ -19,7 +19,7 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
     part.move_leader(1)
     page.open(plane.url, "topics", "t")
     page.choose("Leader", "broker 2")
-    page.press("Let it lead")
+    page.press("Make it the leader")
     page.sees("Broker 2 leads it now")
     assert part.show().leader == 2
     page.choose("Replica on broker 1", "out of sync")
@@ -37,9 +37,9 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
     page.press("Set replicas")
     page.sees("In sync: 1, 2, 3.")
     assert (part.show().isr, part.show().held) == ((1, 2, 3), (3,))
-    page.choose("Leader", "nobody")
-    page.press("Let it lead")
-    page.sees("Nobody leads it now")
+    page.choose("Leader", "none")
+    page.press("Make it the leader")
+    page.sees("It has no leader now")
     assert part.show().leader == -1
 
 
@@ -48,7 +48,7 @@ def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane
     page.open(plane.url, "cluster")
     page.sees(f"Apache Kafka {NEWEST}")
     page.choose("Release", "2.8")
-    page.press("Play it")
+    page.press("Behave like it")
     page.sees("New connections meet Apache Kafka 2.8")
     assert plane.kafka.info().as_version == "2.8"
     plane.kafka.topics["t"].write({"value": "before", "partition": 0})
@@ -79,3 +79,32 @@ def test_a_producer_shows_which_batches_came_twice(page: Page, plane: ControlPla
     )
     page.press("forget t-0")
     page.sees("t-0 has forgotten it", "forgotten", "No partition knows it")
+
+
+def test_a_topic_is_created_configured_and_deleted(page: Page, plane: ControlPlane) -> None:
+    """A refusal of Kafka's controller is shown; a partition shows its segments."""
+    page.open(plane.url, "topics")
+    page.write("Name", "returns")
+    page.write("Partitions", "3")
+    page.write("Settings, one a line", "cleanup.policy=compact\nretention.ms=5")
+    page.press("Create")
+    page.row("returns", "3")
+    page.sees("returns is there, with 3 partitions")
+    assert plane.kafka.topics["returns"].show().configs == {"cleanup.policy": "compact", "retention.ms": "5"}
+    page.write("Name", "returns")
+    page.press("Create")
+    page.sees("Topic 'returns' already exists")
+    page.open(plane.url, "topics", "returns")
+    page.sees("Partition 0", "Segments", "cleanup.policy")
+    page.press("to its default cleanup.policy")
+    page.sees("cleanup.policy has its default again")
+    page.write("Setting", "retention.ms")
+    page.named("form", "Change a setting").find_element("name", "to").send_keys("9")
+    page.press("Set")
+    page.sees("retention.ms is 9")
+    assert plane.kafka.topics["returns"].show().configs == {"retention.ms": "9"}
+    page.press("Delete the topic")
+    page.press("Delete")
+    page.sees("Create a topic")
+    page.sees_no("returns")
+    assert "returns" not in [topic.name for topic in plane.kafka.topics.list()]

@@ -151,7 +151,7 @@ def test_a_fault_is_not_blamed_on_the_transaction(plane: ControlPlane, raw: RawP
     raw.add(0)
     fault = plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
     assert raw.end() is E.PRODUCER_FENCED
-    assert why(plane).startswith(f"a fault: fault {fault.id}, {{'error': 'PRODUCER_FENCED'}}; the coordinator")
+    assert why(plane).startswith(f"a fault: fault {fault.id} (refused with PRODUCER_FENCED); the coordinator")
 
 
 def timed_out(plane: ControlPlane, raw: RawProducer) -> ErrorCode:

@@ -82,3 +82,22 @@ def test_what_cannot_be_deleted_is_refused(plane_of: ControlPlaneOf) -> None:
     status, problem = plane.refused("DELETE", "/v1/topics/t")
     assert (status, "TOPIC_DELETION_DISABLED" in problem["detail"]) == (409, True)
     assert len(plane.kafka.topics.list()) == 1
+
+
+@pytest.mark.verb("topics configure")
+def test_settings_of_a_topic_change_for_clients(plane_of: ControlPlaneOf) -> None:
+    """Set and removed, also in a shell; an unknown one is refused as by Kafka, and the others are kept."""
+    plane = plane_of(topics=["t:1:retention.ms=7"])
+    topic = plane.kafka.topics["t"]
+    changed = topic.configure({"cleanup.policy": "compact"})
+    assert changed.configs == {"cleanup.policy": "compact", "retention.ms": "7"}
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "t")
+    admin = AdminClient({"bootstrap.servers": plane.bootstrap})
+    assert admin.describe_configs([resource])[resource].result(20)["cleanup.policy"].value == "compact"
+    assert topic.configure({"retention.ms": None}).configs == {"cleanup.policy": "compact"}
+    assert plane.ctl("topics", "configure", "t", "retention.ms=9")["configs"]["retention.ms"] == "9"
+    _, problem = plane.refused("PUT", "/v1/topics/t/configs", {"configs": {"retention": "1"}})
+    assert "INVALID_CONFIG" in problem["detail"]
+    status, _ = plane.refused("PUT", "/v1/topics/none/configs", {"configs": {"retention.ms": "1"}})
+    assert status == 404
+    assert topic.show().configs == {"cleanup.policy": "compact", "retention.ms": "9"}

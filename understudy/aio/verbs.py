@@ -169,6 +169,10 @@ class TopicVerbs(AsyncPart):
         """One topic with its partitions."""
         return build(results.Topic, await self._ask("topics show"))
 
+    async def configure(self, configs: Mapping[str, str | None]) -> results.Topic:
+        """Change settings of a topic; null: back to the default."""
+        return build(results.Topic, await self._ask("topics configure", configs=configs))
+
     async def delete(self) -> None:
         """Delete a topic with its records."""
         await self._ask("topics delete")

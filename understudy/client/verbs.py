@@ -170,6 +170,10 @@ class TopicVerbs(Part):
         """One topic with its partitions."""
         return build(results.Topic, self._ask("topics show"))
 
+    def configure(self, configs: Mapping[str, str | None]) -> results.Topic:
+        """Change settings of a topic; null: back to the default."""
+        return build(results.Topic, self._ask("topics configure", configs=configs))
+
     def delete(self) -> None:
         """Delete a topic with its records."""
         self._ask("topics delete")

@@ -152,7 +152,7 @@ VERBS = (
          body=FaultRequest, answer="faults.FaultState"),
     Verb("faults list", "GET", "/v1/faults", "faults.list()", "all faults", query=FaultList,
          answer="faults.Faults", items="faults",
-         columns=("id", "hits", "remaining", "match", "do", "skip", "times")),
+         columns=("id", "meets", "does", "hits", "remaining")),
     Verb("faults show", "GET", "/v1/faults/{fault}", "faults[id].show()", "one fault; can wait for its hits",
          query=FaultWait, answer="faults.FaultState"),
     Verb("faults remove", "DELETE", "/v1/faults/{fault}", "faults[id].remove()", "remove one fault",

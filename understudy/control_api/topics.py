@@ -16,6 +16,15 @@ class NewTopic(TypedDict, total=False):
     configs: Annotated[Mapping[str, str | None], About("topic settings", such={"cleanup.policy": "compact"})]
 
 
+class TopicSettings(TypedDict):
+    """Settings of a topic to change; the others stay as they are."""
+
+    configs: Annotated[
+        Mapping[str, str | None],
+        About("settings by their Kafka names; null: back to the default", least=1, such={"retention.ms": "60000"}),
+    ]
+
+
 class TopicDeleted(TypedDict):
     """A topic that is gone."""
 
@@ -99,6 +108,10 @@ VERBS = (
     Verb("topics create", "POST", "/v1/topics", "topics.create(name)", "create a topic", body=NewTopic,
          answer="topics.Topic", items="partitions", columns=("partition", "leader", "leader_epoch", "replicas", "isr"),
          example={"name": "returns", "partitions": 3, "configs": {"cleanup.policy": "compact"}}),
+    Verb("topics configure", "PUT", "/v1/topics/{topic}/configs", "topics[topic].configure(configs)",
+         "change settings of a topic; null: back to the default", body=TopicSettings, answer="topics.Topic",
+         items="partitions", columns=("partition", "leader", "leader_epoch", "replicas", "isr"),
+         example={"topic": "orders", "configs": {"retention.ms": "60000"}}),
     Verb("topics delete", "DELETE", "/v1/topics/{topic}", "topics[topic].delete()", "delete a topic with its records",
          answer=TopicDeleted, example={"topic": "orders"}),
     Verb("partitions show", "GET", PARTITION, "topics[topic].partitions[partition].show()",

@@ -4,7 +4,7 @@ import { get } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { duration, number } from "./format.js";
-import { chips, facts, journalOf, link, panel, sparkline, state, table, to } from "./parts.js";
+import { chips, facts, journalOf, link, panel, sparkline, state, table, to, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Clients";
 
@@ -21,7 +21,7 @@ export function render(clients, [name]) {
 function all(clients) {
   return panel(null, table("Clients", [
     ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
-    ["Software", (each) => each.software || "unknown", "wide"],
+    ["Software", (each) => each.software || unknown("the client does not say"), "wide"],
     ["Host", (each) => each.host],
     ["Open connections", (each) => number(each.open), "number"],
     ["Requests", (each) => number(each.requests), "number"],

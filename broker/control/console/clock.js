@@ -20,11 +20,11 @@ export function render(clock, { act, complain }) {
   const now = instant(clock.now_ms);
   return h("details", null,
     h("summary", null,
-      h("time", { datetime: now, title: now }, now.slice(11)),
+      h("time", { datetime: now, title: now }, now.slice(11, 19)),
       clock.ahead_ms >= 1000 && state(`${duration(clock.ahead_ms)} ahead`, "busy"),
       clock.frozen && state("frozen", "busy")),
     h("div", { class: "drawer" },
-      h("p", null, now),
+      h("p", null, now.replace("T", " ")),
       h("p", null, "Every timer of the cluster follows this clock: transactions, sessions, rebalances, retention, long polls."),
       h("div", { class: "row" }, STEPS.map(([text, ms]) => h("button", { key: ms, type: "button", onclick: () => push(ms), "aria-label": `Advance by ${text}` }, `+ ${text}`))),
       h("form", { class: "row", onsubmit: pushGiven },

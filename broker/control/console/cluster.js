@@ -2,8 +2,7 @@
 
 import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
-import { instant } from "./format.js";
-import { button, choices, code, facts, field, panel, state, table } from "./parts.js";
+import { button, choices, code, facts, field, panel, state, table, time } from "./parts.js";
 
 export const title = () => "Cluster";
 
@@ -30,20 +29,20 @@ export function render(cluster, _, { act, confirm }) {
         ["Seed", code(cluster.seed)],
         ["Features", features.map(([name, level]) => h("span", { key: name, class: "chip" }, `${name} ${level}`)), "wide"],
       )),
-    panel("Play another release",
+    panel("Behave like another release",
       h("p", null, "Versions of the APIs, features and behaviours are those of that Kafka release, for connections that are made from now on."),
       h("div", { class: "row" },
         field("Release", choices("release", cluster.releases, cluster.as_version, (event) => { release = event.target.value; })),
-        button("Play it", () => act(() => put("v1/versions", { as_version: release ?? cluster.as_version }),
+        button("Behave like it", () => act(() => put("v1/versions", { as_version: release ?? cluster.as_version }),
           `New connections meet Apache Kafka ${release ?? cluster.as_version}.`)))),
     panel("Snapshots",
       table("Snapshots", [
         ["Snapshot", (each) => code(each.id)],
-        ["Taken at", (each) => instant(each.at_ms), "wide"],
+        ["Taken at", (each) => time(each.at_ms), "wide"],
         ["", (each) => button("restore", () => act(() => post(path`v1/snapshots/${each.id}/restore`), `Back at snapshot ${each.id}.`), `snapshot ${each.id}`), "actions"],
       ], cluster.snapshots, (each) => each.id, "None yet. One keeps topics, records, groups, transactions and the time, to go back to as often as you like."),
       button("Take a snapshot", () => act(() => post("v1/snapshots"), "The state is kept."))),
-    panel("Begin anew",
+    panel("Reset",
       h("p", null, "Topics, groups, transactions, faults, the journal and the clock are as just started, within milliseconds. Connected clients stay connected."),
       button("Reset the cluster", () => confirm("Reset the cluster?", "Everything in it will be gone.", "Reset",
         () => act(() => post("v1/reset"), "The cluster is as just started.")))),

@@ -2,8 +2,8 @@
 
 import { download, get, query } from "./ask.js";
 import { h } from "./dom.js";
-import { instant, number, plural } from "./format.js";
-import { button, choices, field, link, panel, save, state, table, to } from "./parts.js";
+import { number, plural } from "./format.js";
+import { button, choices, field, link, panel, save, state, table, time, to } from "./parts.js";
 
 const SUBJECTS = { transactions: "transactional_id", producers: "producer_id", groups: "group", connections: "connection" };
 const LABELS = { transactions: "transactional id", producers: "producer", groups: "group", connections: "connection" };
@@ -78,7 +78,7 @@ function one({ diagram, drawing }, names, { act, refresh }) {
       h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": diagram.title },
         picture(drawing.head, 0, diagram.head, diagram.width, "head"), picture(drawing.body, diagram.head, diagram.height - diagram.head, diagram.width))),
     refused.length > 0 && panel("What was refused, and why", table("Refusals", [
-      ["Time", (step) => h("time", null, instant(step.at_ms).slice(11, 23))],
+      ["Time", (step) => time(step.at_ms)],
       ["Client", (step) => diagram.lanes[step.target].title],
       ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]]],
       ["Why", (step) => step.reason, "wide"],

@@ -29,29 +29,20 @@ export function render({ faults }, _, tools) {
   return [
     panel(null, table("Faults", [
       ["Fault", (fault) => code(fault.id)],
-      ["Meets", (fault) => [h("code", { class: "long" }, json(fault.match)), limits(fault)], "wide"],
-      ["Does", (fault) => h("code", { class: "long" }, json(fault.do)), "wide"],
+      ["Meets", (fault) => h("span", { title: json(fault.match) }, fault.meets), "wide"],
+      ["Does", (fault) => h("span", { title: json(fault.do) }, fault.does), "wide"],
       ["Hits", (fault) => (fault.hits ? link(journalOf({ fault: fault.id }), fault.hits) : state("unmet")), "number"],
       ["Left", (fault) => (exhausted(fault) ? state("exhausted") : fault.remaining ?? "always"), "number"],
       ["", (fault) => [
         exhausted(fault) && button("again", () => again(fault), `fault ${fault.id}`),
-        button("remove", () => act(() => remove(path`v1/faults/${fault.id}`), "Taken back."), `fault ${fault.id}`),
+        button("remove", () => act(() => remove(path`v1/faults/${fault.id}`), "Removed."), `fault ${fault.id}`),
       ], "actions"],
     ], faults, (fault) => fault.id, "Nothing goes wrong on purpose."),
-    faults.length > 1 && button("Remove all", () => act(() => remove("v1/faults"), "All taken back."))),
+    faults.length > 1 && button("Remove all", () => act(() => remove("v1/faults"), "All removed."))),
     panel("Often wanted", h("ul", { class: "library" }, PRESETS.map(([name, sees, fields]) => h("li", { key: name },
       button(name, () => fill({ ...EMPTY, ...fields }, refresh)), h("p", { class: "quiet" }, sees))))),
     panel("Add a fault", form(tools)),
   ];
-}
-
-function limits(fault) {
-  const words = [
-    fault.skip > 0 && `after ${fault.skip}`,
-    fault.times === null ? "every time" : fault.times > 1 && `${fault.times} times`,
-    fault.probability < 1 && `with probability ${fault.probability}`,
-  ].filter(Boolean);
-  return words.length > 0 && h("div", { class: "quiet" }, words.join(", "));
 }
 
 function fill(fields, refresh) {

@@ -19,6 +19,20 @@ export function instant(ms) {
   return new Date(at + ahead * 60_000).toISOString().slice(0, -1) + zone;
 }
 
+let today = "";
+
+/** What the cluster takes for now: times of its day are shown without the date. */
+export function setNow(ms) {
+  today = instant(ms).slice(0, 10);
+}
+
+/** The time of day; with the date where that is not today. The browser's time zone, as everywhere. */
+export function clockTime(ms) {
+  const text = instant(ms);
+  if (!text.includes("T")) return text;
+  return text.startsWith(today) ? text.slice(11, 23) : text.slice(0, 19).replace("T", " ");
+}
+
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]];
 
 /** The two largest parts of a duration: 1 h 3 min. */

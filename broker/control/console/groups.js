@@ -3,8 +3,8 @@
 import { get, path, post } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
-import { instant, number } from "./format.js";
-import { button, code, facts, lag, link, moves, panel, reason, state, table, timeline, to, total } from "./parts.js";
+import { number } from "./format.js";
+import { button, code, facts, lag, link, moves, panel, reason, state, table, time, timeline, to, total, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Groups";
 
@@ -21,10 +21,10 @@ function all(groups) {
     ["Group", (group) => link(to("groups", group.group_id), group.group_id), "wide"],
     ["State", (group) => state(group.state)],
     ["Type", (group) => group.type],
-    ["Generation", (group) => number(group.epoch), "number"],
+    ["Generation or epoch", (group) => number(group.epoch), "number"],
     ["Members", (group) => number(group.members.length), "number"],
     ["Coordinator", (group) => group.coordinator, "number"],
-    ["Lag", (group) => (group.offsets.length ? number(total(group.offsets, (each) => each.lag)) : ""), "number"],
+    ["Lag", (group) => (group.offsets.length ? number(total(group.offsets, (each) => each.lag)) : unknown("nothing is committed")), "number"],
   ], groups, (group) => group.group_id, "No groups yet: no consumer has joined one or committed an offset."));
 }
 
@@ -35,18 +35,18 @@ function one(group, tools) {
     reason(group.why),
     h("p", null, link(diagramOf("groups", group.group_id), "Sequence diagram")),
     panel("About",
-      facts(["State", state(group.state)], ["Type", group.type], ["Generation", number(group.epoch)],
+      facts(["State", state(group.state)], ["Type", group.type], [counter(group), number(group.epoch)],
         group.protocol && ["Assignor", code(group.protocol)], ["Coordinator", `broker ${group.coordinator}`]),
       group.members.length > 0 && button("Rebalance", () => act(() => post(`${where}/rebalance`), "The members will join again.")),
-      moves("group", group.group_id, group.cluster, tools)),
+      moves("group", group.group_id, group.cluster, group.coordinator, tools)),
     panel("Members", table("Members", [
       ["Member", (each) => [h("code", { class: "long" }, each.member_id), each.leads && [" ", h("span", { class: "chip" }, "leads")]], "wide"],
       ["Client", (each) => `${each.client_id} at ${each.client_host}`, "wide"],
-      ["Instance", (each) => each.instance_id ?? ""],
+      group.members.some((each) => each.instance_id) && ["Instance", (each) => each.instance_id ?? ""],
       ["Assigned", (each) => each.assignment.map((name) => h("span", { key: name, class: "chip" }, name)), "wide"],
       ["", (each) => button("evict", () => act(() => post(`${where}/members/${encodeURIComponent(each.member_id)}/evict`),
         "Evicted, as if its session had timed out."), each.member_id), "actions"],
-    ], group.members, (each) => each.member_id, "Nobody is in it.")),
+    ].filter(Boolean), group.members, (each) => each.member_id, "It has no members.")),
     panel("Offsets", table("Committed offsets", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
@@ -61,13 +61,17 @@ function one(group, tools) {
       ["State", (each) => state(each.state)],
       ["Deliveries", (each) => number(each.delivery_count), "number"],
       ["Member", (each) => each.member_id && h("code", { class: "long" }, each.member_id), "wide"],
-      ["Since", (each) => each.since_ms && instant(each.since_ms)],
-      ["Locked until", (each) => each.lock_until_ms && instant(each.lock_until_ms)],
+      ["Since", (each) => each.since_ms && time(each.since_ms)],
+      ["Locked until", (each) => each.lock_until_ms && time(each.lock_until_ms)],
       ["Before", (each) => each.last_end && `${each.last_member_id}: ${each.last_end}`, "wide"],
     ], group.share_partitions.flatMap((part) => part.records.map((each) => ({ ...each, topic: part.topic, partition: part.partition }))),
       (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "Nothing is in flight.")),
-    panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood })),
+    panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood: stood(counter(group).toLowerCase()) })),
   ];
 }
 
-const stood = (event) => [event.state_before && `${event.state_before}, generation ${event.epoch_before}`, `${event.state_after}, generation ${event.epoch_after}`];
+/** What Kafka calls the number that a rebalance increases. */
+const counter = (group) => (group.type === "classic" ? "Generation" : "Epoch");
+
+const stood = (word) => (event) => [[event.state_before, event.epoch_before], [event.state_after, event.epoch_after]].map(
+  ([state, epoch]) => [state, epoch >= 0 && `${word} ${epoch}`].filter(Boolean).join(", "));

@@ -3,8 +3,8 @@
 import { get, Refusal } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
-import { instant, number } from "./format.js";
-import { chips, code, exhausted, inTime, journalOf, json, lag, link, panel, sparkline, state, table, to } from "./parts.js";
+import { number } from "./format.js";
+import { exhausted, inTime, journalOf, lag, link, panel, sparkline, state, table, time, to, unknown } from "./parts.js";
 
 export const wide = true;
 
@@ -12,7 +12,9 @@ export const title = () => "Overview";
 
 export async function load() {
   try {
-    return await get("v1/overview");
+    const found = await get("v1/overview");
+    const waits = found.clients.length === 0 && found.requests === 0;
+    return { ...found, brokers: waits ? (await get("v1/cluster")).brokers : null };
   } catch (error) {
     if (error instanceof Refusal && error.status === 409) return null; // a proxy
     throw error;
@@ -24,11 +26,14 @@ export function render(found) {
   return [
     h("dl", { class: "figures" },
       figure("Requests", link("#/journal", rate(found.series, found.step_ms)), sparkline(found.series, "requests in the last two minutes")),
-      figure("Errors", number(found.errors), sparkline(found.error_series, "errors in the last two minutes")),
+      figure("Errors in two minutes", number(found.errors), sparkline(found.error_series, "errors in the last two minutes")),
       figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
       figure("Open transactions", link("#/transactions", number(found.transactions.length))),
       figure("Faults", link("#/faults", number(found.faults.filter((each) => !exhausted(each)).length)))),
-    found.skipped > 0 && h("p", { class: "quiet" }, `${number(found.skipped)} requests were too many to be counted.`),
+    found.skipped > 0 && h("p", { class: "quiet" }, `The counts leave out ${number(found.skipped)} requests, which came faster than they are counted.`),
+    found.brokers && panel("No client has connected yet",
+      h("p", null, "Connect any Kafka client, in any language, with ", h("code", null, `bootstrap.servers=${found.brokers.map((each) => `${each.host}:${each.port}`).join(",")}`),
+        ". Its requests are shown here, and whatever is refused, with the reason. Without a client, ", link("#/topics", "create a topic and write messages"), ".")),
     h("div", { class: "board" }, panels(found)),
   ];
 }
@@ -36,12 +41,12 @@ export function render(found) {
 function panels(found) {
   return [
     part("Refusals of the last minutes", table("Refusals", [
-      ["Time", (each) => instant(each.at_ms).slice(11, 19)],
+      ["Time", (each) => time(each.at_ms)],
       ["Of", (each) => link(diagramOf(each.kind, each.name), each.name)],
-      ["Error", (each) => state(each.error, "bad")],
+      ["Error", (each) => state(each.error, "bad"), "wide"],
       ["Why", (each) => each.why, "wide"],
     ], found.refusals, (each) => `${each.kind}/${each.name}`, "Nothing was refused."), "double"),
-    part("Faults, holds and what else is not as usual", oddities(found)),
+    part("Faults, holds and other changes on purpose", oddities(found)),
     part("Open transactions", table("Open transactions", [
       ["Transactional id", (each) => link(to("transactions", each.transactional_id), each.transactional_id), "wide"],
       ["State", (each) => [state(each.state), each.held_at && state(each.stopped ? `held at ${each.held_at}` : `will stop at ${each.held_at}`, "busy")]],
@@ -57,17 +62,18 @@ function panels(found) {
       ["Group", (each) => link(to("groups", each.group_id), each.group_id), "wide"],
       ["State", (each) => state(each.state)],
       ["Members", (each) => number(each.members), "number"],
-      ["Lag", (each) => (each.lag === null ? "" : lag(each.lag)), "number"],
+      ["Lag", (each) => (each.lag === null ? unknown("nothing is committed") : lag(each.lag)), "number"],
     ], found.groups, (each) => each.group_id, "No groups yet.")),
+    part("Requests by API", counted("Requests by API", "API", found.apis, (name) => journalOf({ api: name }))),
+    part("Requests by topic", counted("Requests by topic", "Topic", found.topics, (name) => to("topics", name))),
     part("Clients", table("Clients", [
       ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
-      ["Software", (each) => each.software || "unknown", "wide"],
+      ["Software", (each) => each.software || unknown("the client does not say"), "wide"],
+      ["Host", (each) => each.host],
       ["Requests", (each) => link(journalOf({ client_id: each.client_id }), number(each.requests)), "number"],
       ["Errors", (each) => (each.errors ? state(number(each.errors), "bad") : ""), "number"],
       ["", (each) => sparkline(each.series, `requests of ${each.client_id}`)],
-    ], found.clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client yet.")),
-    part("Requests by API", counted("Requests by API", "API", found.apis, (name) => journalOf({ api: name }))),
-    part("Requests by topic", counted("Requests by topic", "Topic", found.topics, (name) => to("topics", name))),
+    ], found.clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client yet."), "double"),
   ];
 }
 
@@ -81,10 +87,10 @@ const counted = (label, name, rows, where) => table(label, [
 function oddities(found) {
   const rows = [...found.faults.map((fault) => ({ key: fault.id, fault })), ...found.oddities.map((text) => ({ key: text, text }))];
   return table("Faults and oddities", [
-    ["What", ({ fault, text }) => (fault ? [link("#/faults", `fault ${fault.id}`), " ", code(json(fault.do))] : link("#/cluster", text)), "wide"],
-    ["At", ({ fault }) => fault && chips(Object.entries(fault.match).map(([name, value]) => `${name} ${typeof value === "object" ? json(value) : value}`)), "wide"],
-    ["Hits", ({ fault }) => fault && [number(fault.hits), exhausted(fault) && [" ", state("exhausted")]], "number"],
-  ], rows, (each) => each.key, "No fault, no hold.");
+    ["What", ({ fault, text }) => (fault ? [link("#/faults", `fault ${fault.id}`), ` ${fault.meets}: ${fault.does}`] : link("#/cluster", text)), "wide"],
+    ["Hits", ({ fault }) => fault && link(journalOf({ fault: fault.id }), number(fault.hits)), "number"],
+    ["", ({ fault }) => fault && exhausted(fault) && state("exhausted")],
+  ], rows, (each) => each.key, "No fault, no hold, no broker down: all as usual.");
 }
 
 const figure = (name, value, more) => h("div", { key: name }, h("dt", null, name), h("dd", null, value, more));

@@ -4,7 +4,7 @@ import { download, get, query, remove } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { instant, number } from "./format.js";
-import { button, code, facts, field, link, panel, save, state, to } from "./parts.js";
+import { button, code, facts, field, link, panel, save, state, time, to } from "./parts.js";
 
 const FIELDS = [
   ["api", "API"], ["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"],
@@ -14,7 +14,7 @@ const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], [
 const SHOWN = 100;
 const ASKED = 500;
 const ASKED_FIRST = 120; // what a page that opens is waiting for
-const POLLING = new Set(["Fetch", "Heartbeat"]);
+const POLLING = new Set(["Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch"]);
 const filter = Object.fromEntries(FIELDS.map(([name]) => [name, ""]));
 const opened = new Set();
 let applied = ""; // the filters of the address
@@ -112,13 +112,13 @@ export function render(found, [id], { act, refresh }) {
       button(stops ? "Go on" : "Stop here", () => { stops = !stops; stopped = null; refresh(); }),
       button("Clear filters", (event) => { clear(event.target); refresh(); }),
       button("Save for Wireshark", () => act(async () => save(await download("v1/journal.pcap" + query(filter)), "journal.pcap"))),
-      button("Forget all", () => act(() => remove("v1/journal"), "The journal is empty.")),
+      button("Clear the journal", () => act(() => remove("v1/journal"), "The journal is empty.")),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: true, onchange: (event) => { calm = event.target.checked; refresh({ redraw: true }); } }),
-        "Leave out Fetch and Heartbeat that went well"),
+        "Leave out Fetch and heartbeats that succeeded"),
       h("p", { class: "quiet" }, `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
     shown.length === 0
-      ? h("p", { class: "empty" }, filtered ? "No request says so." : "No requests yet.")
+      ? h("p", { class: "empty" }, filtered ? "No request fits these filters." : "No requests yet.")
       : [h("div", { key: "heads", class: "heads", "aria-hidden": "true" }, HEADS.map((text) => h("span", null, text))),
         h("ul", { key: "requests", class: "journal", "aria-label": "Requests" }, shown.map((entry) => line(entry, refresh)))],
     shown.length === SHOWN && h("p", { class: "quiet" }, `The newest ${SHOWN} are shown.`),
@@ -144,7 +144,7 @@ function line(entry, refresh) {
   const toggle = () => { if (!opened.delete(entry.id)) opened.add(entry.id); refresh({ redraw: true }); refresh(); };
   return h("li", { key: entry.id },
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
-      h("time", { datetime: instant(entry.at_ms) }, instant(entry.at_ms)),
+      time(entry.at_ms),
       h("span", { class: "api" }, `${entry.api} v${entry.version}`),
       h("span", { class: "client" }, entry.client_id ?? "no client id"),
       COLUMNS.map(([name, label]) => h("span", { key: name, class: "named" }, entry[name].length > 0 && [h("span", { class: "label" }, `${label} `), few(entry[name])])),

@@ -7,6 +7,7 @@ import * as cluster from "./cluster.js";
 import * as diagrams from "./diagrams.js";
 import { h, patch } from "./dom.js";
 import * as faults from "./faults.js";
+import { setNow } from "./format.js";
 import * as groups from "./groups.js";
 import * as home from "./home.js";
 import * as journal from "./journal.js";
@@ -62,6 +63,7 @@ async function round() {
   try {
     const [now, data] = await Promise.all([clock.load(), view.load(names)]);
     if (mine !== asking) return;
+    setNow(now.now_ms);
     shown = { hash, clock: now, data };
     settle();
     draw();

@@ -3,7 +3,7 @@
 import { get, path, query } from "./ask.js";
 import { h } from "./dom.js";
 import { indented, instant, number } from "./format.js";
-import { button, choices, code, facts, field, link, state, to } from "./parts.js";
+import { button, choices, code, facts, field, link, state, time, to } from "./parts.js";
 
 const SHOWN = 50;
 const ALL_OF = 12; // of so many partitions all are read at once
@@ -95,7 +95,7 @@ function line(record, several, refresh) {
   return h("li", { key: id },
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
       h("span", { class: "api" }, several ? `${record.partition} @ ${number(record.offset)}` : number(record.offset)),
-      h("time", { datetime: instant(record.timestamp_ms) }, instant(record.timestamp_ms)),
+      time(record.timestamp_ms),
       h("span", { class: "client" }, !record.control && brief(record.key, record.key_decoded, 80)),
       h("span", { class: "value" }, record.control ? state(record.control) : brief(record.value, record.value_decoded, 300))),
     open && h("div", { class: "opened" }, details(record)));

@@ -2,7 +2,7 @@
 
 import { post, query } from "./ask.js";
 import { h } from "./dom.js";
-import { duration, instant, number, parsed } from "./format.js";
+import { clockTime, duration, instant, number, parsed } from "./format.js";
 
 /**
  * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing. `key(row)` tells rows apart.
@@ -33,6 +33,9 @@ export const code = (text) => h("code", null, text);
 export function button(text, onclick, label) {
   return h("button", { type: "button", onclick, "aria-label": label ? `${text} ${label}` : undefined }, text);
 }
+
+/** A time as people read it; the whole of it when it is pointed at. */
+export const time = (ms) => h("time", { datetime: instant(ms), title: instant(ms) }, clockTime(ms));
 
 export const link = (to, text) => h("a", { href: to }, text);
 
@@ -65,11 +68,11 @@ function moment(event, at, words, stood) {
   const cited = event.citation || event.rule;
   const who = event.client_id !== null && [code(event.client_id), ` on connection ${event.connection}, by ${event.api} v${event.version} to broker ${event.broker}`];
   return h("li", { key: at, class: event.error ? "bad" : undefined },
-    h("time", { datetime: instant(event.at_ms) }, instant(event.at_ms)),
+    time(event.at_ms),
     h("div", null,
       h("p", null, h("strong", null, event.event), event.error && [" ", state(event.error, "bad")],
         event.fault && [" ", state(`fault ${event.fault}`, "busy")], words(event) && ` ${words(event)}`),
-      before !== after && h("p", { class: "quiet" }, before ? `${before} → ${after}` : `→ ${after}`),
+      after && before !== after && h("p", { class: "quiet" }, before ? `${before} → ${after}` : `→ ${after}`),
       h("p", { class: "quiet" }, who, who && cited && "; ", cited)));
 }
 
@@ -81,7 +84,7 @@ export const brokers = (name, cluster, value, onchange, ...first) =>
   choices(name, [...first, ...cluster.brokers.map((broker) => [String(broker.id), `broker ${broker.id}`])], value, onchange);
 
 /** Giving a group or a transactional id another coordinator. */
-export function moves(type, key, cluster, { act }) {
+export function moves(type, key, cluster, coordinator, { act }) {
   const move = (event) => {
     event.preventDefault();
     const { to: where, loading } = event.target.elements;
@@ -89,8 +92,8 @@ export function moves(type, key, cluster, { act }) {
     act(() => post("v1/coordinators/move", body), `Broker ${where.value} coordinates it now.`);
   };
   return h("form", { class: "row", onsubmit: move },
-    field("Coordinator", brokers("to", cluster)),
-    field("Loading for", h("input", { name: "loading", placeholder: "0", size: 6, autocomplete: "off" })),
+    field("Coordinator", brokers("to", cluster, String(coordinator))),
+    field("Loading for", h("input", { name: "loading", placeholder: "0 ms", size: 6, autocomplete: "off" })),
     h("button", { type: "submit" }, "Move"));
 }
 
@@ -132,6 +135,9 @@ export async function copy(text) {
 
 /** A part of a view; without a title where the page's heading says it. */
 export const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title ?? undefined }, title && h("h2", null, title), children);
+
+/** Where there is no value: a dash, which says why when it is pointed at. */
+export const unknown = (why) => h("span", { class: "quiet", title: why, "aria-label": why, role: "img" }, "–");
 
 export const json = (value) => JSON.stringify(value, null, 1).replace(/\n */g, " ");
 

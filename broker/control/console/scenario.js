@@ -3,8 +3,8 @@
 import { get, post } from "./ask.js";
 import { codeOf, LANGUAGES } from "./code.js";
 import { h } from "./dom.js";
-import { instant, number, plural } from "./format.js";
-import { button, choices, code, copy, field, panel, save } from "./parts.js";
+import { number, plural } from "./format.js";
+import { button, choices, code, copy, field, panel, save, time } from "./parts.js";
 
 let language = "python";
 
@@ -45,7 +45,7 @@ export function render(recorded, _, { act, refresh }) {
 function line(step, at, act) {
   const text = codeOf(language, [step.calls]).split("\n").slice(language === "python" ? 3 : 0).join("\n");
   return h("li", { key: at },
-    h("div", { class: "head" }, h("strong", null, step.verb), step.at_ms >= 0 && h("time", { class: "quiet", datetime: instant(step.at_ms) }, instant(step.at_ms)),
+    h("div", { class: "head" }, h("strong", null, step.verb), step.at_ms >= 0 && h("span", { class: "quiet" }, time(step.at_ms)),
       button("copy", () => act(() => copy(codeOf(language, [step.calls])), "Copied."), `step ${at + 1}`)),
     h("pre", { tabindex: "0" }, text));
 }

@@ -1,10 +1,10 @@
 // Topics, their partitions, how far groups have read them, and their messages.
 
-import { get, path, post } from "./ask.js";
+import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
 import { bytes, number, plural } from "./format.js";
 import * as messages from "./messages.js";
-import { brokers, choices, code, facts, field, lag, link, panel, state, table, to, total } from "./parts.js";
+import { brokers, button, choices, code, facts, field, lag, link, panel, state, table, time, to, total } from "./parts.js";
 
 let internal = false;
 let steered = { topic: null, partition: 0 };
@@ -29,7 +29,7 @@ function lags(groups, topic) {
     .filter((each) => each.reads);
 }
 
-function all({ topics, groups }, { refresh }) {
+function all({ topics, groups }, { act, refresh }) {
   const shown = topics.filter((topic) => internal || !topic.internal);
   const hidden = topics.length - shown.length;
   return [
@@ -39,14 +39,43 @@ function all({ topics, groups }, { refresh }) {
         ["Partitions", (topic) => number(topic.partitions.length), "number"],
         ["Records", (topic) => number(total(topic.partitions, (each) => each.high_watermark - each.log_start_offset)), "number"],
         ["Size", (topic) => bytes(total(topic.partitions, (each) => each.size_bytes)), "number"],
-        ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, `${each.group}: ${lag(each.lag)}`)), "wide"],
+        ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, link(to("groups", each.group), each.group), `: ${lag(each.lag)}`)), "wide"],
         ["Health", health, "wide"],
       ], shown, (topic) => topic.name,
       [h("p", null, "No topics yet. A client that asks for one makes it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")]),
       h("label", { class: "check" },
         h("input", { type: "checkbox", onchange: (event) => { internal = event.target.checked; refresh(); } }),
         hidden ? `Show internal topics (${hidden})` : "Show internal topics")),
+    panel("Create a topic", create(act)),
   ];
+}
+
+let made = 0; // the fields of a topic that was created are emptied
+
+/** Lines of NAME=VALUE as settings. */
+const settings = (text) => Object.fromEntries(text.split("\n").map((line) => line.trim()).filter(Boolean)
+  .map((line) => [line.split("=")[0].trim(), line.split("=").slice(1).join("=").trim()]));
+
+function create(act) {
+  const send = (event) => {
+    event.preventDefault();
+    const { topic, partitions, replication, configs } = event.target.elements;
+    const body = { name: topic.value.trim() };
+    if (partitions.value !== "") body.partitions = Number(partitions.value);
+    if (replication.value !== "") body.replication_factor = Number(replication.value);
+    if (configs.value.trim() !== "") body.configs = settings(configs.value);
+    act(async () => {
+      const answer = await post("v1/topics", body);
+      made += 1;
+      return answer;
+    }, ({ name, partitions: parts }) => `${name} is there, with ${plural(parts.length, "partition")}.`);
+  };
+  return h("form", { key: `create ${made}`, class: "fields", "aria-label": "Create a topic", onsubmit: send },
+    field("Name", h("input", { name: "topic", required: true, autocomplete: "off", spellcheck: "false" })),
+    field("Partitions", h("input", { name: "partitions", type: "number", min: "1", placeholder: "num.partitions" })),
+    field("Replication factor", h("input", { name: "replication", type: "number", min: "1", placeholder: "the default" })),
+    h("div", { class: "broad" }, field("Settings, one a line", h("textarea", { name: "configs", rows: "2", placeholder: "cleanup.policy=compact", spellcheck: "false" }))),
+    h("button", { type: "submit" }, "Create"));
 }
 
 function health(topic) {
@@ -67,7 +96,7 @@ function one({ topic, groups, found, cluster, replicas }, tools) {
     .map((each) => ({ ...each, group: group.group_id })));
   return [
     panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "None is hosted.")),
-    panel("Steer a partition", steer(topic, replicas, cluster, tools)),
+    panel(`Partition ${replicas.partition}`, steer(topic, replicas, cluster, tools), inside(replicas)),
     panel("Read by", table("Offsets of groups", [
       ["Group", (each) => link(to("groups", each.group), each.group)],
       ["Partition", (each) => each.partition, "number"],
@@ -75,8 +104,58 @@ function one({ topic, groups, found, cluster, replicas }, tools) {
       ["Lag", (each) => lag(each.lag), "number"],
     ], read, (each) => `${each.group}/${each.partition}`, "No group has committed an offset.")),
     panel("Messages", messages.render(topic, found, tools), write(topic, tools)),
-    panel("About", facts(["Topic id", code(topic.id)], configs.length > 0 && ["Settings",
-      configs.map(([name, value]) => h("div", { key: name }, code(`${name}=${value}`)))])),
+    panel("Settings", configure(topic, configs, tools.act)),
+    panel("About", facts(["Topic id", code(topic.id)]),
+      !topic.internal && h("div", { class: "row" }, button("Delete the topic", () => tools.confirm(`Delete ${topic.name}?`, "Its records and its settings will be gone. Consumers that read it get UNKNOWN_TOPIC_OR_PARTITION.", "Delete",
+        () => tools.act(async () => { await remove(path`v1/topics/${topic.name}`); location.hash = "#/topics"; }))))),
+  ];
+}
+
+const COMMON = ["cleanup.policy", "compression.type", "delete.retention.ms", "max.message.bytes", "message.timestamp.type", "min.compaction.lag.ms", "min.insync.replicas", "retention.bytes", "retention.ms", "segment.bytes", "segment.ms", "unclean.leader.election.enable"];
+let configured = 0; // the fields of a setting that was set are emptied
+
+/** What is set otherwise than by the cluster, and a form to change it. */
+function configure(topic, configs, act) {
+  const change = (name, value) => act(async () => {
+    await put(path`v1/topics/${topic.name}/configs`, { configs: { [name]: value } });
+    configured += 1;
+  }, value === null ? `${name} has its default again.` : `${name} is ${value}.`);
+  const send = (event) => {
+    event.preventDefault();
+    const { setting, to: value } = event.target.elements;
+    change(setting.value.trim(), value.value);
+  };
+  return [
+    table("Settings", [
+      ["Setting", ([name]) => code(name), "wide"],
+      ["Value", ([, value]) => code(value), "wide"],
+      ["", ([name]) => button("to its default", () => change(name, null), name), "actions"],
+    ], configs, ([name]) => name, "All settings are the cluster's."),
+    h("form", { key: `set ${configured}`, class: "row", "aria-label": "Change a setting", onsubmit: send },
+      field("Setting", h("input", { name: "setting", list: "settings", required: true, autocomplete: "off", spellcheck: "false", size: 28 })),
+      h("datalist", { id: "settings" }, COMMON.map((name) => h("option", { key: name, value: name }))),
+      field("Value", h("input", { name: "to", required: true, autocomplete: "off", spellcheck: "false" })),
+      h("button", { type: "submit" }, "Set")),
+  ];
+}
+
+/** Segments, producers and transactions of one partition. */
+function inside(partition) {
+  const { segments, producers, aborted_transactions: aborted } = partition;
+  return [
+    h("h2", { class: "part-of" }, "Segments"),
+    table("Segments", [
+      ["First offset", (each) => number(each.base_offset), "number"],
+      ["Size", (each) => bytes(each.size_bytes), "number"],
+    ], segments, (each) => each.base_offset, "Nothing was written yet."),
+    producers.length > 0 && [h("h2", { class: "part-of" }, "Producers"), table("Producers", [
+      ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id)), "number"],
+      ["Epoch", (each) => number(each.producer_epoch), "number"],
+      ["Last sequence", (each) => number(each.last_sequence), "number"],
+      ["Last batch", (each) => time(each.last_timestamp_ms)],
+      ["Transaction", (each) => each.txn_start_offset >= 0 && state(`open since offset ${each.txn_start_offset}`, "busy"), "wide"],
+    ], producers.slice(-20), (each) => each.producer_id, "")],
+    aborted.length > 0 && h("p", { class: "quiet" }, `${plural(aborted.length, "aborted transaction")}; the latest from offset ${number(aborted.at(-1).first_offset)} to ${number(aborted.at(-1).last_offset)}.`),
   ];
 }
 
@@ -116,7 +195,7 @@ function steer(topic, partition, cluster, { act, refresh }) {
   const lead = (event) => {
     event.preventDefault();
     const chosen = event.target.elements.leader.value;
-    const said = chosen === "" ? "Nobody leads it now." : `Broker ${chosen} leads it now.`;
+    const said = chosen === "" ? "It has no leader now." : `Broker ${chosen} leads it now.`;
     act(() => post(`${where}/leader`, { broker: chosen === "" ? null : Number(chosen) }), said);
   };
   const followers = partition.replicas.filter((id) => id !== partition.leader);
@@ -131,8 +210,8 @@ function steer(topic, partition, cluster, { act, refresh }) {
   return [
     h("form", { key: `lead ${partition.partition}`, class: "row", onsubmit: lead },
       field("Partition", choices("partition", topic.partitions.map((each) => String(each.partition)), String(partition.partition), choose)),
-      field("Leader", brokers("leader", cluster, String(partition.leader < 0 ? "" : partition.leader), undefined, ["", "nobody"])),
-      h("button", { type: "submit" }, "Let it lead")),
+      field("Leader", brokers("leader", cluster, String(partition.leader < 0 ? "" : partition.leader), undefined, ["", "none"])),
+      h("button", { type: "submit" }, "Make it the leader")),
     followers.length > 0 && h("form", { key: `sync ${partition.partition} ${partition.leader} ${partition.isr} ${partition.held}`, class: "row", onsubmit: sync },
       followers.map((id) => field(`Replica on broker ${id}`, choices(`replica ${id}`, REPLICA, now(id)))),
       h("button", { type: "submit" }, "Set replicas")),

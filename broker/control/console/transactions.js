@@ -73,7 +73,7 @@ function one(found, tools) {
       (found.held_at || found.state === "Ongoing") && h("div", { class: "row" },
         found.held_at && button("Release", () => act(() => post(`${where}/release`), "It goes on.")),
         found.state === "Ongoing" && button("Abort", () => act(() => post(`${where}/abort`), "Aborted, as its timeout would."))),
-      moves("transaction", found.transactional_id, found.cluster, tools)),
+      moves("transaction", found.transactional_id, found.cluster, found.coordinator, tools)),
     panel("Timeline", timeline(found.timeline, { words: (event) => event.detail, stood })),
   ];
 }

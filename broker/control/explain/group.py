@@ -46,7 +46,7 @@ class Refused:
         """The cause alone."""
         it = self._it
         if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; nothing of the group decided that."
+            return f"a fault: {faults(self._asked, it.fault)}; the coordinator did not decide that."
         return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     def generation(self) -> str:

@@ -61,7 +61,9 @@ class Refused:
         it = self._it
         if it.fault is not None:
             written = "" if it.event == REFUSED else "; the batch was written all the same"
-            return f"a fault: {transactional.faults(self._asked, it.fault)}; nothing else decided that{written}."
+            return (
+                f"a fault: {transactional.faults(self._asked, it.fault)}; the partition did not decide that{written}."
+            )
         return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from broker.control.event_text import (
     refused,
     request,
 )
+from broker.control.fault_text import does
 from broker.control.problems import Problem, not_found
 from broker.control.request import Asked
 from broker.control.verbs import answers
@@ -82,7 +83,7 @@ def faults(asked: Asked, ids: str) -> str:
     """The faults of these ids, joined by commas."""
     known = asked.source.faults.faults
     return " and ".join(
-        f"fault {each}, {known[each].description['do']}" if each in known else f"fault {each}, removed since"
+        f"fault {each} ({does(known[each].description['do'])})" if each in known else f"fault {each}, removed since"
         for each in ids.split(",")
     )
 

@@ -21,6 +21,8 @@ class FaultState:
     remaining: Annotated[
         int | None, About("how many more requests it affects; 0: it is exhausted; null: any number")
     ] = None
+    meets: Annotated[str, About("`match`, `skip`, `times` and `probability` in plain English")] = ""
+    does: Annotated[str, About("`do` in plain English")] = ""
 
     @property
     def met(self) -> bool:

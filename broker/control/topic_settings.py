@@ -1,0 +1,44 @@
+"""Changing the settings of a topic, with the checks and the refusals of IncrementalAlterConfigs."""
+
+from broker.control.request import Asked
+from broker.control.topics import topic_answer, topic_of
+from broker.control.verbs import answers
+from broker.coordination.metadata.features import ELR_VERSION
+from broker.settings.alter import Alteration, Change, World, decide
+from broker.settings.model import ConfigResourceType, Operation
+from protocol.errors import ErrorCode, KafkaError
+from protocol.topic_names import check_topic_name
+from understudy.control_api.answers import topics as answer
+from understudy.control_api.topics import TopicSettings
+
+
+@answers("topics configure")
+async def configure(asked: Asked, body: TopicSettings) -> answer.Topic:
+    """Set and remove settings of a topic. Raises KafkaError where Kafka's controller would refuse it."""
+    topic, cluster = topic_of(asked), asked.cluster
+    image = cluster.image
+    changes = [
+        Change(name, value, Operation.DELETE if value is None else Operation.SET)
+        for name, value in body["configs"].items()
+    ]
+    world = World(
+        settings=cluster.settings,
+        stored=image.config,
+        topic_exists=image.topics.__contains__,
+        check_topic_name=check_topic_name,
+        broker_exists=image.brokers.__contains__,
+        at_controller=True,
+        authorizes_first=False,
+        may_alter=lambda _type, _name: True,
+        eligible_leader_replicas=image.features.get(ELR_VERSION, 0) > 0,
+    )
+    wanted = Alteration(ConfigResourceType.TOPIC, topic.name, changes)
+    ((error, message, new),) = decide([wanted], world, incremental=True)
+    if error is not ErrorCode.NONE:
+        raise KafkaError(error, message or "")
+    if new is not None:
+        named = [change.name for change in changes]
+        await cluster.metadata.ask(
+            lambda machine, _now_ms, to: machine.alter_configs(ConfigResourceType.TOPIC, topic.name, new, to, named)
+        )
+    return topic_answer(asked, image.topics[topic.name])
