@@ -3,6 +3,7 @@
 from broker.control.request import Asked
 from broker.control.topics import topic_answer, topic_of
 from broker.control.verbs import answers
+from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.features import ELR_VERSION
 from broker.settings.alter import Alteration, Change, World, decide
 from broker.settings.model import ConfigResourceType, Operation
@@ -37,8 +38,6 @@ async def configure(asked: Asked, body: TopicSettings) -> answer.Topic:
     if error is not ErrorCode.NONE:
         raise KafkaError(error, message or "")
     if new is not None:
-        named = [change.name for change in changes]
-        await cluster.metadata.ask(
-            lambda machine, _now_ms, to: machine.alter_configs(ConfigResourceType.TOPIC, topic.name, new, to, named)
-        )
+        stored = NewConfigs(ConfigResourceType.TOPIC, topic.name, new, list(body["configs"]))
+        await cluster.metadata.ask(lambda machine, _now_ms, to: machine.alter_configs([stored], to))
     return topic_answer(asked, image.topics[topic.name])
