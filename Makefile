@@ -82,7 +82,8 @@ site: $(VENV)/.docs ## the documentation as a site, into build/site; every link 
 compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment of its own, and the quick tests on it
 	$(BIN)/python -m tools.compiled $(PYTEST)
 
-nightly: $(DEV) ## what takes longer than a developer waits
+nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
+	tests/clients/setup.sh toolchains
 	$(BIN)/python -m pytest -m nightly $(PYTEST)
 
 bench: $(DEV) ## the benchmarks, side by side with the peers

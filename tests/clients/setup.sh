@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What make interop needs beside the Python environment, each part once: fetched into .cache/interop (or $INTEROP_CACHE).
 #
-#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark, Kerberos
+#   setup.sh toolchains              installs by apt-get what the machine lacks: a JDK, Maven, Go, Node, Cargo, Chromium, tshark, Kerberos, debootstrap
 #   setup.sh PART...                 python java old_java old_streams streams kafka spark go js rust registry kerberos: what that part needs
 #   setup.sh all                     both
 #   setup.sh ecosystem/PART/NAME     what a program of tests/ecosystem needs: python/quixstreams, java/connect
@@ -49,6 +49,7 @@ toolchains() {
     for tool in javac mvn go node npm cargo g++ make chromium chromedriver tshark kinit; do present $tool || lacks+=($tool); done
     [ -x /usr/sbin/krb5kdc ] || lacks+=(krb5-kdc)
     [ -x /usr/sbin/kadmin.local ] || lacks+=(krb5-admin-server)
+    [ -x /usr/sbin/debootstrap ] || lacks+=(debootstrap)
     for tool in zlib.h zstd.h openssl/ssl.h gssapi/gssapi.h; do [ -e "/usr/include/$tool" ] || lacks+=($tool); done
     local headers="import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
     python3 -c "$headers" || lacks+=(python3-dev)

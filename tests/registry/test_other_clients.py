@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from tests.clients.targets import CACHE as FETCHED
 from tests.clients.targets import ROOT
 from tests.registry.conftest import Rest
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 HERE = Path(__file__).resolve().parent / "clients"
 SETUP = ROOT / "tests" / "clients" / "setup.sh"
-CACHE = ROOT / ".cache" / "interop" / "registry"
+CACHE = FETCHED / "registry"
 ORDER = {"id": "a"}
 
 
