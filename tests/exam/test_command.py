@@ -40,6 +40,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("--shard", "3/2", "--", "x"), "--shard needs I/N"),
         (("--shard", "1", "--", "x"), "--shard needs I/N"),
         (("--plays", "0", "--", "x"), "--plays needs at least 1"),
+        (("--client-config", "x", "--", "x"), "--client-config needs --upstream"),
+        (("--upstream", "x:1", "--as-version", "4.0", "--", "x"), "and --upstream is another one"),
         (("--against", "/does/not/exist", "--", "x"), "cannot be read"),
         (("--out", "/does/not/exist", "--", "x"), "there is no folder"),
         (("--", "/does/not/exist"), "cannot be started"),

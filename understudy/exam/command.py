@@ -5,6 +5,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ def parser() -> Parser:
         "--plays", metavar="N", type=int, default=PLAYS, help=f"how often a failure is repeated (default {PLAYS})"
     )
     made.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
+    made.add_argument("--upstream", metavar="HOST:PORT", help="a cluster for tests that runs elsewhere, such as Kafka")
+    made.add_argument(
+        "--client-config", metavar="FILE", help="with --upstream: a Kafka client's properties with TLS or SASL"
+    )
     made.add_argument("--format", choices=report.FORMATS, default="table", help="output format (default table)")
     made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
     made.add_argument("--against", metavar="FILE", help="JSON of an earlier run: list the verdicts that changed")
@@ -70,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         refuse(PROGRAM, "--plays needs at least 1")
     if arguments.format == "html" and importlib.util.find_spec("jinja2") is None:
         refuse(PROGRAM, "--format html needs Jinja2: pip install 'understudy-kafka[exam]'")
+    check_upstream(arguments)
     earlier = read_earlier(arguments.against)
     try:
         if arguments.out is not None:
@@ -81,8 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, Any] | None) -> int:
     """Play the scenarios and write the report. Raises DriverProblem, OutputFileError, UnderstudyError."""
-    options = {} if arguments.as_version is None else {"as_version": arguments.as_version}
-    runner = Runner(lambda: Driver(arguments.driver), plays=arguments.plays, **options)
+    runner = Runner(lambda: Driver(arguments.driver), plays=arguments.plays, **options_of(arguments))
     if arguments.self_test:
         problems = self_test(runner)
         print(*(problems or ["The driver keeps the contract."]), sep="\n")
@@ -103,6 +108,27 @@ def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, An
     if earlier is not None:
         print(*(changes(earlier, result.results) or ["No verdict has changed."]), sep="\n", file=sys.stderr)
     return 1 if result.failed else 0
+
+
+def options_of(arguments: Any) -> Mapping[str, Any]:
+    """The runner's options: Understudy's own cluster, or one that runs elsewhere."""
+    if arguments.upstream is not None:
+        from understudy.exam.upstream import opened  # needs confluent-kafka
+
+        return {"opened": partial(opened, arguments.upstream, arguments.client_config)}
+    return {} if arguments.as_version is None else {"as_version": arguments.as_version}
+
+
+def check_upstream(arguments: Any) -> None:
+    """Exit with one sentence if --upstream is given with what contradicts it, or what it needs is not installed."""
+    if arguments.upstream is None:
+        if arguments.client_config is not None:
+            refuse(PROGRAM, "--client-config needs --upstream")
+        return
+    if arguments.as_version is not None:
+        refuse(PROGRAM, "--as-version is an option of Understudy's own cluster, and --upstream is another one")
+    if importlib.util.find_spec("confluent_kafka") is None:
+        refuse(PROGRAM, "--upstream needs confluent-kafka: pip install 'understudy-kafka[exam-upstream]'")
 
 
 def selected(only: Sequence[str], level: str | None, part: str | None) -> Sequence[Scenario]:

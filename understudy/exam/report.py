@@ -47,7 +47,7 @@ def progress_line(result: Result, number: int, count: int) -> str:
 def table(result: ExamResult) -> Iterator[str]:
     """For a terminal: areas in a table, then each finding with its evidence."""
     yield f"understudy exam: {heading(result)}"
-    yield f"against Understudy {result.understudy}, which emulates Kafka {result.kafka}"
+    yield f"against {result.cluster}"
     yield ""
     areas = list(dict.fromkeys(each.scenario.area for each in result.results))
     verdicts = [verdict for verdict in Verdict if result.count(verdict)]
@@ -81,7 +81,7 @@ def markdown(result: ExamResult) -> Iterator[str]:
     yield ""
     yield f"# {heading(result)}"
     yield ""
-    yield f"`understudy exam`, Understudy {result.understudy}, emulating Kafka {result.kafka}."
+    yield f"`understudy exam` against {result.cluster}."
     yield ""
     yield "| scenario | level | verdict | found |"
     yield "|---|---|---|---|"

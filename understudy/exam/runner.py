@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from understudy.client import Cluster, start
@@ -10,7 +11,7 @@ from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - register
 from understudy.exam import security, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
 from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
-from understudy.exam.scenario import Level, Scenario
+from understudy.exam.scenario import STEERING, Level, Scenario
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, of_violation
 from understudy.version import __version__
 
@@ -40,11 +41,20 @@ class Runner:
     """One library's exam."""
 
     def __init__(
-        self, driver: Callable[[], AnyDriver], *, plays: int = PLAYS, timeout_ms: int = TIMEOUT_MS, **options: Any
+        self,
+        driver: Callable[[], AnyDriver],
+        *,
+        plays: int = PLAYS,
+        timeout_ms: int = TIMEOUT_MS,
+        opened: Callable[[], AbstractContextManager[Cluster]] | None = None,
+        **options: Any,
     ) -> None:
-        """`driver` starts a driver; each scenario gets one of its own. `options` are those of the cluster."""
+        """`driver` starts a driver; each scenario gets one of its own. `options` are those of the cluster.
+
+        `opened` opens another cluster than Understudy's own, whose attribute `offers` names the steering that it has.
+        """
         self.driver, self.plays, self.timeout_ms = driver, plays, timeout_ms
-        self.options = {**OPTIONS, **options}
+        self.opened = opened or (lambda: start(**{**OPTIONS, **options}))
 
     def introduce(self) -> Library:
         """Start the driver once, for its name and its capabilities. Raises DriverProblem."""
@@ -57,7 +67,7 @@ class Runner:
         """Play the scenarios, one after the other; `report` is called with each result."""
         library = self.introduce()
         results = []
-        with start(**self.options) as cluster:
+        with self.opened() as cluster:
             kafka = cluster.info().as_version
             for scenario in chosen:
                 result = self.judge(cluster, scenario, frozenset(library.capabilities))
@@ -70,6 +80,9 @@ class Runner:
         missing = sorted(scenario.needs - capabilities)
         if missing:
             return Result(scenario, Verdict.NOT_SUPPORTED, f"needs {', '.join(missing)}")
+        missing = sorted(scenario.steers - getattr(cluster, "offers", STEERING))
+        if missing:
+            return Result(scenario, Verdict.NOT_EXERCISED, f"needs steering of the cluster: {', '.join(missing)}")
         began = time.monotonic()
         verdict, problem, evidence = self.play(cluster, scenario)
         plays = 1

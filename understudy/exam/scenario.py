@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from understudy.exam.exercise import Exercise
@@ -29,6 +29,7 @@ class Scenario:
         title: the situation, as a noun.
         rule: the KIP or Kafka class that decides, and the section of docs/specification.
         needs: capabilities that a library has to have; without them the verdict is *not supported*.
+        steers: what it asks of the cluster beside faults, of STEERING; where that is missing, it is *not exercised*.
         correct: what a correct client does.
         loss: what the user of a library that fails would have lost.
     """
@@ -38,6 +39,7 @@ class Scenario:
     level: Level
     rule: str
     needs: frozenset[str]
+    steers: frozenset[str]
     correct: str
     loss: str
     play: Play
@@ -47,6 +49,10 @@ class Scenario:
         """The part of the id before the slash."""
         return self.id.partition("/")[0]
 
+
+STEERING: Final = frozenset({"brokers", "clock", "coordinators", "leaders", "listeners", "members", "versions"})
+"""What a scenario may ask of a cluster beside faults: brokers that stop, time that passes, coordinators and leaders
+that move, members that are removed from their group, listeners with TLS and SASL, and APIs of an older release."""
 
 SCENARIOS: dict[str, Scenario] = {}
 """Id -> scenario, in the order of their definition; filled by importing `understudy.exam.scenarios`."""
@@ -60,13 +66,16 @@ def scenario(
     needs: str,
     correct: str,
     loss: str,
+    steers: str = "",
     level: Level = Level.MUST,
 ) -> Callable[[Play], Play]:
-    """Register a function as a scenario. `needs` are capabilities, separated by spaces."""
+    """Register a function as a scenario. `needs` and `steers` are separated by spaces."""
 
     def register(play: Play) -> Play:
         assert name not in SCENARIOS, f"two scenarios are called {name}"
-        SCENARIOS[name] = Scenario(name, title, level, rule, frozenset(needs.split()), correct, loss, play)
+        asked = frozenset(needs.split()), frozenset(steers.split())
+        assert asked[1] <= STEERING, f"{name} steers what no cluster has"
+        SCENARIOS[name] = Scenario(name, title, level, rule, *asked, correct, loss, play)
         return play
 
     return register

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from understudy.client import Cluster, start
+from understudy.client import Cluster
 from understudy.exam.driver import AnyDriver, CallError, DriverProblem, NotSupported
 from understudy.exam.exercise import Exercise
 from understudy.exam.runner import Runner
@@ -31,7 +31,7 @@ def self_test(runner: Runner) -> list[str]:
     """
     capabilities = frozenset(runner.introduce().capabilities)
     problems = []
-    with start(**runner.options) as cluster:
+    with runner.opened() as cluster:
         for name in CONTROLS:
             scenario = SCENARIOS[name]
             if not scenario.needs <= capabilities:

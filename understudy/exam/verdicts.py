@@ -69,7 +69,7 @@ class Library:
 
 @dataclass(frozen=True)
 class ExamResult:
-    """All results of one library."""
+    """All results of one library. `kafka` is the release that the cluster emulates, empty if it runs elsewhere."""
 
     library: Library
     understudy: str
@@ -79,6 +79,13 @@ class ExamResult:
     def count(self, verdict: Verdict) -> int:
         """How many scenarios have this verdict."""
         return Counter(result.verdict for result in self.results)[verdict]
+
+    @property
+    def cluster(self) -> str:
+        """What the library was examined against, for the head of a report."""
+        if not self.kafka:
+            return f"a cluster that runs elsewhere, behind the proxy of Understudy {self.understudy}"
+        return f"Understudy {self.understudy}, which emulates Kafka {self.kafka}"
 
     @property
     def failed(self) -> bool:

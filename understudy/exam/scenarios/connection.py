@@ -30,6 +30,7 @@ def check_written(exercise: Exercise, level: Level = Level.MUST, **options: Any)
     "ApiVersions is answered with UNSUPPORTED_VERSION",
     rule="KIP-511; core A.5",
     needs="producer",
+    steers="versions",
     correct="Repeats ApiVersions in a version that the broker supports, or with version 0, and goes on.",
     loss=LOST,
 )
@@ -165,6 +166,7 @@ def wrong_correlation_id(exercise: Exercise) -> None:
     "One of three brokers refuses connections",
     rule="ClusterConnectionStates; bootstrap.servers",
     needs="producer",
+    steers="leaders brokers clock",
     correct="Uses the other brokers for Metadata, and the leader of each partition for the rest.",
     loss=LOST,
 )

@@ -67,6 +67,7 @@ for _code, _skip in (
     "A member is removed from its group",
     rule="KIP-848: UNKNOWN_MEMBER_ID",
     needs=NEEDS,
+    steers="members",
     correct="Gives up its partitions and joins again, under the same member id or another one.",
     loss=STOPPED,
 )
@@ -127,6 +128,7 @@ def join_answer_lost(exercise: Exercise) -> None:
     "The coordinator moves to another broker",
     rule="KIP-848; groups F.5",
     needs=NEEDS,
+    steers="coordinators",
     correct="Looks up the coordinator and goes on as a member.",
     loss=STOPPED,
 )

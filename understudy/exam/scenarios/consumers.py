@@ -189,6 +189,7 @@ for _session_code in ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH
     "The leader moves while records are read",
     rule="core E.1",
     needs=NEEDS,
+    steers="leaders brokers",
     correct="Goes on at the new leader from the same offset.",
     loss=SKIPPED,
 )

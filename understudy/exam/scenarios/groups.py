@@ -273,6 +273,7 @@ def subscription_grows(exercise: Exercise) -> None:
     "The coordinator moves to another broker",
     rule="groups F.5",
     needs=NEEDS,
+    steers="coordinators",
     correct="Looks up the coordinator and goes on as a member.",
     loss=STOPPED,
 )

@@ -201,6 +201,7 @@ def slow_fetch_answer(exercise: Exercise) -> None:
     "All brokers restart between two reads",
     rule="NetworkClient: reconnect.backoff.ms; KIP-227",
     needs="consumer",
+    steers="brokers",
     correct="Connects again and goes on at the same offset, in another fetch session.",
     loss=SKIPPED,
 )

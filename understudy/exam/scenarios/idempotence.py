@@ -230,6 +230,7 @@ def init_lost(exercise: Exercise) -> None:
     "The leader moves between batches",
     rule="KIP-98",
     needs=NEEDS,
+    steers="leaders",
     correct="Continues the sequence at the new leader.",
     loss=TWICE,
 )

@@ -62,6 +62,7 @@ def not_leader(exercise: Exercise) -> None:
     "The leader moves between two batches",
     rule="Sender; Metadata",
     needs="producer",
+    steers="leaders",
     correct="Looks up the new leader, or takes it from the answer (KIP-951), and repeats the request there.",
     loss=LOST,
 )
@@ -210,6 +211,7 @@ def unknown_server_error(exercise: Exercise) -> None:
     "The leader dies, another replica takes over",
     rule="Sender; core F",
     needs="producer",
+    steers="brokers clock",
     correct="Looks for the new leader until delivery.timeout.ms has passed.",
     loss=LOST,
 )

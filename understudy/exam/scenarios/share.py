@@ -152,6 +152,7 @@ register_refused(
     "The acquisition lock of five records expires",
     rule="KIP-932: share.record.lock.duration.ms; INVALID_RECORD_STATE",
     needs=NEEDS,
+    steers="clock",
     correct="Reports that the records were not accepted: they may be another member's.",
     loss=TWICE,
 )
@@ -209,7 +210,13 @@ for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_MEMBER
 
 
 @scenario(
-    "share/leader-moves", "The leader moves between two reads", rule="KIP-932", needs=NEEDS, correct=AGAIN, loss=STOPS
+    "share/leader-moves",
+    "The leader moves between two reads",
+    rule="KIP-932",
+    needs=NEEDS,
+    steers="leaders",
+    correct=AGAIN,
+    loss=STOPS,
 )
 def leader_moves(exercise: Exercise) -> None:
     """To the next broker; what was acquired from the former leader is delivered again at worst."""

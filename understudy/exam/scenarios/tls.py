@@ -12,6 +12,7 @@ from understudy.exam.scenarios.sasl import refusals, require_cause
     "The listener talks TLS",
     rule="core G; ssl.truststore.location",
     needs="producer tls",
+    steers="listeners",
     correct="Checks the certificate, and goes on as on any connection.",
     loss=LOST,
 )
@@ -28,6 +29,7 @@ def register_certificate(name: str, title: str, listener: str) -> Play:
         title,
         rule="RFC 5280 section 6, RFC 6125; ssl.endpoint.identification.algorithm=https",
         needs="producer tls",
+        steers="listeners",
         correct="Ends the handshake, and reports why.",
         loss="Records and passwords, handed to any server that answers at the address.",
     )

@@ -157,6 +157,7 @@ def produce_answer_lost(exercise: Exercise) -> None:
     "The coordinator moves between two transactions",
     rule="KIP-98; conformance 2.2 T03",
     needs=NEEDS,
+    steers="coordinators",
     correct="Looks up the coordinator and repeats the request there.",
     loss=TORN,
 )
@@ -201,6 +202,7 @@ def fenced(exercise: Exercise) -> None:
     "The coordinator aborts a transaction that took too long",
     rule="KIP-588; KIP-890",
     needs=NEEDS,
+    steers="clock",
     correct="The commit fails; after an abort or in a new producer the next transaction works.",
     loss=TORN,
 )

@@ -69,6 +69,7 @@ def partitions_are_added(exercise: Exercise) -> None:
     "A leader restarts while three partitions are read",
     rule="KIP-227; FetchSessionHandler",
     needs="consumer",
+    steers="leaders brokers",
     correct="Connects again, begins another session with all of its partitions, and skips nothing.",
     loss=SKIPPED,
 )
@@ -127,6 +128,7 @@ for _slug, _title, _fault in _FAULTS:
         _title,
         rule="KIP-320: OffsetsForLeaderEpochClient",
         needs="consumer",
+        steers="leaders brokers",
         correct="Asks again, and reads on from its position once it is confirmed.",
         loss=SKIPPED,
     )(_validated)
@@ -137,6 +139,7 @@ for _slug, _title, _fault in _FAULTS:
     "The log was truncated below the position; offset reset is none",
     rule="KIP-320: LogTruncationException",
     needs="consumer offset_reset",
+    steers="leaders brokers",
     level=Level.SHOULD,
     correct="Reports that the log was truncated, and at which offset.",
     loss="Records that another leader has written at offsets that were read already.",
@@ -161,6 +164,7 @@ def truncated_without_reset(exercise: Exercise) -> None:
     "The log was truncated below the position; offset reset is earliest",
     rule="KIP-320: maybeCompleteValidation",
     needs="consumer offset_reset",
+    steers="leaders brokers",
     level=Level.SHOULD,
     correct="Goes back to where the logs diverge, or to the earliest offset.",
     loss="Records that another leader has written at offsets that were read already.",

@@ -1,0 +1,22 @@
+"""Apache Kafka's own client, on Apache Kafka: the reference passes every MUST that it sends requests for."""
+
+import pytest
+
+from tests.exam.libraries import LIBRARIES
+from tests.exam.real import examined
+from tests.exam.test_libraries import built
+from understudy.exam.scenario import SCENARIOS
+from understudy.exam.verdicts import Verdict
+
+CLIENT = "java-4.4.0"
+
+
+@pytest.mark.interop
+@pytest.mark.nightly
+@pytest.mark.timeout(5_400)
+def test_the_reference_client_breaks_no_must_on_kafka() -> None:
+    """A rule that it breaks there is wrong, and so is a scenario; few situations do not arise."""
+    built(LIBRARIES[CLIENT])
+    result = examined(CLIENT, [])
+    assert [f"{each.scenario.id}: {each.problem}" for each in result.results if each.verdict is Verdict.FAIL] == []
+    assert result.count(Verdict.PASS) > len(SCENARIOS) * 0.9

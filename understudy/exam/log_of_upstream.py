@@ -1,0 +1,51 @@
+"""What a consumer sees of the log of a cluster that runs elsewhere: the exam's third witness with `--upstream`."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import Consumer, TopicPartition
+
+from understudy.errors import UnderstudyError
+
+PATIENCE_S: Final = 30.0
+
+
+@dataclass(frozen=True)
+class Written:
+    """A record. What no consumer is shown is -1: which producer wrote it, and its sequence."""
+
+    offset: int
+    value: bytes
+    control: bool = False
+    producer_id: int = -1
+    producer_epoch: int = -1
+    sequence: int = -1
+
+
+class UpstreamPartition:
+    """A partition, read past the library; `settings` are those of a consumer that reaches the cluster."""
+
+    def __init__(self, settings: Mapping[str, Any], topic: str, number: int) -> None:
+        self.settings, self.place = settings, (topic, number)
+
+    def records(self, *, limit: int, isolation: str) -> list[Written]:
+        """Its records, at most `limit`. Raises UnderstudyError if the end is not reached within half a minute."""
+        about = {"group.id": "witness", "isolation.level": isolation, "auto.offset.reset": "earliest"}
+        reader = Consumer({**self.settings, **about, "enable.partition.eof": True, "enable.auto.commit": False})
+        found: list[Written] = []
+        until = time.monotonic() + PATIENCE_S
+        try:
+            reader.assign([TopicPartition(*self.place, 0)])
+            while len(found) < limit:
+                message = reader.poll(1)
+                if message is not None and message.error() is not None:
+                    break
+                if message is not None:
+                    found.append(Written(int(message.offset() or 0), message.value() or b""))
+                elif time.monotonic() > until:
+                    raise UnderstudyError(f"{self.place[0]}-{self.place[1]} cannot be read to its end")
+        finally:
+            reader.close()
+        return found

@@ -1,0 +1,236 @@
+"""`understudy exam --upstream`: a cluster that runs elsewhere, whose answers `understudy proxy` spoils.
+
+A second proxy, which has no faults, is for what the exam does itself: topics, records written past the library, and the
+log as a witness. So both reach a cluster that asks for TLS or SASL by the same `--client-config`.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # not in its __all__
+
+from understudy.client import Cluster, connect
+from understudy.errors import UnderstudyError
+from understudy.exam.exercise import NotExercised
+from understudy.exam.log_of_upstream import UpstreamPartition
+from understudy.launcher import ServerProcess, command_line
+
+TOPICS: Final[Mapping[str, int]] = {"t": 1, "u": 1, "many": 3}
+MADE: Final = "made"
+"""The topic that scenarios of administration create."""
+GROUPS: Final = frozenset({"g", "copier", "s"})
+PATIENCE_S: Final = 120.0
+REACHED_S: Final = 20.0
+PAUSE_S: Final = 0.1
+REPLICAS: Final = 3
+OFFERS: Final = frozenset({"clock"})
+"""Of the steering that scenarios ask for: time passes, although it cannot be pushed."""
+
+
+class Steering:
+    """What this cluster does not offer."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotExercised("needs steering that a cluster elsewhere does not offer")
+
+    def __getitem__(self, name: object) -> Any:
+        raise NotExercised("needs steering that a cluster elsewhere does not offer")
+
+
+class PassingClock:
+    """The brokers' clock, which goes on by itself."""
+
+    def advance(self, *, seconds: float) -> None:
+        """Wait as long."""
+        time.sleep(seconds)
+
+
+class UpstreamTopic:
+    """A topic: its partitions, and records written past the library."""
+
+    def __init__(self, cluster: "UpstreamCluster", name: str) -> None:
+        self.cluster, self.name = cluster, name
+        count = TOPICS.get(name, 1)
+        self.partitions = {number: cluster.partition(name, number) for number in range(count)}
+
+    def write(self, *records: Mapping[str, Any]) -> None:
+        """Append records. Raises UnderstudyError if the cluster does not take them."""
+        writer = Producer({**self.cluster.past, "linger.ms": 0})
+        for each in records:
+            writer.produce(self.name, each["value"], partition=each["partition"])
+        if writer.flush(PATIENCE_S):
+            raise UnderstudyError(f"the cluster took no records for topic {self.name} in {PATIENCE_S:.0f} s")
+
+
+class UpstreamTopics:
+    """The topics."""
+
+    def __init__(self, cluster: "UpstreamCluster") -> None:
+        self.cluster = cluster
+
+    def __getitem__(self, name: str) -> UpstreamTopic:
+        return UpstreamTopic(self.cluster, name)
+
+    def list(self) -> Sequence[Any]:
+        """Names and partitions."""
+        found = self.cluster.admin.list_topics(timeout=PATIENCE_S).topics.values()
+        return [SimpleNamespace(name=each.topic, partitions=list(each.partitions)) for each in found]
+
+
+class UpstreamGroup:
+    """A group: its members and committed offsets."""
+
+    def __init__(self, cluster: "UpstreamCluster", name: str) -> None:
+        self.admin, self.name = cluster.admin, name
+
+    def show(self) -> Any:
+        """As the control plane's answer."""
+        about = self.admin.describe_consumer_groups([self.name])[self.name].result(PATIENCE_S)
+        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.name)])
+        offsets = [
+            SimpleNamespace(topic=each.topic, partition=each.partition, offset=each.offset)
+            for each in asked[self.name].result(PATIENCE_S).topic_partitions
+        ]
+        return SimpleNamespace(members=about.members, offsets=offsets)
+
+
+class UpstreamGroups:
+    """The groups."""
+
+    def __init__(self, cluster: "UpstreamCluster") -> None:
+        self.cluster = cluster
+
+    def __getitem__(self, name: str) -> UpstreamGroup:
+        return UpstreamGroup(self.cluster, name)
+
+
+class UpstreamCluster:
+    """What scenarios ask of a cluster, from one that runs elsewhere: `proxy` spoils its answers, `witness` does not."""
+
+    offers = OFFERS
+
+    def __init__(self, proxy: Cluster, witness: Cluster) -> None:
+        self.proxy, self.witness = proxy, witness
+        self.past: dict[str, Any] = {"bootstrap.servers": witness.bootstrap_servers, "log_level": 0}
+        self.admin = AdminClient(self.past)
+        self.bootstrap_servers = proxy.bootstrap_servers
+        self.faults, self.journal = proxy.faults, proxy.journal
+        self.topics, self.groups = UpstreamTopics(self), UpstreamGroups(self)
+        self.clock: Any = PassingClock()
+        self.brokers: Any = Steering()
+        self.coordinators: Any = Steering()
+        self.versions: Any = Steering()
+
+    def partition(self, topic: str, number: int) -> UpstreamPartition:
+        """A partition, as scenarios ask for it."""
+        return UpstreamPartition(self.past, topic, number)
+
+    def info(self) -> Any:
+        """Its brokers have no listeners beside the one that the proxy connects to."""
+        return SimpleNamespace(as_version="", brokers=())
+
+    def require_unused(self) -> None:
+        """Raise UnderstudyError if the cluster has a topic or a group that the exam would delete."""
+        taken = sorted({*TOPICS, MADE} & set(self.admin.list_topics(timeout=REACHED_S).topics))
+        found = [f"a topic {name}" for name in taken]
+        with warnings.catch_warnings():  # deprecated: but list_consumer_groups leaves out share groups
+            warnings.simplefilter("ignore", DeprecationWarning)
+            names = {each.id for each in self.admin.list_groups(timeout=PATIENCE_S)}
+        found += [f"a group {name}" for name in sorted(GROUPS & names)]
+        if found:
+            raise UnderstudyError(
+                f"the cluster has {', '.join(found)}: the exam deletes what has these names between its scenarios, "
+                "so it needs a cluster for tests on which they are free"
+            )
+
+    def reset(self, *, disconnect: bool) -> None:
+        """Topics as new, no groups and no open transactions; the proxy without faults and journal."""
+        self.admin = AdminClient(self.past)  # librdkafka keeps asking the coordinator of a group that it has seen first
+        self.end_transactions()
+        self.proxy.reset(disconnect=disconnect)
+        self.witness.reset(disconnect=False)
+        self.delete()
+        left = self.new_topics()
+        until = time.monotonic() + PATIENCE_S
+        while left:
+            errors = {name: _error(future) for name, future in self.admin.create_topics(left).items()}
+            left = [each for each in left if errors[each.topic] is not None]
+            _require_time(
+                until, "; ".join(f"topic {each.topic} cannot be created: {errors[each.topic]}" for each in left)
+            )
+
+    def new_topics(self) -> list[NewTopic]:
+        """The topics of each scenario."""
+        replicas = min(REPLICAS, len(self.admin.list_topics(timeout=PATIENCE_S).brokers))
+        return [NewTopic(name, count, replicas) for name, count in TOPICS.items()]
+
+    def delete(self) -> None:
+        """Delete the exam's topics and groups. Members whose process has ended stay until their session is over."""
+        for future in self.admin.delete_topics([*TOPICS, MADE]).values():
+            _error(future)
+        until = time.monotonic() + PATIENCE_S
+        left = set(GROUPS)
+        while left:
+            errors = {name: _error(future) for name, future in self.admin.delete_consumer_groups(sorted(left)).items()}
+            left = {name for name, error in errors.items() if error not in {None, "GROUP_ID_NOT_FOUND"}}
+            _require_time(until, "; ".join(f"group {name} cannot be deleted: {errors[name]}" for name in left))
+
+    def end_transactions(self) -> None:
+        """Abort those that a scenario has left open, by producers with the same transactional ids."""
+        asked = self.proxy.journal.find(api="InitProducerId", limit=10_000)
+        names = {str(each.request["transactional_id"]) for each in asked if each.request["transactional_id"]}
+        for name in sorted(names):
+            with suppress(KafkaException):
+                Producer({**self.past, "transactional.id": name}).init_transactions(PATIENCE_S)
+
+
+def _require_time(until: float, text: str) -> None:
+    if not text:
+        return
+    if time.monotonic() > until:
+        raise UnderstudyError(f"after {PATIENCE_S:.0f} s, {text}")
+    time.sleep(PAUSE_S)
+
+
+def _error(future: Any) -> str | None:
+    """The name of the error, as librdkafka spells it; None: there was none."""
+    try:
+        future.result(PATIENCE_S)
+    except KafkaException as error:
+        return str(error.args[0].name())
+    return None
+
+
+@contextmanager
+def opened(
+    upstream: str,
+    client_config: str | None = None,
+    made: Callable[[Cluster, Cluster], UpstreamCluster] = UpstreamCluster,
+) -> Iterator[Cluster]:
+    """Start both proxies in front of a cluster; its topics and groups of the exam are deleted at the end.
+
+    Raises UnderstudyError if the cluster cannot be reached, or has topics or groups with these names.
+    """
+    options = command_line(upstream=upstream, client_config=client_config, port=0, control_port=0)
+    processes = [ServerProcess(options, "proxy")]
+    try:
+        processes.append(ServerProcess(options, "proxy"))
+        proxy, witness = (connect(str(each.ready.control_url)) for each in processes)
+        cluster = made(proxy, witness)
+        try:
+            cluster.require_unused()
+        except KafkaException as error:
+            raise UnderstudyError(f"{upstream} cannot be examined: {error.args[0].str()}") from None
+        try:
+            yield cast("Cluster", cluster)
+        finally:
+            with suppress(UnderstudyError, KafkaException):
+                cluster.delete()
+    finally:
+        for each in processes:
+            each.stop()
