@@ -56,6 +56,7 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/mypy .
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/python tools/generate_client.py --check
+	$(BIN)/python tools/generate_codecs.py --check
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 # Half of the time is waiting, so two processes share the cores; a file stays in one of them, with what it has started.

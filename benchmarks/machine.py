@@ -56,7 +56,7 @@ def description() -> dict[str, str]:
         "writing a megabyte of memory": _page_cost(),
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
         "Python": f"{platform.python_version()}, uvloop {importlib.metadata.version('uvloop')}, "
-        f"kio {importlib.metadata.version('kio')}, crc32c {importlib.metadata.version('crc32c')}",
+        f"crc32c {importlib.metadata.version('crc32c')}",
         "client": f"librdkafka {librdkafka.version()} of confluent-kafka "
         f"{importlib.metadata.version('confluent-kafka')}, in one process on the same machine",
         "Kafka": f"{KAFKA_VERSION} on Java {java}, heap and collector as its start script sets them",

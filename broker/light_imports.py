@@ -1,10 +1,8 @@
 """Keeps out what a server does without; imported before everything else of it.
 
-kio imports hypothesis and structlog imports rich where they happen to be installed: a server starts in half the time
-without them, and needs neither.
+structlog imports rich where it happens to be installed: a server starts faster without it, and does not need it.
 """
 
 import sys
 
-for _module in ("hypothesis", "rich"):
-    sys.modules.setdefault(_module, None)  # type: ignore[arg-type]
+sys.modules.setdefault("rich", None)  # type: ignore[arg-type]

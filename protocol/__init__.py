@@ -1,1 +1,1 @@
-"""Bytes to messages and back, without any input or output of its own. The only package that imports kio."""
+"""Bytes to messages and back, without any input or output of its own."""

@@ -5,23 +5,19 @@ response header v1 likewise, except for ApiVersions, whose response header is al
 """
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kio.schema.index import api_key_map
-
-from protocol import newer_versions, version_adapters
+from protocol import version_adapters
 from protocol.apis import ApiKey
-from protocol.produce_request import read_produce_request
-from protocol.readers import MOST_ELEMENTS, reader
-from protocol.removed_versions import request_schema, response_schema, versions_of
-from protocol.sizes import sizer
+from protocol.readers import MOST_ELEMENTS, Budget, Reader
 from protocol.types import Buffer
 from protocol.uvarint import Unreadable, read_uvarint
-from protocol.writers import Parts, put_string, writer
+from protocol.wire.versions import VERSIONS
+from protocol.writers import Parts, Writer, write_string
 
 _HEADER = struct.Struct(">hhi")
 _SIZE = struct.Struct(">i")
@@ -46,56 +42,67 @@ class RequestHeader:
 @cache
 def known_versions(key: int) -> tuple[int, int] | None:
     """Lowest and highest version that this library can read and write, or ``None`` for an unknown API."""
-    versions = versions_of(key)
-    return (versions[0], versions[-1]) if versions else None
+    versions = VERSIONS.get(key)
+    return None if versions is None else (versions.low, versions.high)
 
 
 @cache
 def is_flexible(key: int, version: int) -> bool:
     """Whether a version uses compact types and tag sections (KIP-482); higher unknown versions count as the newest."""
-    known = known_versions(key)
-    if known is None:
-        return False
-    low, high = known
-    return bool(request_schema(key, min(max(version, low), high)).__flexible__)
+    versions = VERSIONS.get(key)
+    return versions is not None and min(max(version, versions.low), versions.high) >= versions.flexible
 
 
 @cache
 def message_class(key: int, suffix: str) -> type[Any]:
     """Return our class for an API's ``Request`` or ``Response``."""
-    name = api_key_map.get(key) or newer_versions.names()[key]
-    module = import_module(f"protocol.messages.{name}")
+    module = import_module(f"protocol.messages.{VERSIONS[key].name}")
     cls: type[Any] = getattr(module, ApiKey(key).title + suffix)
     return cls
 
 
 @cache
-def _request_reader(key: int, version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
-    return reader(request_schema(key, version), message_class(key, "Request"))
+def _module(folder: str, key: int) -> Any:
+    """One of the four generated modules of an API; each is imported when it is first needed."""
+    return import_module(f"protocol.wire.{folder}.{VERSIONS[key].name}")
 
 
 @cache
-def _response_writer(key: int, version: int) -> Callable[[Parts, Any], None]:
-    return writer(response_schema(key, version))
+def request_reader(key: int, version: int) -> Reader:
+    """Return the reader of a version's requests. Raises KeyError for an unknown version."""
+    reader: Reader = _module("read_requests", key).READERS[version]
+    return reader
 
 
-def prepare(key: int, version: int) -> None:
-    """Make what reads the requests of a version and writes its responses; else its first request waits for that."""
-    _request_reader(key, version)
-    _response_writer(key, version)
+@cache
+def response_reader(key: int, version: int) -> Reader:
+    """Return the reader of a version's responses. Raises KeyError for an unknown version."""
+    reader: Reader = _module("read_responses", key).READERS[version]
+    return reader
 
 
-def load_schemas(keys: Iterable[int]) -> None:
-    """Import the schemas and classes of these APIs now: an import needs a file descriptor, which may be missing later.
+@cache
+def request_writer(key: int, version: int) -> Writer:
+    """Return the writer of a version's requests. Raises KeyError for an unknown version."""
+    writer: Writer = _module("write_requests", key).WRITERS[version]
+    return writer
 
-    Takes about a second for all of them; otherwise each is imported with its first request.
+
+@cache
+def response_writer(key: int, version: int) -> Writer:
+    """Return the writer of a version's responses. Raises KeyError for an unknown version."""
+    writer: Writer = _module("write_responses", key).WRITERS[version]
+    return writer
+
+
+def prepare(keys: Iterable[int]) -> None:
+    """Import what a server reads and writes of these APIs; otherwise their first request waits for that.
+
+    An import also needs a file descriptor, which may be missing later.
     """
     for key in keys:
-        message_class(key, "Request")
-        message_class(key, "Response")
-        for version in versions_of(key):
-            request_schema(key, version)
-            response_schema(key, version)
+        _module("read_requests", key)
+        _module("write_responses", key)
 
 
 def _skip_tags(frame: Buffer, at: int) -> int:
@@ -143,9 +150,7 @@ def decode_request(frame: bytes | bytearray, header: RequestHeader) -> Any:
         BadFrame: the body does not follow the schema of its version (core A.2.4).
     """
     try:
-        if header.api_key == ApiKey.PRODUCE:
-            return read_produce_request(frame, header.body_at, header.api_version)
-        request, _ = _request_reader(header.api_key, header.api_version)(frame, header.body_at)
+        request, _ = request_reader(header.api_key, header.api_version)(frame, header.body_at, Budget())
     except (IndexError, ValueError, struct.error) as error:  # of which Unreadable is one
         raise BadFrame(f"{ApiKey(header.api_key).title} v{header.api_version}: {error}") from error
     return version_adapters.newest_request(header.api_key, header.api_version, request)
@@ -159,8 +164,10 @@ def encode_response(key: int, version: int, correlation_id: int, response: Any) 
 
 
 def response_size(key: int, version: int, response: Any) -> int:
-    """Return the size of a response's body in bytes, without encoding it."""
-    return sizer(response_schema(key, version))(version_adapters.older_response(key, version, response))
+    """Return the size of a response's body in bytes."""
+    parts: Parts = []
+    response_writer(key, version)(parts, version_adapters.older_response(key, version, response))
+    return sum(map(len, parts))
 
 
 # --- the client's side -----------------------------------------------------------------------------------------------
@@ -173,10 +180,10 @@ def encode_request(key: int, version: int, correlation_id: int, client_id: str |
     if client_id is None:
         head.append(b"\xff\xff")
     else:
-        put_string(head, client_id, flexible=False)
+        write_string(head, client_id)
     if is_flexible(key, version):
         head.append(b"\0")
-    writer(request_schema(key, version))(head, request)
+    request_writer(key, version)(head, request)
     frame = b"".join(head)
     return _SIZE.pack(len(frame)) + frame
 
@@ -200,7 +207,7 @@ def decode_response_as_sent(key: int, version: int, frame: Buffer) -> tuple[int,
     at = 4
     if is_flexible(key, version) and key != ApiKey.API_VERSIONS:
         at = _skip_tags(frame, at)
-    response, _ = reader(response_schema(key, version), message_class(key, "Response"))(frame, at)
+    response, _ = response_reader(key, version)(frame, at, Budget())
     return correlation_id, response
 
 
@@ -210,6 +217,6 @@ def encode_response_as_sent(key: int, version: int, correlation_id: int, respons
     flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
     head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
     parts.append(head)
-    _response_writer(key, version)(parts, response)
+    response_writer(key, version)(parts, response)
     parts[0] = _SIZE.pack(sum(map(len, parts)))
     return parts

@@ -44,8 +44,7 @@ def main() -> None:
     importlib.import_module("understudy.server_path").enter()
     for name in IMPORTED:
         importlib.import_module(name)
-    for key, version in importlib.import_module("broker.cluster.warm_up").common_versions():
-        importlib.import_module("protocol.codec").prepare(key, version)
+    importlib.import_module("protocol.codec").prepare(importlib.import_module("broker.cluster.warm_up").COMMON)
     gc.collect()
     gc.freeze()  # what is imported stays in memory that all forks share
     asked = socket.socket(fileno=int(sys.argv[1]))

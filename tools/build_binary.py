@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = "understudy"
 """The folder that is built, and the program in it."""
 ENTRY = "import sys\nfrom understudy.cli import main\nsys.exit(main())\n"
-WHOLE = ("broker", "storage", "protocol", "understudy.control_api", "uvicorn", "kio.schema", "rich._unicode_data")
+WHOLE = ("broker", "storage", "protocol", "understudy.control_api", "uvicorn", "rich._unicode_data")
 """Packages of which modules are imported by name at run time."""
 OPTIONAL = ("cryptography", "jwt")
 """Imported late, and part of the whole `serve`: stores of Java, signed tokens."""

@@ -1,4 +1,4 @@
-"""Write ``protocol/newer_versions.json``: the versions of messages that kio does not have yet, as Kafka defines them.
+"""Write ``tools/newer_versions.json``: the versions of messages that kio does not have yet, as Kafka defines them.
 
     python tools/record_schemas.py KAFKA_CLIENTS_JAR
 
@@ -20,7 +20,7 @@ from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 from kio.serial._introspect import EntityField, EntityTupleField, classify_field
 
-TARGET = Path(__file__).parent.parent / "protocol" / "newer_versions.json"
+TARGET = Path(__file__).parent.parent / "tools" / "newer_versions.json"
 SINCE_RENAMED = {"TxnOffsetCommitRequest.GenerationIdOrMemberEpoch": "generation_id"}
 """Fields that were renamed without a change on the wire: the name that the versions before have."""
 Definition = dict[str, Any]

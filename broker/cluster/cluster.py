@@ -62,7 +62,7 @@ from broker.timelines.groups import GroupTimelines
 from broker.timelines.producers import ProducerTimelines
 from broker.timelines.transactions import TransactionTimelines
 from broker.transactions.markers import Markers
-from protocol.codec import load_schemas
+from protocol.codec import prepare
 from protocol.pauses import pause
 from protocol.types import uuid_text
 from storage.files.descriptors import DEFAULT_MOST, Descriptors
@@ -217,7 +217,7 @@ class Cluster:
         create_topics(self, self.options.topics)
         create_users(self)
         if self.shares.few:
-            load_schemas(api.key for api in APIS)
+            prepare(api.key for api in APIS)
         for node in self.nodes.values():
             await node.server.accept()
         if self.controller is not None:

@@ -7,26 +7,52 @@ records of consumer, share and streams groups are in ``consumer_group``, ``share
 
 import dataclasses
 import struct
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
 from uuid import UUID
-
-from kio.serial import entity_reader
-from kio.serial.errors import SerialError
 
 from protocol.log_records import consumer_group, share_group, streams_group
 from protocol.log_records.consumer_group import ConsumerRecord
 from protocol.log_records.share_group import ShareGroupRecord
 from protocol.log_records.streams_group import StreamsRecord
-from protocol.writers import Parts, writer
+from protocol.readers import (
+    Budget,
+    read_bytes,
+    read_compact_bytes,
+    read_compact_count,
+    read_compact_nullable_string,
+    read_compact_string,
+    read_count,
+    read_nullable_string,
+    read_string,
+    read_tag,
+    read_tags,
+    skip_tags,
+    uuid_or_none,
+)
+from protocol.writers import (
+    Parts,
+    write_bytes,
+    write_compact_string,
+    write_count,
+    write_nullable_string,
+    write_string,
+    write_tags,
+)
 
 LEGACY_OFFSET_KIND, OFFSET_KIND, GROUP_KIND = 0, 1, 2
 GROUP_VALUE_VERSION = 3
 """The version written for classic groups, even in 4.4 (groups A.11)."""
 
-_Write = Callable[[Parts, Any], None]
+_WITH_REBALANCE_TIMEOUT = _WITH_EXPIRY = 1
+_WITH_STATE_TIMESTAMP = 2
+_WITH_INSTANCE_ID = _WITH_LEADER_EPOCH = 3
+_FLEXIBLE = 4
+"""The newest version of both values (KIP-915)."""
+_TOPIC_ID_TAG = 0
+
 _INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+_TIMEOUTS = struct.Struct(">ii")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,134 +133,176 @@ GroupRecord = (
 """Any record of a group coordinator."""
 
 
-class _Column(NamedTuple):
-    """One field of a value over its versions, as Kafka's message definitions have it."""
-
-    name: str
-    type: Any
-    kafka_type: str | None
-    since: int = 0
-    until: int = 32767
-    tag: int | None = None
+# --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def _schema(name: str, columns: tuple[_Column, ...], version: int, *, flexible: bool) -> Any:
-    """Build a class that kio can read and write, from the columns of one version."""
-    fields: list[Any] = []
-    for column in columns:
-        if not column.since <= version <= column.until:
-            continue
-        metadata: dict[str, Any] = {} if column.kafka_type is None else {"kafka_type": column.kafka_type}
-        if column.tag is None:
-            fields.append((column.name, column.type, dataclasses.field(metadata=metadata)))
-        else:
-            metadata["tag"] = column.tag
-            fields.append((column.name, column.type, dataclasses.field(default=None, metadata=metadata)))
-    return dataclasses.make_dataclass(
-        f"{name}V{version}", fields, namespace={"__flexible__": flexible}, frozen=True, kw_only=True, slots=True
-    )
-
-
-_OFFSET_KEY = (
-    _Column("group_id", str, "string"),
-    _Column("topic", str, "string"),
-    _Column("partition", int, "int32"),
-)
-_GROUP_KEY = (_Column("group_id", str, "string"),)
-_OFFSET_VALUE = (
-    _Column("offset", int, "int64"),
-    _Column("leader_epoch", int, "int32", since=3),
-    _Column("metadata", str, "string"),
-    _Column("commit_timestamp_ms", int, "int64"),
-    _Column("expire_timestamp_ms", int, "int64", since=1, until=1),
-    _Column("topic_id", UUID | None, "uuid", since=4, tag=0),
-)
-_MEMBER = (
-    _Column("member_id", str, "string"),
-    _Column("group_instance_id", str | None, "string", since=3),
-    _Column("client_id", str, "string"),
-    _Column("client_host", str, "string"),
-    _Column("rebalance_timeout_ms", int, "int32", since=1),
-    _Column("session_timeout_ms", int, "int32"),
-    _Column("subscription", bytes, "bytes"),
-    _Column("assignment", bytes, "bytes"),
-)
-_LAST_VERSION, _FIRST_FLEXIBLE = 4, 4
-
-
-def _group_columns(version: int) -> tuple[_Column, ...]:
-    member = _schema("GroupMember", _MEMBER, version, flexible=version >= _FIRST_FLEXIBLE)
-    return (
-        _Column("protocol_type", str, "string"),
-        _Column("generation", int, "int32"),
-        _Column("protocol", str | None, "string"),
-        _Column("leader", str | None, "string"),
-        _Column("current_state_timestamp_ms", int, "int64", since=2),
-        _Column("members", tuple[member, ...], None),  # type: ignore[valid-type]
-    )
-
-
-@cache
-def _offset_schema(version: int) -> Any:
-    return _schema("OffsetValue", _OFFSET_VALUE, version, flexible=version >= _FIRST_FLEXIBLE)
-
-
-@cache
-def _group_schema(version: int) -> Any:
-    return _schema("GroupValue", _group_columns(version), version, flexible=version >= _FIRST_FLEXIBLE)
-
-
-# Compiled when first needed: most logs hold one version of each value.
-@cache
-def _write_offset(version: int) -> _Write:
-    return writer(_offset_schema(version))
-
-
-@cache
-def _write_group() -> _Write:
-    return writer(_group_schema(GROUP_VALUE_VERSION))
-
-
-@cache
-def _read_offset(version: int) -> Any:
-    return entity_reader(_offset_schema(version))
-
-
-@cache
-def _read_group(version: int) -> Any:
-    return entity_reader(_group_schema(version))
-
-
-_OFFSET_KEYS = _schema("OffsetKey", _OFFSET_KEY, 0, flexible=False)
-_GROUP_KEYS = _schema("GroupKey", _GROUP_KEY, 0, flexible=False)
-_write_offset_key, _write_group_key = writer(_OFFSET_KEYS), writer(_GROUP_KEYS)
-_read_offset_key: Any = entity_reader(_OFFSET_KEYS)
-_read_group_key: Any = entity_reader(_GROUP_KEYS)
-
-
-def _bytes(prefix: int, write: _Write, record: Any) -> bytes:
-    parts: Parts = [_INT16.pack(prefix)]
-    write(parts, record)
+def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    parts: Parts = [_INT16.pack(OFFSET_KIND)]
+    write_string(parts, group_id)
+    write_string(parts, topic)
+    parts.append(_INT32.pack(partition))
     return b"".join(parts)
+
+
+def _group_key(group_id: str) -> bytes:
+    parts: Parts = [_INT16.pack(GROUP_KIND)]
+    write_string(parts, group_id)
+    return b"".join(parts)
+
+
+# --- committed offsets -----------------------------------------------------------------------------------------------
+
+
+def _offset_value(record: OffsetCommit) -> bytes:
+    version = record.version
+    parts: Parts = [_INT16.pack(version), _INT64.pack(record.offset)]
+    if version >= _WITH_LEADER_EPOCH:
+        parts.append(_INT32.pack(record.leader_epoch))
+    if version < _FLEXIBLE:
+        write_string(parts, record.metadata)
+    else:
+        write_compact_string(parts, record.metadata)
+    parts.append(_INT64.pack(record.commit_timestamp_ms))
+    if version == _WITH_EXPIRY:
+        parts.append(_INT64.pack(record.expire_timestamp_ms))
+    if version >= _FLEXIBLE:
+        write_tags(parts, [] if record.topic_id is None else [(_TOPIC_ID_TAG, [record.topic_id.bytes])])
+    return b"".join(parts)
+
+
+def _offset(key: bytes, value: bytes | None) -> OffsetCommit | OffsetCommitTombstone | None:
+    group_id, at = read_string(key, _INT16.size)
+    topic, at = read_string(key, at)
+    (partition,) = _INT32.unpack_from(key, at)
+    if value is None:
+        return OffsetCommitTombstone(group_id, topic, partition)
+    version = _version(value)
+    if version is None:
+        return None
+    (offset,) = _INT64.unpack_from(value, 2)
+    at, leader_epoch, expire_timestamp_ms, topic_id = 10, -1, -1, None
+    if version >= _WITH_LEADER_EPOCH:
+        (leader_epoch,) = _INT32.unpack_from(value, at)
+        at += 4
+    metadata, at = read_string(value, at) if version < _FLEXIBLE else read_compact_string(value, at)
+    (commit_timestamp_ms,) = _INT64.unpack_from(value, at)
+    at += 8
+    if version == _WITH_EXPIRY:
+        (expire_timestamp_ms,) = _INT64.unpack_from(value, at)
+    if version >= _FLEXIBLE:
+        topic_id = _topic_id(value, at)
+    return OffsetCommit(
+        group_id,
+        topic,
+        partition,
+        offset,
+        leader_epoch,
+        metadata,
+        commit_timestamp_ms,
+        expire_timestamp_ms,
+        topic_id,
+        version,
+    )
+
+
+def _topic_id(value: bytes, at: int) -> UUID | None:
+    """The only tag of a committed offset that is known; tags of later versions are skipped."""
+    found = None
+    tags, at = read_tags(value, at, Budget())
+    for _ in range(tags):
+        tag, at, end = read_tag(value, at)
+        if tag == _TOPIC_ID_TAG:
+            found = uuid_or_none(value[at : at + 16])
+        at = end
+    return found
+
+
+# --- classic groups --------------------------------------------------------------------------------------------------
+
+
+def _group_value(record: GroupMetadata) -> bytes:
+    """Always in the same version, which has no compact types."""
+    parts: Parts = [_INT16.pack(GROUP_VALUE_VERSION)]
+    write_string(parts, record.protocol_type)
+    parts.append(_INT32.pack(record.generation))
+    write_nullable_string(parts, record.protocol)
+    write_nullable_string(parts, record.leader)
+    parts.append(_INT64.pack(record.current_state_timestamp_ms))
+    for member in write_count(parts, record.members):
+        write_string(parts, member.member_id)
+        write_nullable_string(parts, member.group_instance_id)
+        write_string(parts, member.client_id)
+        write_string(parts, member.client_host)
+        parts.append(_TIMEOUTS.pack(member.rebalance_timeout_ms, member.session_timeout_ms))
+        write_bytes(parts, member.subscription)
+        write_bytes(parts, member.assignment)
+    return b"".join(parts)
+
+
+def _group(key: bytes, value: bytes | None) -> GroupMetadata | GroupMetadataTombstone | None:
+    group_id, _ = read_string(key, _INT16.size)
+    if value is None:
+        return GroupMetadataTombstone(group_id)
+    version = _version(value)
+    if version is None:
+        return None
+    flexible = version >= _FLEXIBLE
+    text, nullable = (
+        (read_compact_string, read_compact_nullable_string) if flexible else (read_string, read_nullable_string)
+    )
+    protocol_type, at = text(value, _INT16.size)
+    (generation,) = _INT32.unpack_from(value, at)
+    protocol, at = nullable(value, at + 4)
+    leader, at = nullable(value, at)
+    timestamp_ms = -1
+    if version >= _WITH_STATE_TIMESTAMP:
+        (timestamp_ms,) = _INT64.unpack_from(value, at)
+        at += 8
+    count, at = (read_compact_count if flexible else read_count)(value, at, Budget())
+    members = []
+    for _ in range(count):
+        member, at = _member(value, at, version)
+        members.append(member)
+    return GroupMetadata(group_id, protocol_type, generation, protocol, leader, timestamp_ms, tuple(members))
+
+
+def _member(value: bytes, at: int, version: int) -> tuple[GroupMember, int]:
+    flexible = version >= _FLEXIBLE
+    text, data = (read_compact_string, read_compact_bytes) if flexible else (read_string, read_bytes)
+    member_id, at = text(value, at)
+    instance_id, rebalance_timeout_ms = None, -1
+    if version >= _WITH_INSTANCE_ID:
+        instance_id, at = (read_compact_nullable_string if flexible else read_nullable_string)(value, at)
+    client_id, at = text(value, at)
+    client_host, at = text(value, at)
+    if version >= _WITH_REBALANCE_TIMEOUT:
+        (rebalance_timeout_ms,) = _INT32.unpack_from(value, at)
+        at += 4
+    (session_timeout_ms,) = _INT32.unpack_from(value, at)
+    subscription, at = data(value, at + 4)
+    assignment, at = data(value, at)
+    at = skip_tags(value, at, Budget()) if flexible else at
+    timeouts_ms = (rebalance_timeout_ms, session_timeout_ms)
+    return GroupMember(member_id, client_id, client_host, *timeouts_ms, subscription, assignment, instance_id), at
+
+
+# --- any record ------------------------------------------------------------------------------------------------------
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
     """Key and value of a record; the value of a tombstone is ``None``."""
     if isinstance(record, OffsetCommit):
-        value = _bytes(record.version, _write_offset(record.version), record)
-        return _bytes(OFFSET_KIND, _write_offset_key, record), value
+        return _offset_key(record.group_id, record.topic, record.partition), _offset_value(record)
     if isinstance(record, OffsetCommitTombstone):
-        return _bytes(OFFSET_KIND, _write_offset_key, record), None
+        return _offset_key(record.group_id, record.topic, record.partition), None
     if isinstance(record, ConsumerRecord):
         return consumer_group.encode(record)
     if isinstance(record, ShareGroupRecord):
         return share_group.encode(record)
     if isinstance(record, StreamsRecord):
         return streams_group.encode(record)
-    key = _bytes(GROUP_KIND, _write_group_key, record)
-    if isinstance(record, GroupMetadataTombstone):
-        return key, None
-    return key, _bytes(GROUP_VALUE_VERSION, _write_group(), record)
+    key = _group_key(record.group_id)
+    return key, None if isinstance(record, GroupMetadataTombstone) else _group_value(record)
 
 
 def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
@@ -248,66 +316,19 @@ def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
     (kind,) = _INT16.unpack_from(key)
     try:
         if kind in (LEGACY_OFFSET_KIND, OFFSET_KIND):
-            return _offset(_read_offset_key(key, _INT16.size)[0], value)
+            return _offset(key, value)
         if kind == GROUP_KIND:
-            return _group(_read_group_key(key, _INT16.size)[0].group_id, value)
+            return _group(key, value)
         if streams_group.RECORDS.knows(kind):
             return streams_group.decode(kind, key, value)
         if share_group.RECORDS.knows(kind):
             return share_group.decode(kind, key, value)
         return consumer_group.decode(kind, key, value)
-    except (SerialError, LookupError, struct.error, ValueError):
+    except (LookupError, struct.error, ValueError):
         return None
 
 
 def _version(value: bytes) -> int | None:
     """The version of a value, ``None`` if it is not one of ours."""
     (version,) = _INT16.unpack_from(value)
-    return version if 0 <= version <= _LAST_VERSION else None
-
-
-def _offset(key: Any, value: bytes | None) -> OffsetCommit | OffsetCommitTombstone | None:
-    if value is None:
-        return OffsetCommitTombstone(key.group_id, key.topic, key.partition)
-    version = _version(value)
-    if version is None:
-        return None
-    entity, _ = _read_offset(version)(value, _INT16.size)
-    return OffsetCommit(
-        key.group_id,
-        key.topic,
-        key.partition,
-        entity.offset,
-        getattr(entity, "leader_epoch", -1),
-        entity.metadata,
-        entity.commit_timestamp_ms,
-        getattr(entity, "expire_timestamp_ms", -1),
-        getattr(entity, "topic_id", None),
-        version,
-    )
-
-
-def _group(group_id: str, value: bytes | None) -> GroupMetadata | GroupMetadataTombstone | None:
-    if value is None:
-        return GroupMetadataTombstone(group_id)
-    version = _version(value)
-    if version is None:
-        return None
-    entity, _ = _read_group(version)(value, _INT16.size)
-    members = tuple(
-        GroupMember(
-            member.member_id,
-            member.client_id,
-            member.client_host,
-            getattr(member, "rebalance_timeout_ms", -1),
-            member.session_timeout_ms,
-            member.subscription,
-            member.assignment,
-            getattr(member, "group_instance_id", None),
-        )
-        for member in entity.members
-    )
-    timestamp_ms = getattr(entity, "current_state_timestamp_ms", -1)
-    return GroupMetadata(
-        group_id, entity.protocol_type, entity.generation, entity.protocol, entity.leader, timestamp_ms, members
-    )
+    return version if 0 <= version <= _FLEXIBLE else None

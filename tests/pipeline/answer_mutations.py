@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pipeline.audits.registry import NEEDS, chosen
 from pipeline.duck.tables import DuckTables
-from protocol.schema import python_name
+from tools.schema_fields import python_name
 
 Path_ = tuple[str | int, ...]
 FOREIGN = "ELECTION_NOT_NEEDED"

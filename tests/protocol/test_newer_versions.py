@@ -10,7 +10,6 @@ import pytest
 from kio.schema.index import api_key_map, schema_name_map
 
 from broker.releases import NEWEST, release
-from protocol import newer_versions
 from protocol.apis import ApiKey
 from protocol.codec import (
     decode_header,
@@ -30,6 +29,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tools import newer_versions
 from tools.record_schemas import TARGET
 from tools.record_schemas import newer_versions as read_from_jar
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from kio.schema.index import api_key_map, schema_name_map
 
-from protocol import newer_versions
 from protocol.apis import ApiKey
 from protocol.codec import (
     decode_header,
@@ -28,7 +27,8 @@ from protocol.messages import (
     offset_commit,
     produce,
 )
-from protocol.removed_versions import request_schema, response_schema, versions_of
+from tools import newer_versions
+from tools.removed_versions import request_schema, response_schema, versions_of
 
 REMOVED = [
     (key, version)

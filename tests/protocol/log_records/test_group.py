@@ -108,3 +108,13 @@ def test_an_old_groups_missing_fields_are_minus_one() -> None:
 def test_what_is_not_known_is_skipped(key: bytes | None, value: bytes) -> None:
     """Other kinds, other versions and broken bytes do not stop a load (groups A.12; transactions DSK-05)."""
     assert decode(key, value) is None
+
+
+def test_tags_of_a_later_kafka_are_skipped() -> None:
+    """The topic id is tag 0; what has another number is not known, and the offset counts (transactions DSK-06)."""
+    record = OffsetCommit("g1", "t", 3, 7, 2, "m", 9, topic_id=UUID(int=5))
+    key, value = encode(record)
+    assert value is not None
+    assert value.endswith(b"\1\0\x10" + UUID(int=5).bytes)
+    later = value[: -len(b"\1\0\x10") - 16] + b"\2\0\x10" + UUID(int=5).bytes + b"\7\2ab"
+    assert decode(key, later) == record

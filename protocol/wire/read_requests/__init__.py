@@ -1,0 +1,1 @@
+"""Read requests, one module for each API. Generated, with this line."""

@@ -1,0 +1,1 @@
+"""Read responses, one module for each API. Generated, with this line."""

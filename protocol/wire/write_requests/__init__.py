@@ -1,0 +1,1 @@
+"""Write requests, one module for each API. Generated, with this line."""

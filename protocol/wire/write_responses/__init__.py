@@ -1,0 +1,1 @@
+"""Write responses, one module for each API. Generated, with this line."""
