@@ -22,8 +22,20 @@ GAP = 2
 NESTED: Mapping[str, tuple[str, ...]] = {
     "timeline": ("at_ms", "event", "state_after", "epoch_after", "client_id", "api", "error", "citation"),
     "partitions": ("partition", "leader", "isr", "log_start_offset", "high_watermark", "last_stable_offset"),
+    "clients": ("client_id", "software", "open", "requests", "errors", "series"),
+    "faults": ("id", "meets", "does", "hits", "remaining"),
+    "refusals": ("at_ms", "name", "error", "why"),
 }
 """Columns of lists within an answer; of others all fields are shown."""
+EXPENDABLE = ("connection", "connections", "version", "broker", "throttled_ms", "host", "fault", "id", "groups")
+"""Columns that are left out, in this order, where a table does not fit; JSON has them."""
+WRAPPED = frozenset({"meets", "does", "why"})
+"""Columns of sentences: they take more lines rather than being cut."""
+HIDDEN: Mapping[str, frozenset[str]] = {"overview": frozenset({"step_ms", "window_ms"})}
+"""Fields that only programs need, by the verb."""
+BARS = "▁▂▃▄▅▆▇█"
+LATEST = 20
+"""So many of the latest values of a series are in a table."""
 GOOD, BUSY, BAD = "green", "yellow", "red"
 ALARMING: Mapping[str, Any] = {"up": False, "fenced": True, "stopped": True, "leader": -1}
 STATES: Mapping[str, str] = {
@@ -85,7 +97,12 @@ def picture(verb: Verb, answer: Any, width: int) -> RenderableType:
 
 def _parts(verb: Verb, answer: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     listed = {name: value for name, value in answer.items() if name == verb.items or _is_rows(value)}
-    plain = {name: value for name, value in answer.items() if name not in listed and not _is_void(name, value)}
+    hidden = HIDDEN.get(verb.name, frozenset())
+    plain = {
+        name: value
+        for name, value in answer.items()
+        if name not in listed and name not in hidden and not _is_void(name, value)
+    }
     if plain:
         yield facts(plain)
     for name, found in listed.items():
@@ -129,8 +146,9 @@ def rows(names: Sequence[str], found: Sequence[Mapping[str, Any]], width: int, *
     shown = [column for column in columns if every or not column.is_empty]
     if not found:
         return Text("")
-    needed = sum(each.width if each.rigid else min(each.width, NARROWEST) for each in shown) + GAP * (len(shown) - 1)
-    if needed > width:
+    if _needs(shown) > width:
+        shown = _fitting(shown, width)
+    if _needs(shown) > width or "why" in names:
         return Group(*(_block(shown, at) for at in range(len(found))))
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for column in shown:
@@ -143,6 +161,21 @@ def rows(names: Sequence[str], found: Sequence[Mapping[str, Any]], width: int, *
     for at in range(len(found)):
         table.add_row(*(column.cells[at] for column in shown))
     return table
+
+
+def _needs(columns: Sequence[Column]) -> int:
+    """Characters that a table of these columns takes at least."""
+    return sum(each.width if each.rigid else min(each.width, NARROWEST) for each in columns) + GAP * (len(columns) - 1)
+
+
+def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """Without those that are empty, then without those that one can do without, until they fit; else all of them."""
+    left = [column for column in columns if not column.is_empty]
+    for name in EXPENDABLE:
+        if _needs(left) <= width:
+            return left
+        left = [column for column in left if column.name != name]
+    return left if _needs(left) <= width else list(columns)
 
 
 def _block(columns: Sequence[Column], at: int) -> Table:
@@ -168,7 +201,7 @@ def plain_cell(value: Any, name: str) -> str:
 
 def _column(name: str, found: Sequence[Mapping[str, Any]]) -> Column:
     values = [row.get(name) for row in found]
-    cells = [text(value, name, one_line=True) for value in values]
+    cells = [text(value, name, one_line=name not in WRAPPED) for value in values]
     rigid = name in times.NAMES or all(isinstance(value, int | float | None) for value in values)
     return Column(name, cells, rigid)
 
@@ -177,6 +210,8 @@ def text(value: Any, name: str, *, one_line: bool = False) -> Text:
     """A value, coloured where it deserves attention."""
     if name in times.NAMES and isinstance(value, int) and value >= 0:
         shown = short_time(value)
+    elif name.endswith("series") and isinstance(value, list):
+        shown = bars(value[-LATEST:] if one_line else value)
     elif name == "citation" and isinstance(value, str):
         shown = value.partition(" (")[0] or "-"
     else:
@@ -185,6 +220,12 @@ def text(value: Any, name: str, *, one_line: bool = False) -> Text:
     if one_line:
         made.no_wrap, made.overflow = True, "ellipsis"
     return made
+
+
+def bars(series: Sequence[int]) -> str:
+    """Numbers over time as characters of different heights; a space is 0."""
+    most = max([1, *series])
+    return "".join(BARS[(value * (len(BARS) - 1)) // most] if value else " " for value in series)
 
 
 def style(name: str, value: Any) -> str:

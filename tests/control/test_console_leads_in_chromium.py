@@ -52,6 +52,10 @@ def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, 
     page.press("Larger")
     page.sees("125 %")
     assert page.script(width) > before
+    page.press("Fit the width")
+    assert page.script(
+        "return document.querySelector('.drawing').scrollWidth <= document.querySelector('.drawing').clientWidth"
+    )
     page.named("input", "Only what went wrong").click()
     page.sees_no("ABORT marker")
     page.sees("INVALID_PRODUCER_EPOCH")

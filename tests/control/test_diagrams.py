@@ -83,6 +83,17 @@ def test_a_fenced_producer_has_a_lane_of_its_own_and_the_reason_is_beside_the_re
     assert "INVALID_PRODUCER_EPOCH" in shown
 
 
+def test_clients_that_came_one_after_the_other_share_a_lane(plane: ControlPlane) -> None:
+    """Where there are many; the two that were there at the same time still have lanes of their own."""
+    for _ in range(3):
+        fenced(plane, **{"client.id": "app"})
+    diagram = plane.kafka.diagrams.show(transactional_id="x", limit=1000)
+    clients = [lane.detail for lane in diagram.lanes if lane.kind == "client"]
+    assert [re.findall(r"epochs \d+ to \d+", detail) != [] for detail in clients] == [True, True]
+    commits = [step for step in diagram.steps if step.error == "INVALID_PRODUCER_EPOCH"]
+    assert len({step.target for step in commits}) == 1
+
+
 def test_text_and_mermaid_have_the_same_steps(plane: ControlPlane) -> None:
     """Each line of Mermaid's is one of its language; the text has the reason below the refusal."""
     fenced(plane)
@@ -116,7 +127,7 @@ def test_a_fault_and_a_hold_are_steps(plane: ControlPlane) -> None:
     assert texts(diagram, "hold") == ["held at markers, until its release", "released"]
     kinds = [step.kind for step in diagram.steps if step.kind in {"marker", "hold", "fault"}]
     assert kinds == ["marker", "hold", "hold", "marker", "fault", "marker"]
-    assert texts(diagram, "fault") == [f"fault {fault.id}: apply_then disconnect reset"]
+    assert texts(diagram, "fault") == [f"fault {fault.id}: served, then the connection is reset"]
     (hung_up,) = [step for step in diagram.steps if step.error == "closed: a fault hangs up instead of the reply"]
     assert hung_up.fault == fault.id
 

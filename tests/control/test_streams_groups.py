@@ -99,3 +99,16 @@ def test_a_snapshot_brings_a_group_back(plane: ControlPlane) -> None:
     assert member.beat(2).error_code is E.NONE
     assert described(member.wire).group_state == "Stable"
     assert member.beat(-1).error_code is E.NONE
+
+
+def test_the_diagram_has_the_heartbeats_that_change_something(plane: ControlPlane) -> None:
+    """Joining, a new epoch, leaving; the others only where they are asked for."""
+    member = joined(plane)
+    for _ in range(5):
+        member.confirm()
+    member.beat(-1)
+    asked = [step.text for step in plane.kafka.diagrams.show(group="g").steps if step.kind == "request"]
+    beats = [text for text in asked if text.startswith("StreamsGroupHeartbeat")]
+    assert [text.rpartition(" ")[2] for text in beats] == ["0", "-1"]
+    every = plane.kafka.diagrams.show(group="g", polls=True)
+    assert len([step for step in every.steps if step.text.startswith("StreamsGroupHeartbeat")]) > len(beats)

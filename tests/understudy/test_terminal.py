@@ -127,3 +127,31 @@ def test_colours_are_for_terminals_without_no_color() -> None:
         piped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert piped.splitlines()[1].split() == ["g" * 50, "classic", "Stable", "3", "-", "7"]
     assert "\x1b" not in piped
+
+
+def test_a_journal_fits_eighty_columns() -> None:
+    """Without the columns that are empty, then without those that one can do without; the rest is in JSON."""
+    entry = {
+        "id": 8915, "at_ms": 1_795_540_428_390, "broker": 3, "connection": 32, "client_id": "warehouse",
+        "api": "AddPartitionsToTxn", "version": 16, "topics": ["orders"], "groups": [], "transactional_ids": ["x"],
+        "error": "NOT_COORDINATOR", "fault": None,
+    }  # fmt: skip
+    heading, *rows = printed("journal list", {"entries": [entry] * 3}, 80)
+    assert max(map(len, (heading, *rows))) <= 80
+    assert len(rows) == 3
+    assert {"AT", "CLIENT", "API", "TOPICS", "ERROR"} <= set(heading.split())
+    assert not {"CONNECTION", "FAULT", "GROUPS"} & set(heading.split())
+
+
+def test_sentences_take_more_lines_and_series_are_bars() -> None:
+    """What a fault does is not cut; sixty numbers are as many characters, or the latest ones in a table."""
+    fault = {"id": "1", "meets": "EndTxn of transactional id payments, 2 times", "does": "served, then never answered"}
+    text = " ".join(" ".join(printed("faults list", {"faults": [{**fault, "hits": 2, "remaining": 0}]}, 60)).split())
+    assert all(each in text for each in ("payments,", "times", "answered"))
+    series = [0] * 50 + [1, 2, 4, 8]
+    lines = printed("overview", {"series": series, "step_ms": 2000, "apis": [{"name": "Fetch", "series": series}]})
+    assert lines[0].endswith("▁▂▄█")
+    assert len(lines[0]) == len("series  ") + len(series)
+    assert not [line for line in lines if "step_ms" in line]
+    assert lines[-1].startswith("Fetch")
+    assert lines[-1].endswith("▁▂▄█")

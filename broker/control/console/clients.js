@@ -1,21 +1,37 @@
 // Clients and their connections: software, versions of APIs that they used, errors, throttling.
 
-import { get } from "./ask.js";
+import { get, query } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { duration, number } from "./format.js";
-import { chips, facts, journalOf, link, panel, sparkline, state, table, to, unknown } from "./parts.js";
+import { chips, facts, journalOf, link, panel, sparkline, state, table, time, to, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Clients";
 
-export async function load() {
-  return (await get("v1/overview")).clients;
+const LATEST = 25;
+
+export async function load([name]) {
+  const { clients } = await get("v1/overview");
+  if (name === undefined) return { clients };
+  const found = await get("v1/journal" + query({ client_id: name, limit: LATEST, bodies: false }));
+  return { clients, requests: found.entries.toReversed() };
 }
 
-export function render(clients, [name]) {
+export function render({ clients, requests }, [name]) {
   if (name === undefined) return all(clients);
   const found = clients.filter((each) => each.client_id === name);
-  return found.length === 0 ? h("p", { class: "empty" }, "No connection of this client is open, and none was used in the last two minutes.") : found.map(one);
+  return [
+    found.length === 0 ? h("p", { class: "empty" }, "No connection of this client is open, and none was used in the last two minutes.") : found.map(one),
+    panel("Its latest requests", table("Latest requests", [
+      ["Time", (each) => time(each.at_ms)],
+      ["Request", (each) => link(to("journal", String(each.id)), `${each.api} v${each.version}`)],
+      ["Broker", (each) => each.broker, "number"],
+      ["About", (each) => [...each.topics, ...each.groups, ...each.transactional_ids].slice(0, 4).join(", "), "wide"],
+      ["Answer", (each) => [each.error && state(each.error, "bad"), each.outcome !== "answered" && state(each.outcome, "busy"), each.fault !== null && state(`fault ${each.fault}`, "busy")], "wide"],
+      ["Took", (each) => each.duration_ms !== null && `${each.duration_ms.toFixed(1)} ms`, "number"],
+    ], requests, (each) => each.id, "The journal has no request of it."),
+    h("p", null, link(journalOf({ client_id: name }), "All its requests in the journal"))),
+  ];
 }
 
 function all(clients) {

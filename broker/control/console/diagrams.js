@@ -7,10 +7,10 @@ import { button, choices, field, link, panel, save, state, table, time, to } fro
 
 const SUBJECTS = { transactions: "transactional_id", producers: "producer_id", groups: "group", connections: "connection" };
 const LABELS = { transactions: "transactional id", producers: "producer", groups: "group", connections: "connection" };
-const ZOOMS = [0.5, 0.65, 0.8, 1, 1.25, 1.5, 2];
+const ZOOMS = [0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2];
 const FIRST = { limit: "60", errors: false, polls: false };
 let chosen = { ...FIRST };
-let zoom = 3;
+let zoom = ZOOMS.indexOf(1);
 let shown = { asked: "", diagram: null, drawing: null };
 let again = false; // whether to ask although the question is the same
 
@@ -70,6 +70,7 @@ function one({ diagram, drawing }, names, { act, refresh }) {
         button("Smaller", () => { zoom = Math.max(0, zoom - 1); refresh({ redraw: true }); }),
         h("span", { class: "quiet", role: "status" }, `${Math.round(ZOOMS[zoom] * 100)} %`),
         button("Larger", () => { zoom = Math.min(ZOOMS.length - 1, zoom + 1); refresh({ redraw: true }); }),
+        button("Fit", () => { zoom = fitting(diagram.width); refresh({ redraw: true }); }, "the width"),
         button("Ask again", () => { again = true; refresh(); }),
         button("Save as SVG", () => act(async () => save(await download("v1/diagrams.svg" + question(names)), "diagram.svg"))),
         button("Save as Mermaid", () => act(() => save(new Blob([diagram.mermaid], { type: "text/plain" }), "diagram.mmd"))),
@@ -86,6 +87,12 @@ function one({ diagram, drawing }, names, { act, refresh }) {
     panel("As text", h("details", null, h("summary", null, "The diagram in characters"), h("pre", { class: "plain", tabindex: "0" }, diagram.text)),
       h("details", null, h("summary", null, "The diagram for Mermaid"), h("pre", { tabindex: "0" }, diagram.mermaid))),
   ];
+}
+
+/** The largest zoom at which all lanes can be seen. */
+function fitting(width) {
+  const has = document.querySelector(".drawing").clientWidth;
+  return Math.max(0, ZOOMS.findLastIndex((size) => width * size <= has));
 }
 
 const check = (text, on, change) => h("label", { class: "check" },

@@ -25,6 +25,7 @@ POLLS = frozenset(
     }
 )  # fmt: skip
 """What clients send all the time; left out where it succeeded, unless the query asks for it."""
+_HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 _SEARCHED = 10
 """So many requests are looked at for each that is shown."""
 _FRAME, _ANSWER = 5, 6
@@ -106,9 +107,17 @@ async def find(asked: Asked, query: DiagramQuery) -> list[Call]:
             continue
         call = read(entry, connections.get(entry.connection), name_of, f"group {query.get('group', '')}")
         odd = call.error is not None or entry.fault is not None or entry.outcome != "answered"
-        if odd or (not query["errors"] and (query["polls"] or call.api not in POLLS)):
+        if odd or (not query["errors"] and (query["polls"] or call.api not in POLLS or _moves(call))):
             found.append(call)
     return found
+
+
+def _moves(call: Call) -> bool:
+    """Whether a heartbeat joins or leaves its group, or its member gets another epoch by it."""
+    before = getattr(call.known.request, "member_epoch", None)
+    if type(before) is not int or call.api not in _HEARTBEATS:
+        return False
+    return before <= 0 or before != getattr(call.known.response, "member_epoch", before)
 
 
 async def _entries(asked: Asked, query: DiagramQuery, limit: int) -> Iterator[Place]:

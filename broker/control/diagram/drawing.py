@@ -10,7 +10,8 @@ from understudy.control_api.times import local_time
 HEAD = 64
 _LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15
 """Where the first lane may begin, width of a lane, height of a row, height of a line of text."""
-_REASON, _REASON_CHARACTERS = 430, 62
+_REASON_CHARACTERS = 70
+"""So many characters at least has a line of a reason, which is below its refusal."""
 _TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30
 _CHARACTER = 6.6
 """Width of a character of labels; the font is a fixed one."""
@@ -27,20 +28,21 @@ class Drawing(NamedTuple):
 
 def draw(lanes: Sequence[Lane], steps: Sequence[Step]) -> Drawing:
     """The whole diagram."""
-    reasons_at = _LEFT + _LANE * len(lanes) + 8
+    right = _LEFT + _LANE * len(lanes) + 8
     shapes: list[Shape] = []
     y = HEAD + 8
     for at, step in enumerate(steps):
-        reason = wrap(step.reason, _REASON_CHARACTERS)
-        width_left = _beside(step, reasons_at)
+        width_left = _beside(step, right)
+        reason = wrap(step.reason, max(width_left, _REASON_CHARACTERS))
         label = step.text + (f" x{step.count}" if step.count > 1 else "")
         lines = wrap(label, width_left) or [""]
-        height = max(_ROW, _ROW - _LINE + _LINE * max(len(lines), len(reason)))
-        shapes += _step(step, at, lines, reason, y + height - 9, reasons_at)
-        y += height
+        height = max(_ROW, _ROW - _LINE + _LINE * len(lines))
+        shapes += _step(step, at, lines, reason, y + height - 9)
+        y += height + _LINE * len(reason)
     bottom = y + 16
     head = [shape for at, lane in enumerate(lanes) for shape in _lane(lane, _x(at), bottom)]
-    width = reasons_at + (_REASON if any(step.reason for step in steps) else 40)
+    reasons = [_text_x(step) + int(_REASON_CHARACTERS * _CHARACTER) for step in steps if step.reason]
+    width = max(right, *reasons, 0) + 40
     return Drawing((*head, *shapes), width, bottom)
 
 
@@ -64,7 +66,7 @@ def _lane(lane: Lane, x: int, bottom: int) -> Iterator[Shape]:
     yield _shape("line", "life", (x, HEAD - 10), (x, bottom))
 
 
-def _step(step: Step, at: int, lines: list[str], reason: list[str], y: int, reasons_at: int) -> Iterator[Shape]:
+def _step(step: Step, at: int, lines: list[str], reason: list[str], y: int) -> Iterator[Shape]:
     """``y`` is where the arrow is; its label is above it."""
     style = "refused" if step.error is not None else step.kind
     time = local_time(step.at_ms)[_TIME_OF_DAY] or str(step.at_ms)
@@ -81,8 +83,8 @@ def _step(step: Step, at: int, lines: list[str], reason: list[str], y: int, reas
     top = y - 5 if start != end else y
     for number, line in enumerate(reversed(lines)):
         yield _shape("text", f"label {style}", (_text_x(step), top - number * _LINE), text=line, step=at)
-    for number, line in enumerate(reversed(reason)):
-        yield _shape("text", "reason", (reasons_at, y - number * _LINE), text=line, step=at)
+    for number, line in enumerate(reason, 1):
+        yield _shape("text", "label reason", (_text_x(step), y + number * _LINE), text=line, step=at)
 
 
 def _shape(

@@ -3,6 +3,9 @@
 A client has several connections, and two clients may have the same client id. Connections belong to one client where
 they use the same epoch of a producer, or the same member of a group; a connection that names neither belongs to the
 client of its client id and host that is seen next to it.
+
+Where there are many clients, those of one client id and host that came one after the other share a lane, such as an
+application that was started again and again: otherwise the coordinators and the logs would be out of sight.
 """
 
 from collections.abc import Sequence
@@ -12,7 +15,7 @@ from broker.control.diagram.calls import Call
 from understudy.control_api.answers.diagrams import Lane, LaneKind
 from understudy.control_api.spelling import plain
 
-MOST_CLIENTS, MOST_LOGS = 10, 6
+MOST_CLIENTS, MOST_LOGS, MOST_APART = 10, 6, 4
 _TRANSACTION = frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"})
 _GROUP = frozenset(
     {
@@ -52,7 +55,7 @@ class Lanes:
     """The lanes, in the order in which they are drawn."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self._clients = _joined(calls)
+        self._clients = _in_turn(calls, _joined(calls))
         self._keys: dict[LaneKind, list[Key]] = {"client": [], "coordinator": [], "broker": [], "log": []}
         self._calls: dict[Key, list[Call]] = {}
         self._leaders: set[int] = set()
@@ -176,6 +179,23 @@ def _joined(calls: Sequence[Call]) -> dict[int, Key]:
         if alike is not None:
             found[number] = found[alike]
     return found
+
+
+def _in_turn(calls: Sequence[Call], clients: dict[int, Key]) -> dict[int, Key]:
+    """Connection -> its client, where clients that came one after the other are one, if there are many."""
+    if len(set(clients.values())) <= MOST_APART:
+        return clients
+    last = {clients[call.entry.connection]: at for at, call in enumerate(calls)}
+    free: dict[tuple[str | None, str], dict[Key, int]] = {}
+    shared: dict[Key, Key] = {}
+    for at, call in enumerate(calls):
+        key = clients[call.entry.connection]
+        if key in shared:
+            continue
+        ends = free.setdefault((call.client_id, _host(call)), {})
+        shared[key] = next((each for each, end in ends.items() if end < at), key)
+        ends[shared[key]] = last[key]
+    return {connection: shared[key] for connection, key in clients.items()}
 
 
 def _host(call: Call) -> str:

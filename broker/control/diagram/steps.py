@@ -7,6 +7,7 @@ from typing import NamedTuple
 from broker.control.diagram.calls import Call
 from broker.control.diagram.events import Event
 from broker.control.diagram.lanes import Key, Lanes, role_of
+from broker.control.fault_text import does
 from broker.control.request import Asked
 from broker.transactions.marker_notes import MarkerNote
 from understudy.control_api.answers.diagrams import Step, StepKind
@@ -150,16 +151,9 @@ def _end(call: Call, calls: Sequence[Call]) -> float:
 def _fault(asked: Asked, ids: str) -> str:
     known = asked.source.faults.faults
     return "; ".join(
-        f"fault {each}: {_do(known[each].description['do'])}" if each in known else f"fault {each}, removed since"
+        f"fault {each}: {does(known[each].description['do'])}" if each in known else f"fault {each}, removed since"
         for each in ids.split(",")
     )
-
-
-def _do(do: object) -> str:
-    """A fault's effect in few characters: apply_then disconnect reset."""
-    if isinstance(do, dict):
-        return ", ".join(f"{name} {_do(value)}" for name, value in do.items() if name != "where")
-    return str(do)
 
 
 # --- what came by itself ---------------------------------------------------------------------------------------------
