@@ -4,7 +4,7 @@
 
 As `understudy exam --upstream`, and besides it steers Kafka's processes, leaders and coordinators; the scenarios of TLS
 and SASL are played on a second one of one broker. KAFKA_LIBS names the folder with the jars of Kafka. With EXAM_RUNS,
-the result is written to that folder.
+the result is written to that folder, for `python -m tests.exam.scoreboard --on-kafka`.
 """
 
 # ruff: noqa: T201 -- a program
@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
 from tests.exam.libraries import LIBRARIES
 from tests.exam.real_cluster import BROKERS, SETTINGS, SteeredKafka
@@ -75,7 +76,8 @@ def main() -> int:
     name, *patterns = sys.argv[1:]
     result = examined(name, patterns)
     if runs := os.environ.get("EXAM_RUNS"):
-        (Path(runs) / f"{name}.json").write_text(json.dumps(result.as_json(), indent=1), encoding="utf-8")
+        kept = {**result.as_json(), "kafka": oracle_release()}
+        (Path(runs) / f"{name}.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
     print(*(f"{verdict.value}: {result.count(verdict)}" for verdict in Verdict), sep="\n")
     return int(result.failed)
 

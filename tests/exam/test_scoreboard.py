@@ -6,19 +6,20 @@ import pytest
 
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
-from tests.exam.scoreboard import PAGE, VARIED, Run, kept, library_of, page, recorded, runs_of
+from tests.exam.scoreboard import ON_KAFKA, PAGE, RECORDED, VARIED, Run, kept, library_of, page, recorded, runs_of
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
 
 def test_the_page_is_what_is_recorded() -> None:
     """After a change, run `python -m tests.exam.scoreboard`."""
-    assert PAGE.read_text(encoding="utf-8") == "\n".join(page(recorded())) + "\n"
+    assert PAGE.read_text(encoding="utf-8") == "\n".join(page(recorded(), recorded(ON_KAFKA))) + "\n"
 
 
-def test_what_is_recorded_belongs_to_a_scenario_and_a_library() -> None:
+@pytest.mark.parametrize("file", [RECORDED, ON_KAFKA], ids=["here", "on-kafka"])
+def test_what_is_recorded_belongs_to_a_scenario_and_a_library(file: Path) -> None:
     """A scenario that is gone or renamed leaves no verdict behind."""
-    for name, run in recorded().items():
+    for name, run in recorded(file).items():
         assert name in LIBRARIES
         assert run["results"].keys() <= SCENARIOS.keys()
         assert {each["verdict"] for each in run["results"].values()} <= {VARIED, *(each.value for each in Verdict)}

@@ -34,10 +34,11 @@ func (d *driver) consume(c *kit.Command) (any, error) {
 		settings["group.instance.id"] = c.InstanceID
 	}
 	made, err := kafka.NewConsumer(&settings)
-	if err == nil {
-		d.consumers[c.Name] = made
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	d.consumers[c.Name] = made
+	return nil, authorize(made, c)
 }
 
 func (d *driver) reader(c *kit.Command) (*kafka.Consumer, error) {

@@ -32,6 +32,7 @@ func main() {
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
 			"reassign", "resubscribe", "groups", "assignment", "static_members", "consumer_protocol", "commit_offsets", "admin",
+			"tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
@@ -76,12 +77,14 @@ func refuse(err error) kit.Refusal {
 }
 
 func common(c *kit.Command) kafka.ConfigMap {
-	return kafka.ConfigMap{
+	settings := kafka.ConfigMap{
 		"bootstrap.servers": c.BootstrapServers, "client.id": c.ClientID, "socket.timeout.ms": max(c.RequestTimeout, 300),
 		"topic.metadata.refresh.fast.interval.ms": 50, "reconnect.backoff.max.ms": 500,
 		// Its log goes to stderr, of which a report shows the last lines: only what ends the process belongs there.
 		"log_level": 0,
 	}
+	secure(settings, c)
+	return settings
 }
 
 func (d *driver) create(c *kit.Command) (any, error) {
@@ -102,23 +105,33 @@ func (d *driver) create(c *kit.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &producer{inner, kit.NewOutcomes()}
+	p := &producer{inner: inner, outcomes: kit.NewOutcomes()}
+	if err := authorize(inner, c); err != nil {
+		return nil, err
+	}
 	go p.deliveries()
 	d.producers[c.Name] = p
 	return nil, nil
 }
 
-// deliveries ends when the producer is closed.
+// deliveries ends when the producer is closed. A record that expires does not mention why: the last event of an error does.
 func (p *producer) deliveries() {
+	cause := ""
 	for event := range p.inner.Events() {
-		m, ok := event.(*kafka.Message)
-		if !ok {
-			continue
-		}
-		if err := m.TopicPartition.Error; err != nil {
-			p.outcomes.Refused(m.Opaque.(int), refuse(err))
-		} else {
-			p.outcomes.Written(m.Opaque.(int), int64(m.TopicPartition.Offset))
+		switch found := event.(type) {
+		case kafka.Error:
+			if found.Code() != kafka.ErrAllBrokersDown { // which follows the error that has the cause
+				cause = "; " + found.Error()
+			}
+		case *kafka.Message:
+			id := found.Opaque.(int)
+			if err := found.TopicPartition.Error; err != nil {
+				refusal := refuse(err)
+				refusal.Message += cause
+				p.outcomes.Refused(id, refusal)
+			} else {
+				p.outcomes.Written(id, int64(found.TopicPartition.Offset))
+			}
 		}
 	}
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -24,9 +21,12 @@ import (
 type consumer struct {
 	options []kgo.Opt
 	group   []kgo.Opt
+	topics  []string
 	client  *kgo.Client
 	mutex   sync.Mutex
 	mine    map[kit.Place]bool
+	// Whether it reads committed records only.
+	committed bool
 }
 
 func security(c *kit.Command) []kgo.Opt {
@@ -40,25 +40,22 @@ func security(c *kit.Command) []kgo.Opt {
 	case "OAUTHBEARER":
 		return []kgo.Opt{kgo.SASL(oauth.Auth{Token: c.SaslToken}.AsMechanism())}
 	}
-	if c.TLSAuthority == "" {
-		return nil
+	if config := c.TLS(); config != nil {
+		return []kgo.Opt{kgo.DialTLSConfig(config)}
 	}
-	authorities := x509.NewCertPool()
-	if pem, err := os.ReadFile(c.TLSAuthority); err == nil {
-		authorities.AppendCertsFromPEM(pem)
-	}
-	return []kgo.Opt{kgo.DialTLSConfig(&tls.Config{RootCAs: authorities})}
+	return nil
 }
 
 func (d *driver) consume(c *kit.Command) (any, error) {
 	options := append(common(c), kgo.FetchMaxWait(100*time.Millisecond))
-	if c.Isolation == "read_committed" {
+	committed := c.Isolation == "read_committed"
+	if committed {
 		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}
 	reset := map[string]kgo.Offset{
 		"earliest": kgo.NewOffset().AtStart(), "latest": kgo.NewOffset().AtEnd(), "none": kgo.NoResetOffset(),
 	}
-	m := &consumer{options: append(options, kgo.ConsumeResetOffset(reset[c.OffsetReset])), mine: map[kit.Place]bool{}}
+	m := &consumer{options: append(options, kgo.ConsumeResetOffset(reset[c.OffsetReset])), mine: map[kit.Place]bool{}, committed: committed}
 	if c.Group != "" {
 		m.group = []kgo.Opt{
 			kgo.ConsumerGroup(c.Group), kgo.SessionTimeout(kit.Ms(c.SessionTimeout)),
@@ -126,8 +123,11 @@ func (d *driver) subscribe(c *kit.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.client, err = kgo.NewClient(append(append(m.options, m.group...), kgo.ConsumeTopics(c.Topics...))...)
-	return nil, err
+	m.topics = c.Topics
+	if m.committed && m.group != nil {
+		return nil, nil // it may become half of a session
+	}
+	return nil, m.join()
 }
 
 func (d *driver) poll(c *kit.Command) (any, error) {
@@ -137,6 +137,11 @@ func (d *driver) poll(c *kit.Command) (any, error) {
 	m, err := d.reader(c)
 	if err != nil {
 		return nil, err
+	}
+	if m.topics != nil {
+		if err := m.join(); err != nil {
+			return nil, err
+		}
 	}
 	return polled(c, m.client, func(*kgo.Record) {})
 }

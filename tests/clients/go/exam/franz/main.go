@@ -17,6 +17,7 @@ import (
 
 type producer struct {
 	client   *kgo.Client
+	session  *kgo.GroupTransactSession
 	outcomes *kit.Outcomes
 	mutex    sync.Mutex
 	failed   error // of the records of this transaction
@@ -33,15 +34,14 @@ func main() {
 	(&kit.Driver{
 		Library: "franz-go",
 		Module:  "github.com/twmb/franz-go",
-		// Offsets in transactions need its GroupTransactSession, in which producer and consumer are one client.
 		Capabilities: []string{
-			"producer", "idempotence", "transactions", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment", "static_members",
+			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek", "groups", "assignment", "static_members",
 			"consumer_protocol", "commit_offsets", "share_groups", "admin", "tls", "sasl_plain", "sasl_scram", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
 			"producer": d.create, "send": d.send, "flush": d.flush, "init_transactions": d.initialize, "begin": d.begin,
-			"commit": d.commit, "abort": d.abort, "consumer": d.consume, "assign": d.assign, "subscribe": d.subscribe,
+			"send_offsets": d.sendOffsets, "commit": d.commit, "abort": d.abort, "consumer": d.consume, "assign": d.assign, "subscribe": d.subscribe,
 			"poll": d.poll, "assignment": d.assignment, "seek": d.seek, "commit_offsets": d.commitOffsets,
 			"share_consumer": d.share, "acknowledge": d.acknowledge, "commit_acknowledgements": d.commitAcknowledgements,
 			"create_topic": createTopic, "close": d.close,
@@ -95,6 +95,9 @@ func (d *driver) create(c *kit.Command) (any, error) {
 		options = append(options, kgo.TransactionalID(c.TransactionalID), kgo.TransactionTimeout(kit.Ms(c.TransactionTimeout)))
 	case !c.Idempotent:
 		options = append(options, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(c.MaxInFlight))
+	}
+	if m := d.waiting(); c.TransactionalID != "" && m != nil {
+		return nil, d.session(c, m, options)
 	}
 	client, err := kgo.NewClient(options...)
 	if err == nil {
@@ -161,7 +164,7 @@ func (d *driver) begin(c *kit.Command) (any, error) {
 		return nil, err
 	}
 	p.failed = nil
-	return nil, p.client.BeginTransaction()
+	return nil, p.begin()
 }
 
 // commit is as in kgo's examples: flush, and commit only if each record was written.
@@ -181,7 +184,7 @@ func (d *driver) commit(c *kit.Command) (any, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, p.client.EndTransaction(ctx, kgo.TryCommit)
+	return nil, p.end(ctx, kgo.TryCommit)
 }
 
 func (d *driver) abort(c *kit.Command) (any, error) {
@@ -194,7 +197,7 @@ func (d *driver) abort(c *kit.Command) (any, error) {
 	if err := p.client.AbortBufferedRecords(ctx); err != nil {
 		return nil, err
 	}
-	return nil, p.client.EndTransaction(ctx, kgo.TryAbort)
+	return nil, p.end(ctx, kgo.TryAbort)
 }
 
 // ---------------------------------------------------------------- the rest

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
 
 	"understudy/interop/exam/kit"
 )
@@ -38,7 +40,7 @@ func main() {
 		Library: "kafka-go",
 		Module:  "github.com/segmentio/kafka-go",
 		// A Reader in a group does not tell which partitions it has.
-		Capabilities: []string{"producer", "consumer", "read_committed", "seek", "groups", "commit_offsets", "admin"},
+		Capabilities: []string{"producer", "consumer", "read_committed", "seek", "groups", "commit_offsets", "admin", "tls", "sasl_plain"},
 		Refuse:       refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
 			"producer": d.create, "send": d.send, "flush": d.flush, "consumer": d.consume, "assign": d.assign,
@@ -62,6 +64,14 @@ func refuse(err error) kit.Refusal {
 	return out
 }
 
+// mechanism is PLAIN; its SCRAM is in a package with dependencies of its own.
+func mechanism(c *kit.Command) sasl.Mechanism {
+	if c.SaslMechanism == "" {
+		return nil
+	}
+	return plain.Mechanism{Username: c.SaslUsername, Password: c.SaslPassword}
+}
+
 func (d *driver) create(c *kit.Command) (any, error) {
 	if c.Idempotent || c.TransactionalID != "" {
 		return nil, fmt.Errorf("%w: kafka-go has no idempotent producer", kit.ErrUnsupported)
@@ -77,8 +87,11 @@ func (d *driver) create(c *kit.Command) (any, error) {
 		MaxAttempts: max(c.DeliveryTimeout/max(c.RetryBackoff, 1)/4, 1), WriteBackoffMin: kit.Ms(c.RetryBackoff),
 		WriteBackoffMax: kit.Ms(c.RetryBackoff * 4), BatchTimeout: max(kit.Ms(c.Linger), time.Millisecond),
 		ReadTimeout: kit.Ms(c.RequestTimeout), WriteTimeout: kit.Ms(c.RequestTimeout), Async: true,
-		Balancer:  kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return int(m.WriterData.(kit.Record).Partition) }),
-		Transport: &kafka.Transport{ClientID: c.ClientID, MetadataTTL: kit.Ms(c.RequestTimeout), DialTimeout: kit.Ms(c.RequestTimeout)},
+		Balancer: kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return int(m.WriterData.(kit.Record).Partition) }),
+		Transport: &kafka.Transport{
+			ClientID: c.ClientID, MetadataTTL: kit.Ms(c.RequestTimeout), DialTimeout: kit.Ms(c.RequestTimeout),
+			TLS: c.TLS(), SASL: mechanism(c),
+		},
 		Completion: func(messages []kafka.Message, err error) {
 			for _, each := range messages {
 				id := each.WriterData.(kit.Record).ID
@@ -142,7 +155,9 @@ func (d *driver) consume(c *kit.Command) (any, error) {
 	d.consumers[c.Name] = &consumer{
 		config: kafka.ReaderConfig{
 			Brokers: c.Servers(), MaxWait: 100 * time.Millisecond, IsolationLevel: isolation,
-			Dialer:           &kafka.Dialer{ClientID: c.ClientID, Timeout: kit.Ms(c.RequestTimeout), DualStack: true},
+			Dialer: &kafka.Dialer{
+				ClientID: c.ClientID, Timeout: kit.Ms(c.RequestTimeout), DualStack: true, TLS: c.TLS(), SASLMechanism: mechanism(c),
+			},
 			ReadBatchTimeout: kit.Ms(c.RequestTimeout), OffsetOutOfRangeError: c.OffsetReset == "none",
 			ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: 200 * time.Millisecond,
 		},

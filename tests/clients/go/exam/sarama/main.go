@@ -35,7 +35,7 @@ func main() {
 		Module:  "github.com/IBM/sarama",
 		Capabilities: []string{
 			"producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "groups",
-			"assignment", "static_members", "commit_offsets", "admin",
+			"assignment", "static_members", "commit_offsets", "admin", "tls", "sasl_plain", "sasl_oauthbearer",
 		},
 		Refuse: refuse,
 		Commands: map[string]func(*kit.Command) (any, error){
@@ -77,8 +77,27 @@ func common(c *kit.Command) *sarama.Config {
 	config.ClientID = c.ClientID
 	config.Net.DialTimeout, config.Net.WriteTimeout = kit.Ms(c.RequestTimeout), kit.Ms(c.RequestTimeout)
 	config.Net.ReadTimeout = kit.Ms(c.RequestTimeout)
-	config.Metadata.Retry.Max, config.Metadata.Retry.Backoff = 50, 100*time.Millisecond
+	if c.TLSAuthority == "" && c.SaslMechanism == "" { // else it would try refused credentials as often
+		config.Metadata.Retry.Max, config.Metadata.Retry.Backoff = 50, 100*time.Millisecond
+	}
+	if config.Net.TLS.Config = c.TLS(); config.Net.TLS.Config != nil {
+		config.Net.TLS.Enable = true
+	}
+	if c.SaslMechanism != "" {
+		s := &config.Net.SASL
+		s.Enable, s.Mechanism, s.User, s.Password = true, sarama.SASLMechanism(c.SaslMechanism), c.SaslUsername, c.SaslPassword
+		if c.SaslToken != "" {
+			s.TokenProvider = given(c.SaslToken)
+		}
+	}
 	return config
+}
+
+// given is a token that the application has. For SCRAM it would need a library of its own.
+type given string
+
+func (token given) Token() (*sarama.AccessToken, error) {
+	return &sarama.AccessToken{Token: string(token)}, nil
 }
 
 func (d *driver) create(c *kit.Command) (any, error) {
