@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class Walk:
     def __init__(self, page: Page, plane: ControlPlane, tmp_path: Path) -> None:
         self.page, self.plane, self.tmp_path = page, plane, tmp_path
         self.clicks = 0
+        self.shown: dict[str, str] = {}
         page.open(plane.url)
         page.sees("Refusals of the last minutes")
 
@@ -34,6 +36,11 @@ class Walk:
         """Click a button."""
         self.page.press(name)
         self.clicks += 1
+
+    def command(self, task: str) -> None:
+        """Run the command that the page has for a task."""
+        arguments = [str(self.tmp_path / each) if each.endswith(".json") else each for each in commands()[task]]
+        self.shown[task] = self.plane.ctl_text(*arguments)
 
 
 def fenced(walk: Walk) -> None:
@@ -53,6 +60,7 @@ def owner(walk: Walk) -> None:
     until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
     walk.follow("Groups", "g")
     walk.page.row("reader at", "t-1")
+    walk.command("Which member has partition 1?")
     consumer.close()
 
 
@@ -73,8 +81,9 @@ def silent(walk: Walk) -> None:
     producer.produce("t", b"lost", partition=0)
     until(lambda: producer.poll(0.1) or walk.plane.kafka.journal.find(client_id="hung", api="Produce"), "it", 20)
     entries = walk.plane.kafka.journal.find(client_id="hung")
-    walk.follow("Clients", str(len(entries)))
-    walk.page.row("Produce", "never answered").find_element("tag name", "button").click()
+    assert entries
+    walk.follow("Clients", "hung")
+    walk.page.row("Produce", "never answered").find_element("tag name", "a").click()
     walk.clicks += 1
     walk.page.sees("topic_data", "acks")
     producer.purge()
@@ -100,6 +109,14 @@ WALKS: dict[str, Callable[[Walk], None]] = {
     "What did my client send before it hung?": silent,
     "Do yesterday's incident again": incident,
 }
+SHOWN = {
+    "Why was my producer fenced?": "client `second`",
+    "Which member has partition 1?": "t-1",
+    "Make the next commit fail": "refused with COORDINATOR_LOAD_IN_PROGRESS",
+    "What did my client send before it hung?": "Produce",
+    "Do yesterday's incident again": "steps  1",
+}
+"""What the command of a task prints."""
 
 
 @pytest.mark.interop
@@ -112,6 +129,9 @@ def test_a_task_takes_the_clicks_that_the_page_promises(
     walk = Walk(page, plane, tmp_path)
     WALKS[task](walk)
     assert walk.clicks == promised()[task]
+    if task not in walk.shown:
+        walk.command(task)
+    assert SHOWN[task] in walk.shown[task]
 
 
 def test_every_task_of_the_table_is_walked() -> None:
@@ -121,5 +141,14 @@ def test_every_task_of_the_table_is_walked() -> None:
 
 def promised() -> dict[str, int]:
     """Task -> clicks, as the page has them."""
-    rows = re.findall(r"^\| (.+?) \| (\d+) \| .+ \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
-    return {task: int(clicks) for task, clicks in rows}
+    return {task: int(clicks) for task, clicks, _ in _rows()}
+
+
+def commands() -> dict[str, list[str]]:
+    """Task -> arguments of `understudy ctl`, as the page has them."""
+    return {task: shlex.split(command) for task, _, command in _rows()}
+
+
+def _rows() -> list[tuple[str, str, str]]:
+    found = re.findall(r"^\| (.+?) \| (\d+) \| .+ \| `(.+)` \|$", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [tuple(row) for row in found]
