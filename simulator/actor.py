@@ -65,6 +65,12 @@ class Actor:
         if not self._next.done() and not self._stopping:
             self._next.set_result(None)
 
+    def alive(self) -> list[Client]:
+        """The instances that are at work, zombies included."""
+        zombies = [zombie for zombie, life in self._zombies if not life.done()]
+        present = self.instance is not None and self._life is not None and not self._life.done()
+        return [*zombies, self.instance] if present and self.instance is not None else zombies
+
     def stop(self) -> None:
         """Let all instances finish what they do, and not come back."""
         self._stopping = True

@@ -1,7 +1,7 @@
 """The brokers of a run: the code that is served, on the virtual loop, with disks in memory."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from random import Random
 from typing import Any, cast
 
@@ -9,7 +9,9 @@ from anyio.abc import TaskGroup
 
 from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
+from broker.cluster.isr import expand
 from broker.cluster.startup import new_node
+from broker.coordination.metadata.image import NO_LEADER
 from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
@@ -34,6 +36,17 @@ SETTINGS = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
     "auto.create.topics.enable": "false",
     "connections.max.idle.ms": "-1",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.heartbeat.interval.ms": "1500",
+    "group.consumer.min.heartbeat.interval.ms": "1500",
+    "group.share.session.timeout.ms": "6000",
+    "group.share.min.session.timeout.ms": "6000",
+    "group.share.heartbeat.interval.ms": "1500",
+    "group.share.min.heartbeat.interval.ms": "1500",
+    "group.share.record.lock.duration.ms": "5000",
+    "group.share.min.record.lock.duration.ms": "5000",
+    "share.coordinator.state.topic.replication.factor": "3",
 }
 
 
@@ -70,6 +83,8 @@ class Servers:
         self._loop, self._seed = loop, seed
         self.tasks = Tasks()
         self.lives = 0
+        self.pushed_ms = 0
+        """What the brokers' clocks were pushed in all, restarts or not."""
         self._left_out_before = False
         endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + n) for n in range(brokers)]
         self._options = ServeOptions(
@@ -144,6 +159,15 @@ class Servers:
         alone = any(broker in state.isr and not set(state.isr) & set(others) for state in states)
         return broker != self.cluster.controller_id and not alone
 
+    def may_be_killed(self, broker: int, powerless: Collection[int]) -> bool:
+        """Whether no partition is left to replicas that lost power.
+
+        Where a follower has fallen out of sync, two unclean ends in one session timeout are more than the two replicas
+        of min.insync.replicas can bear (KIP-966).
+        """
+        rest = ({*each.state.isr} - {broker} for each in self.cluster.partitions.values() if broker in each.state.isr)
+        return all(not isr or isr - {*powerless} for isr in rest)
+
     def fail_write(self, broker: int, keep: int | None) -> None:
         """Let the next write of a broker fail after so many bytes; None: before the first."""
         files = self.node(broker).files
@@ -212,6 +236,36 @@ class Servers:
         except KafkaError:
             return False
         return True
+
+    def hold(self, topic: str, index: int, broker: int) -> int:
+        """Let a follower of a partition copy nothing; the leader, 0 where the broker is none that follows."""
+        found = self.cluster.partitions[topic, index]
+        state = found.state
+        if broker in found.held or broker == state.leader or broker not in state.isr or state.leader not in self.up:
+            return 0
+        found.held |= {broker}
+        return state.leader
+
+    def take_out_of_sync(self, topic: str, index: int, broker: int) -> bool:
+        """Take a follower that is held out of the in-sync replicas, as its leader does after a while."""
+        found, machine = self.cluster.image.partition(topic, index), self.cluster.metadata.machine
+        if found is None or broker not in found.isr or found.leader in (NO_LEADER, broker):
+            return False
+        rest = tuple(each for each in found.isr if each != broker)
+        self.cluster.metadata.submit(lambda _now_ms: machine.change_isr(topic, index, rest))
+        return True
+
+    def let_go(self, topic: str, index: int, broker: int) -> None:
+        """Let a follower copy again, and be in sync once it has."""
+        found = self.cluster.partitions[topic, index]
+        found.held -= {broker}
+        found.replicate()
+        expand(self.cluster, topic, index)
+
+    async def push_clock(self, ms: int) -> None:
+        """Let the brokers' clock jump."""
+        self.pushed_ms += ms
+        await self.cluster.clock.push(ms)
 
     async def restart_all(self, *, clean: bool) -> None:
         """End the process with all brokers in it, and start it again from the disks."""

@@ -14,13 +14,17 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of the command. ``seconds`` is real time; ``only`` the numbers of the faults that happen."""
+    """The options of the command.
+
+    ``seconds`` is real time; ``only`` the numbers of the faults that happen, ``kinds`` what each run has besides.
+    """
 
     seed: int | None
     seeds: int = 1
     seconds: float | None = None
     minutes: float = 0.5
     only: frozenset[int] | None = None
+    kinds: frozenset[str] | None = None
     story: int = 0
     shrink: bool = False
     coverage: bool = False
@@ -43,7 +47,7 @@ def run_all(options: Options) -> int:
     for seed in range(first, first + options.seeds):
         if options.seconds is not None and runs and time.perf_counter() - began > options.seconds:
             break
-        result = run(seed, options.minutes, options.only)
+        result = run(seed, options.minutes, options.only, options.kinds)
         runs += 1
         virtual_ms += result.virtual_ms
         broken += bool(result.violations)
@@ -59,11 +63,13 @@ def run_all(options: Options) -> int:
 
 def shrunk(result: Result, options: Options) -> tuple[Result, Options]:
     """The run again with the fewest faults that still break a promise, and the options that repeat it."""
-    seed, minutes = result.seed, options.minutes
-    left, runs = shrink([each.number for each in result.faults], lambda only: bool(run(seed, minutes, only).violations))
+    seed, minutes, kinds = result.seed, options.minutes, options.kinds
+    left, runs = shrink(
+        [each.number for each in result.faults], lambda only: bool(run(seed, minutes, only, kinds).violations)
+    )
     print(f"seed {seed}: {len(left)} of {len(result.faults)} faults are enough ({runs} runs)")
     only = frozenset(left)
-    return run(seed, minutes, only), replace(options, only=only)
+    return run(seed, minutes, only, kinds), replace(options, only=only)
 
 
 def report(result: Result, options: Options) -> list[str]:
@@ -82,5 +88,6 @@ def report(result: Result, options: Options) -> list[str]:
             lines.append(f"  and {len(result.violations) - _SHOWN} more")
         lines += [f"  fault {each.number} at {each.at_ms} ms: {each}" for each in result.faults]
         numbers = "" if options.only is None else f" --faults {','.join(map(str, sorted(options.only)))}"
-        lines.append(f"  again: understudy simulate --seed {result.seed} --minutes {options.minutes:g}{numbers}")
+        kinds = "" if options.kinds is None else f" --kinds {','.join(sorted(options.kinds)) or 'none'}"
+        lines.append(f"  again: understudy simulate --seed {result.seed} --minutes {options.minutes:g}{kinds}{numbers}")
     return lines

@@ -32,6 +32,8 @@ KINDS = (
     "restart all",
     *TRAFFIC,
 )
+LAG = "lag"
+"""What a run may have besides: followers that fall behind."""
 _MOST_LATE_US = 12_000_000
 _QUIET_MS = 1_500
 """From the start of a run until its first fault."""
@@ -52,18 +54,31 @@ class Fault:
         return f"{self.kind}, broker {self.broker}, {self.lasts_ms} ms"
 
 
-def plan(seed: int, minutes: float, brokers: int) -> list[Fault]:
-    """The faults of a seed: some kinds of them, more or less often."""
+def plan(seed: int, minutes: float, brokers: int, *, lag: bool = False) -> list[Fault]:
+    """The faults of a seed: some kinds of them, more or less often; with ``lag``, followers fall behind besides.
+
+    The latter come of a chance of their own and have the last numbers, so that the others are the same with them.
+    """
     chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
     kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
-    mean_ms = chance.choice((1_500, 3_000, 6_000))
+    faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)
+    if lag:
+        chance = Random(f"{seed} lag")  # noqa: S311 - replayed from the seed
+        faults += _faults(seed, minutes, brokers, chance, [LAG], chance.choice((1_000, 3_000)), len(faults))
+        faults.sort(key=lambda fault: (fault.at_ms, fault.number))
+    return faults
+
+
+def _faults(
+    seed: int, minutes: float, brokers: int, chance: Random, kinds: Sequence[str], mean_ms: int, first: int
+) -> list[Fault]:
     faults: list[Fault] = []
     at_ms = _QUIET_MS
     while True:
         at_ms += round(chance.expovariate(1 / mean_ms))
         if at_ms >= minutes * 60_000:
             return faults
-        number = len(faults)
+        number = first + len(faults)
         lasts_ms = chance.choice((200, 1_000, 3_000, 8_000))
         faults.append(
             Fault(number, at_ms, chance.choice(kinds), chance.randrange(1, brokers + 1), lasts_ms, f"{seed} {number}")
@@ -90,6 +105,14 @@ class Nemesis:
         self._tasks: list[asyncio.Task[None]] = []
         self._restarting = False
         self._without_power: set[int] = set()
+        self._lagging = False
+        self._under_way = 0
+        self._last_us = 0
+
+    @property
+    def disturbed_us(self) -> int:
+        """The last moment at which a fault of a broker or a client was under way."""
+        return self._network.now_us if self._under_way else self._last_us
 
     def note(self, what: str) -> None:
         """A line of the story."""
@@ -97,6 +120,7 @@ class Nemesis:
 
     async def run(self, faults: Sequence[Fault]) -> None:
         """Let each happen at its time; returns after the last one has begun."""
+        self._lagging = any(fault.kind == LAG for fault in faults)
         for fault in faults:
             ahead_ms = fault.at_ms - self._network.now_us / 1000
             if ahead_ms > 0:
@@ -145,8 +169,14 @@ class Nemesis:
             "twin": self._twin,
             "clock": self._clock,
             "restart all": self._restart,
+            LAG: self._lag,
         }
-        await steps[fault.kind](fault, chance)
+        self._under_way += 1
+        try:
+            await steps[fault.kind](fault, chance)
+        finally:
+            self._under_way -= 1
+            self._last_us = self._network.now_us
 
     def _disturb(self, fault: Fault, chance: Random) -> None:
         until_us = self._network.now_us + fault.lasts_ms * 1000
@@ -159,10 +189,14 @@ class Nemesis:
         network.disturbances.append(Disturbance(fault.kind, until_us, chance, rate, brokers, late_us))
 
     async def _kill(self, fault: Fault, _chance: Random) -> None:
-        if fault.broker in self._servers.up:
+        if fault.broker in self._servers.up and self._may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} is killed")
             self._servers.kill(fault.broker)
             await self._come_back(fault)
+
+    def _may_be_killed(self, broker: int) -> bool:
+        """Asked only where followers fall behind; else there is always another replica in sync."""
+        return not self._lagging or self._servers.may_be_killed(broker, self._without_power)
 
     async def _cut_power(self, fault: Fault, chance: Random) -> None:
         """Only where another replica in sync lives on: what no disk has is lost, in Kafka as well."""
@@ -211,6 +245,38 @@ class Nemesis:
                 self.note(f"broker {fault.broker} goes on")
                 servers.resume(fault.broker)
 
+    async def _lag(self, fault: Fault, chance: Random) -> None:
+        """A follower copies nothing for a while. It may be taken out of sync; its leader may die meanwhile."""
+        servers = self._servers
+        place = chance.choice(sorted(each for each in servers.cluster.partitions if not each[0].startswith("__")))
+        name, shrink, kill = f"{place[0]}-{place[1]}", chance.random() < 0.4, chance.random() < 0.4
+        if not (leader := servers.hold(*place, fault.broker)):
+            return
+        self.note(f"broker {fault.broker} copies nothing of {name}")
+        life = servers.lives
+        try:
+            await sleep_ms(fault.lasts_ms)
+            if shrink and servers.lives == life and servers.take_out_of_sync(*place, fault.broker):
+                self.note(f"broker {fault.broker} is not in sync with {name}")
+                await sleep_ms(1_000)
+            if (
+                kill
+                and leader in servers.up
+                and self._may_be_killed(leader)
+                and not self._restarting
+                and servers.lives == life
+            ):
+                self.note(f"broker {leader}, which led {name}, is killed")
+                servers.kill(leader)
+                await sleep_ms(1_000)
+                if leader not in servers.up and not self._restarting:
+                    self.note(f"broker {leader} starts")
+                    await servers.start_one(leader)
+        finally:
+            if servers.lives == life:
+                self.note(f"broker {fault.broker} copies {name} again")
+                servers.let_go(*place, fault.broker)
+
     async def _move_leader(self, fault: Fault, chance: Random) -> None:
         places = sorted(place for place in self._servers.cluster.partitions if not place[0].startswith("__"))
         self._move(*chance.choice(places), fault.broker, 0)
@@ -232,7 +298,7 @@ class Nemesis:
 
     async def _clock(self, fault: Fault, _chance: Random) -> None:
         self.note(f"the brokers' clock jumps by {fault.lasts_ms} ms")
-        await self._servers.cluster.clock.push(fault.lasts_ms)
+        await self._servers.push_clock(fault.lasts_ms)
 
     async def _restart(self, _fault: Fault, chance: Random) -> None:
         clean = chance.random() < 0.3

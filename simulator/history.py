@@ -7,6 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from simulator.deliveries import Deliveries
+from simulator.ownership import Ownership
+
+PATIENCE_MS = 6_000
+"""The session timeout and the rebalance timeout of members of the consumer protocol."""
 Place = tuple[str, int]
 """Topic and partition."""
 
@@ -77,6 +82,12 @@ class History:
     generations: dict[str, int] = field(default_factory=dict)
     progress: Counter[str] = field(default_factory=Counter)
     """Client -> how often it succeeded at what it is there for."""
+    ownership: Ownership = field(init=False)
+    deliveries: Deliveries = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ownership = Ownership(self.violate, PATIENCE_MS)
+        self.deliveries = Deliveries(self.violate, self.now_us)
 
     def violate(self, promise: str) -> None:
         """Note a broken promise."""

@@ -1,7 +1,7 @@
 """One run: a cluster and its clients, faults for so many minutes, calm, and the judgement."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -13,15 +13,17 @@ from broker import clock as broker_clock
 from simulator.checker import Log, check, check_copies
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import Fetcher, Member
+from simulator.clients.consumer_member import MODERN_GROUP, ConsumerMember
 from simulator.clients.producer import TIMEOUT_MS
+from simulator.clients.share_member import SHARE_GROUP
 from simulator.cluster import Servers
-from simulator.faults import Fault, Nemesis, plan
+from simulator.faults import LAG, Fault, Nemesis, plan
 from simulator.history import History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
 from simulator.trace import Trace
-from simulator.workload import COPIERS, OTHER, SOURCE, TARGET, Workload
+from simulator.workload import CONSUMER, COPIERS, ISOLATION, OTHER, SHARE, SOURCE, TARGET, Workload
 
 BROKERS = 3
 VARIED = {
@@ -37,6 +39,11 @@ SCAN_MS = 4_000
 """Within which a coordinator finds a transaction that has timed out, and ends it."""
 DRAIN_MS, MOST_DRAINS = 5_000, 24
 """Within which each client must succeed then."""
+
+QUIET_ROUNDS, MOST_ROUNDS = 20, 600
+"""Of fetches of the last member of the share group: how many bring nothing before it is over."""
+KINDS = (CONSUMER, SHARE, LAG)
+"""What a run may have or not: members of groups of these protocols, followers that fall behind."""
 
 MOST_AFTER_S = 900
 """How long the end of a run may take: a healthy one is over within four minutes of virtual time."""
@@ -59,9 +66,14 @@ class Result:
 
 
 class Run:
-    """The run of one seed. ``only``: the numbers of the faults that happen; None for all."""
+    """The run of one seed. ``only``: the numbers of the faults that happen; None for all.
 
-    def __init__(self, seed: int, minutes: float, only: Collection[int] | None = None) -> None:
+    ``kinds``: which of :data:`KINDS` there are; None for those that the seed gives.
+    """
+
+    def __init__(
+        self, seed: int, minutes: float, only: Collection[int] | None = None, kinds: Collection[str] | None = None
+    ) -> None:
         self.seed, self.minutes = seed, minutes
         self.loop = VirtualLoop()
         self.loop.limit_s = minutes * 60 + MOST_AFTER_S
@@ -73,9 +85,12 @@ class Run:
         settings = {name: self._chance.choice(values) for name, values in VARIED.items()}
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
         self.network.broker_of = self.servers.ports
-        self.faults = [each for each in plan(seed, minutes, BROKERS) if only is None or each.number in only]
         self.world = World(self.network, self.history, self.topics, seed, brokers_ms=self._brokers_ms)
-        self.workload = Workload(self.world, self._chance)
+        self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
+        self.kinds = kinds_of(seed) if kinds is None else frozenset(kinds)
+        self.workload = Workload(self.world, self._chance, self.kinds)
+        faults = plan(seed, minutes, BROKERS, lag=LAG in self.kinds)
+        self.faults = [each for each in faults if only is None or each.number in only]
 
     def _brokers_ms(self) -> int:
         """The time of the brokers."""
@@ -135,10 +150,12 @@ class Run:
         await self.servers.start()
         self.workload.start()
         nemesis = Nemesis(self.servers, self.network, self.workload)
+        self.history.deliveries.disturbed_us = lambda: nemesis.disturbed_us
         await nemesis.run(self.faults)
         left_ms = self.minutes * 60_000 - now_ms()
         await sleep_ms(max(left_ms, 0))
         await nemesis.end()
+        self.world.over = True
         await sleep_ms(GRACE_MS)
         await self._check_liveness()
         await self._finish(nemesis)
@@ -151,6 +168,16 @@ class Run:
         for name, count in self.workload.progress().items():
             if count == before[name]:
                 self.history.violate(f"{name} got nowhere in {CALM_MS} ms of calm weather")
+        self._check_owners()
+
+    def _check_owners(self) -> None:
+        """In calm weather, every partition that members of the consumer protocol subscribe to has an owner."""
+        members = [each for each in self.workload.instances() if isinstance(each, ConsumerMember) and each.epoch > 0]
+        wanted = {
+            (topic, i) for each in members for topic in each.subscription.topics for i in range(self.topics[topic])
+        }
+        for topic, index in sorted(wanted.difference(*(each.owned for each in members))):
+            self.history.violate(f"{topic}-{index} has no owner in {MODERN_GROUP} in calm weather")
 
     async def _finish(self, nemesis: Nemesis) -> None:
         await self.workload.stop(feeding=True)
@@ -174,6 +201,7 @@ class Run:
             if list(again[place][: len(log)]) != list(log):
                 self.history.violate(f"{place[0]}-{place[1]} holds other records after a restart")
         check(self.history, again)
+        await self._check_deliveries(again)
         check_copies(self.history, again, await self._offsets(), SOURCE, TARGET)
         self.history.violations += find_duplicates(self.servers.cluster)
         for error in self.servers.tasks.failures:
@@ -195,6 +223,32 @@ class Run:
         """Records and markers in the topic that the copiers write."""
         logs = (self.servers.cluster.partitions[TARGET, index].logs for index in range(self.topics[TARGET]))
         return sum(max(each.log_end_offset for each in replicas.values()) for replicas in logs)
+
+    async def _check_deliveries(self, final: Mapping[Place, Log]) -> None:
+        """A last member of the share group gets what is left; then each record's story is complete."""
+        if SHARE not in self.kinds:
+            return
+        auditor = self.workload.share_member("share-auditor", greedy=True)
+        await auditor.set_up()
+        before, quiet = -1, 0
+        for _ in range(MOST_ROUNDS):
+            if await auditor.keep():
+                await auditor.consume()
+            own = self.history.deliveries.given_to(auditor.name)
+            quiet, before = (quiet + 1 if own == before else 0), own
+            if quiet == QUIET_ROUNDS:
+                break
+            await sleep_ms(300)
+        else:
+            self.history.violate(f"{SHARE_GROUP} gives out records without an end")
+        await auditor.leave()
+        auditor.close()
+        for topic in self.workload.share_topics:
+            for index in range(self.topics[topic]):
+                self.history.deliveries.check(
+                    SHARE_GROUP, (topic, index), final[topic, index], auditor.name,
+                    committed=self.workload.isolation == ISOLATION[0],
+                )  # fmt: skip
 
     async def _offsets(self) -> dict[Place, int]:
         """What the copiers have committed."""
@@ -248,6 +302,14 @@ def _virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Ite
         structlog.configure(**configured)
 
 
-def run(seed: int, minutes: float = 0.5, only: Collection[int] | None = None) -> Result:
+def kinds_of(seed: int) -> frozenset[str]:
+    """What a run of this seed has."""
+    chance = Random(f"{seed} kinds")  # noqa: S311 - replayed from the seed
+    return frozenset(kind for kind in KINDS if chance.random() < 0.4)
+
+
+def run(
+    seed: int, minutes: float = 0.5, only: Collection[int] | None = None, kinds: Collection[str] | None = None
+) -> Result:
     """Run one seed."""
-    return Run(seed, minutes, only).result()
+    return Run(seed, minutes, only, kinds).result()

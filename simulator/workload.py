@@ -1,27 +1,37 @@
 """The clients of a run: which there are, what becomes of them, how far they get."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from random import Random
 
 from simulator.actor import Actor
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import GroupConsumer, Reader
+from simulator.clients.consumer_member import MODERN_GROUP, ConsumerMember, Subscription
 from simulator.clients.copier import Copier
 from simulator.clients.prober import PROBER, Prober
 from simulator.clients.producer import IdempotentClient, TransactionalClient
+from simulator.clients.share_member import SHARE_GROUP, ShareMember
 
 SOURCE, OTHER, TARGET = "a", "b", "copies"
 COPIERS = "copiers"
 _END_MS = 60_000
+CONSUMER, SHARE = "consumer", "share"
+ISOLATION = ("read_committed", "read_uncommitted")
 
 
 class Workload:
-    """The clients of one run, some of each kind."""
+    """The clients of one run, some of each kind; members of modern groups where the run's ``kinds`` have them.
 
-    def __init__(self, world: World, chance: Random) -> None:
-        self._world, self._chance = world, chance
+    What they are depends on a chance of their own, so that a run without them stays what it is.
+    """
+
+    def __init__(self, world: World, chance: Random, kinds: Collection[str]) -> None:
+        self._world, self._chance, self._kinds = world, chance, kinds
         self.actors: list[Actor] = []
+        self._modern = Random(f"{world.seed} modern groups")  # noqa: S311 - replayed from the seed
+        self.share_topics = self._modern.choice(([OTHER], [SOURCE, OTHER]))
+        self.isolation = self._modern.choice(ISOLATION)
 
     def start(self) -> None:
         """Begin all of them."""
@@ -36,9 +46,37 @@ class Workload:
             self._add_copier(number, newer=chance.random() < 0.7)
         if chance.random() < 0.5:
             self._add(PROBER, lambda name: Prober(world, name, place=(OTHER, 0)), feeds=True)
+        if CONSUMER in self._kinds:
+            for number in range(self._modern.randrange(1, 4)):
+                self._add_consumer(f"consumer-{number}", static=self._modern.random() < 0.3)
+        if SHARE in self._kinds:
+            for number in range(self._modern.randrange(1, 4)):
+                self._add(f"share-{number}", self.share_member)
 
     def _add(self, name: str, make: Callable[[str], Client], *, lasting: bool = False, feeds: bool = False) -> None:
         self.actors.append(Actor(self._world, name, make, lasting=lasting, feeds=feeds))
+
+    def _add_consumer(self, own: str, *, static: bool) -> None:
+        everything = [SOURCE, OTHER]
+        choices = [
+            Subscription(everything),
+            Subscription(everything, assignor=self._modern.choice(("uniform", "range"))),
+            Subscription([SOURCE]),
+            Subscription(everything, regex=f"{SOURCE}|{OTHER}"),
+        ]
+
+        def make(name: str) -> Client:
+            instance = own if static else None
+            return ConsumerMember(self._world, name, group=MODERN_GROUP, choices=choices, instance=instance)
+
+        self._add(own, make)
+
+    def share_member(self, name: str, *, greedy: bool = False) -> ShareMember:
+        """A member of the share group; a ``greedy`` one accepts all that it gets."""
+        settings = {"share.auto.offset.reset": "earliest", "share.isolation.level": self.isolation}
+        return ShareMember(
+            self._world, name, group=SHARE_GROUP, topics=self.share_topics, settings=settings, greedy=greedy
+        )
 
     def _add_transactional(self, transactional_id: str, kind: str, topics: list[str]) -> None:
         def make(name: str) -> Client:
@@ -78,6 +116,10 @@ class Workload:
         actor = self._one(chance)
         actor.replace()
         return actor.name
+
+    def instances(self) -> list[Client]:
+        """All instances of clients that are alive."""
+        return [instance for actor in self.actors for instance in actor.alive()]
 
     # --- how far they get --------------------------------------------------------------------------------------------
 

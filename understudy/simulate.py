@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from understudy import server_path
 from understudy.argparser import Parser, refuse
 
+KINDS = ("consumer", "share", "lag")
 EPILOG = """\
 Each run has three brokers, producers and consumers in one process, without sockets and without waiting: the same seed
 does the same each time. Promises that were broken are printed with what happened last, and with the command that
@@ -26,6 +27,12 @@ def parser() -> Parser:
     made.add_argument(
         "--minutes", metavar="M", type=float, default=0.5, help="virtual minutes with faults in each run (default 0.5)"
     )
+    made.add_argument("--hours", metavar="H", type=float, help="the same in hours: one long run instead of many")
+    made.add_argument(
+        "--kinds",
+        metavar="KIND,...",
+        help=f"what each run has besides, of {', '.join(KINDS)}, all or none (default: as the seed gives)",
+    )
     made.add_argument("--faults", metavar="N,N,...", help="only these faults of the seed's plan, by number")
     made.add_argument("--shrink", action="store_true", help="leave out faults that a broken promise does not need")
     made.add_argument(
@@ -38,22 +45,28 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the process's exit code."""
     arguments = parser().parse_args(argv)
-    if arguments.seeds < 1 or arguments.minutes <= 0:
-        refuse("understudy simulate", "--seeds needs at least 1, --minutes more than 0")
+    if arguments.seeds < 1 or arguments.minutes <= 0 or (arguments.hours is not None and arguments.hours <= 0):
+        refuse("understudy simulate", "--seeds needs at least 1, --minutes and --hours more than 0")
     only = None
     if arguments.faults is not None:
         numbers = [each for each in arguments.faults.split(",") if each]
         if not all(each.isdigit() for each in numbers):
             refuse("understudy simulate", f"--faults needs numbers, such as 0,3,7, not {arguments.faults}")
         only = frozenset(map(int, numbers))
+    kinds: frozenset[str] | None = None
+    if arguments.kinds is not None:
+        kinds = frozenset(KINDS if arguments.kinds == "all" else arguments.kinds.split(",")) - {"none", ""}
+    if kinds is not None and not kinds <= set(KINDS):
+        refuse("understudy simulate", f"--kinds needs some of {', '.join(KINDS)}, all or none, not {arguments.kinds}")
     server_path.enter()
     command = importlib.import_module("simulator.command")
     options = command.Options(
         arguments.seed,
         arguments.seeds,
         arguments.seconds,
-        arguments.minutes,
+        arguments.minutes if arguments.hours is None else arguments.hours * 60,
         only,
+        kinds,
         arguments.story,
         arguments.shrink,
         arguments.coverage,

@@ -19,7 +19,7 @@ class SharePartitions:
     def __init__(self, cluster: ClusterView, node: Node) -> None:
         self._cluster, self._node = cluster, node
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order: the same run ends them in the same order
         self.sessions = ShareSessions(
             lambda: node.settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
         )
@@ -69,8 +69,8 @@ class SharePartitions:
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
     def _release_all(self, session: ShareSession) -> None:
         group_id, member_id = session.key

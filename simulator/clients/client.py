@@ -2,10 +2,11 @@
 
 import asyncio
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request
@@ -55,18 +56,23 @@ class Lost(Exception):
 
 @dataclass
 class World:
-    """What the clients of a run share. ``calm``: no fault is under way, so that nothing excuses a broker.
+    """What the clients of a run share.
 
-    ``brokers_ms`` is the time of the brokers, whose clock may jump.
+    ``calm``: no fault is under way, so that nothing excuses a broker. ``over``: the last fault is over, though clients
+    may not have found their way back.
+    ``brokers_ms`` is the time of the brokers, whose clock may jump. ``elapsed_ms`` is how long their timers have run,
+    jumps of the clock included.
     """
 
     network: Network
     history: History
     topics: Mapping[str, int]
     seed: int
+    over: bool = False
     calm: bool = False
     late: dict[str, int] = field(default_factory=dict)
     brokers_ms: Callable[[], int] = now_ms
+    elapsed_ms: Callable[[], int] = now_ms
 
 
 class Wire:
@@ -137,7 +143,10 @@ class Client:
         self.stopping = False
         self.resets = False
         """Whether it resets a connection that it gives up, so that no request arrives after its next attempt."""
+        self.resetting: set[str] = set()
+        """Channels that it resets though it does not reset the others."""
         self._wires: dict[tuple[int, str], Wire] = {}
+        self.known_topics: dict[UUID, str] = {}
         self._ports: dict[int, int] = {}
         self._leaders: dict[Place, int] = {}
         self._epochs: dict[Place, int] = {}
@@ -204,7 +213,8 @@ class Client:
         if wire is None or not wire.open:
             network = self.world.network
             port = next(port for port, each in network.broker_of.items() if each == broker)
-            wire = self._wires[broker, channel] = Wire(await network.connect(self.name, port), resets=self.resets)
+            resets = self.resets or channel in self.resetting
+            wire = self._wires[broker, channel] = Wire(await network.connect(self.name, port), resets=resets)
         return wire
 
     async def ask_any(self, key: ApiKey, version: int, request: Any, what: str = "") -> Any:
@@ -224,6 +234,7 @@ class Client:
             names = [MetadataRequestTopic(place[0])]
             answer = await self.ask_any(ApiKey.METADATA, 12, MetadataRequest(names), place[0])
             for topic in answer.topics:
+                self.known_topics[topic.topic_id] = topic.name
                 for each in topic.partitions:
                     found = topic.name, each.partition_index
                     if each.leader_epoch >= self._epochs.get(found, -1):
@@ -241,6 +252,23 @@ class Client:
     def forget_leader(self, place: Place) -> None:
         """Look it up before the next request."""
         self._leaders.pop(place, None)
+
+    async def topic_names(self, wanted: Sequence[str]) -> dict[UUID, str]:
+        """Topic ids and names, among them those of ``wanted``; ids stay what they are."""
+        for topic in wanted:
+            if topic not in self.known_topics.values():
+                self.forget_leader((topic, 0))
+                await self.leader((topic, 0))
+        return self.known_topics
+
+    def hang_up(self, broker: int, channel: str) -> None:
+        """Close a connection."""
+        if (wire := self._wires.pop((broker, channel), None)) is not None:
+            wire.close()
+
+    def connected(self, broker: int, channel: str) -> bool:
+        """Whether a connection is open."""
+        return (wire := self._wires.get((broker, channel))) is not None and wire.open
 
     async def coordinator(self, kind: int, key: str) -> int:
         """The coordinator of a group or a transactional id."""

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from broker.rng import new_seed
+from simulator.clients.consumer_member import MODERN_GROUP
 from simulator.command import Options, report
-from simulator.run import Result, run
+from simulator.faults import LAG, plan
+from simulator.run import KINDS, Result, Run, run
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 0.5
@@ -26,7 +28,7 @@ REGRESSIONS = [
     (484489834, 0.5),
     (484490410, 0.5),
 ]
-"""Seed and minutes of runs that once broke a promise."""
+"""Seed and minutes of runs that once broke a promise; without the kinds that came later."""
 LEFT_OUT = 484490132
 
 
@@ -40,12 +42,38 @@ def test_a_seed_does_the_same_again() -> None:
     """In the same process, and in another one that hashes strings otherwise."""
     here = run(7, 0.1)
     assert run(7, 0.1).digest == here.digest
-    code = "from simulator.run import run; print(run(7, 0.1).digest)"
+    assert digest_of("run(7, 0.1)") == here.digest
+
+
+def digest_of(call: str) -> str:
+    """The hash of a run in another process, which hashes strings otherwise."""
+    code = f"from simulator.run import KINDS, run; print({call}.digest)"
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
     again = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    assert again.stdout.strip() == here.digest
+    return again.stdout.strip()
+
+
+@pytest.mark.timeout(300)
+def test_members_of_modern_groups_and_slow_followers_are_simulated_too() -> None:
+    """The same again, in another process too: they own partitions, commit, acquire and acknowledge."""
+    here = Run(3, 0.1, kinds=KINDS)
+    result = here.result()
+    assert not result.violations, broken(result)
+    assert here.history.ownership.newest
+    assert any(group == MODERN_GROUP for group, _ in here.history.committed)
+    delivered = [one for own in here.history.deliveries.records.values() for one in own.values()]
+    assert {"accepted", "rejected"} <= {one.fate for one in delivered}
+    assert max(one.last.count for one in delivered if one.last is not None) > 1
+    assert digest_of("run(3, 0.1, kinds=KINDS)") == result.digest
+
+
+def test_later_kinds_leave_the_rest_of_a_plan_as_it_is() -> None:
+    """Faults keep their numbers and times: what followers do comes of a chance of its own."""
+    plain, lagging = plan(7, 0.5, 3), plan(7, 0.5, 3, lag=True)
+    assert [each for each in lagging if each.kind != LAG] == plain
+    assert sorted(each.number for each in lagging) == list(range(len(lagging)))
 
 
 def test_seeds_differ() -> None:
@@ -68,7 +96,7 @@ def test_fresh_seeds_keep_every_promise(seconds: int) -> None:
 
 def test_a_marker_that_kafka_leaves_out_too_excuses_the_run() -> None:
     """A partition has no leader when its transaction completes (KAFKA-20734): that is printed, and no failure."""
-    result = run(LEFT_OUT, MINUTES)
+    result = run(LEFT_OUT, MINUTES, kinds=())
     assert result.violations == []
     assert ["is lost" in each for each in result.excused] == [True]
     assert "KAFKA-20734" in report(result, Options(LEFT_OUT))[-1]
@@ -78,5 +106,5 @@ def test_a_marker_that_kafka_leaves_out_too_excuses_the_run() -> None:
 @pytest.mark.parametrize(("seed", "minutes"), REGRESSIONS)
 def test_what_was_broken_once_is_kept(seed: int, minutes: float) -> None:
     """Seeds that found a defect."""
-    result = run(seed, minutes)
+    result = run(seed, minutes, kinds=())
     assert not result.violations, broken(result)

@@ -1,0 +1,249 @@
+"""Members of groups of the consumer protocol (KIP-848), as the protocol describes them.
+
+A member's heartbeat carries its epoch; the answer has its next epoch and what it is to own. It gives up what it no
+longer is to own (after a commit) and confirms that in its next heartbeat; only then another member is given that.
+Fenced or unknown, it drops everything and joins again with epoch 0.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from simulator.clients.client import GROUP, RETRIABLE, Client, Lost, first_error
+from simulator.clients.consumer import HEARTBEAT_US, REBALANCE_TIMEOUT_MS, Fetcher
+from simulator.history import Place
+
+MODERN_GROUP = "modern"
+_CHANNEL, _COMMITS = "heartbeats", "commits"
+_LEAVE, _LEAVE_FOR_NOW = -1, -2
+FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
+STALE = frozenset({ErrorCode.STALE_MEMBER_EPOCH, *FENCED})
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member subscribes to: names, or a regular expression. ``topics`` are those that it comes to."""
+
+    topics: Sequence[str]
+    regex: str | None = None
+    assignor: str | None = None
+
+
+class ConsumerMember(Client):
+    """A member that reads what it owns, and commits now and then. ``instance`` is its group.instance.id."""
+
+    def __init__(self, *arguments: Any, group: str, choices: Sequence[Subscription], instance: str | None) -> None:
+        super().__init__(*arguments)
+        self.group, self.instance = group, instance
+        self._choices = choices
+        self.subscription = self.chance.choice(choices)
+        self.resetting = {_CHANNEL}  # a heartbeat that arrives behind the next one would give up what it then has
+        self.epoch = 0
+        self.owned: frozenset[Place] = frozenset()
+        self._target: frozenset[Place] = frozenset()
+        self._reported: frozenset[Place] | None = None  # None: report everything in the next heartbeat
+        self._heartbeat_at_us = 0
+        self._fetcher = Fetcher(self)
+        self._grants: dict[Place, int] = {}
+        self._version = self.chance.choice((9, 10))
+
+    @property
+    def _owner(self) -> str:
+        return self.instance or self.name
+
+    async def run(self) -> None:
+        """Until it is to stop; then it leaves: for good, or, with an instance id, sometimes to come back."""
+        while not self.stopping:
+            if not await self._keep():
+                await self.pause()
+                continue
+            for place in sorted(self.owned):
+                if place in self._fetcher.positions and (records := await self._fetcher.fetch(place)):
+                    self.history.saw(f"{self.name} {place[0]}-{place[1]} {self._grants[place]}", place, records)
+            if self._fetcher.positions and self.chance.random() < 0.4:
+                await self._commit(self._fetcher.positions)
+            if self.chance.random() < 0.03 and not self.world.over:
+                self._subscribe(self.chance.choice(self._choices))
+            self.history.progress[self.name] += 1
+            await self.pause(500)
+        await self._leave()
+
+    def _subscribe(self, subscription: Subscription) -> None:
+        if subscription != self.subscription:
+            self.note(f"   subscribes to {subscription.regex or ', '.join(subscription.topics)}")
+            self.subscription, self._reported = subscription, None
+
+    # --- membership --------------------------------------------------------------------------------------------------
+
+    async def _keep(self) -> bool:
+        """Send a heartbeat where one is due, and do what it asks for; whether it is a member now."""
+        due = self.now_us >= self._heartbeat_at_us or self._reported != self.owned
+        if not due:
+            return True
+        history, sent_ms = self.history, self.world.elapsed_ms()
+        self._heartbeat_at_us = self.now_us + HEARTBEAT_US
+        history.ownership.keeps(self.group, self._owner, self.name, self.owned)
+        reported = self.owned
+        try:
+            answer = await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, self._heartbeat(), f"epoch {self.epoch}")
+        except Lost:
+            self._reported = None
+            return False
+        if answer.error_code is not ErrorCode.NONE:
+            return self._refused(answer.error_code)
+        self._reported = reported
+        self.epoch = answer.member_epoch
+        if answer.assignment is not None:
+            names = await self.topic_names(self.subscription.topics)
+            self._target = frozenset(
+                (names[each.topic_id], index)
+                for each in answer.assignment.topic_partitions
+                for index in each.partitions
+            )
+            owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self._target))
+            self.note(f"   is to have {owned or 'nothing'} in epoch {self.epoch} of {self.group}")
+        history.ownership.given(
+            self.group, self._owner, self.name, self.epoch, self._target, sent_ms, self.world.elapsed_ms()
+        )
+        return await self._reconcile()
+
+    def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
+        request = ConsumerGroupHeartbeatRequest(self.group, self.name, self.epoch, self.instance, topic_partitions=None)
+        if self._reported is None or self.epoch == 0:
+            wanted = self.subscription
+            request.rebalance_timeout_ms = REBALANCE_TIMEOUT_MS
+            request.subscribed_topic_names = [] if wanted.regex else list(wanted.topics)
+            request.subscribed_topic_regex = wanted.regex or ""
+            request.server_assignor = wanted.assignor
+        if self._reported != self.owned or self.epoch == 0:
+            request.topic_partitions = self._by_id(self.owned)
+        return request
+
+    def _by_id(self, places: Collection[Place]) -> list[TopicPartitions]:
+        """Places in the form of the protocol; the names of what it owns are known."""
+        ids: dict[str, UUID] = {name: topic_id for topic_id, name in self.known_topics.items()}
+        names = sorted({topic for topic, _ in places})
+        return [TopicPartitions(ids[name], sorted(p for t, p in places if t == name)) for name in names]
+
+    def _refused(self, code: ErrorCode) -> bool:
+        if code is ErrorCode.UNRELEASED_INSTANCE_ID and self.epoch == 0:
+            return False  # another instance has that id, or had it until a moment ago
+        if code is not ErrorCode.FENCED_INSTANCE_ID and code not in FENCED:
+            self.history.violate(f"{self.name}: a heartbeat of {self.group} got {code.name}")
+        elif code is not ErrorCode.UNKNOWN_MEMBER_ID and self.world.calm:
+            self.history.violate(f"{self.name}: a member of {self.group} got {code.name} in calm weather")
+        self._forget()
+        return False
+
+    def _forget(self) -> None:
+        """It is no member any more: it has nothing."""
+        self.history.ownership.ends(self.group, self._owner, self.name)
+        self.epoch, self.owned, self._target = 0, frozenset(), frozenset()
+        self._reported = None
+        self._fetcher.positions.clear()
+
+    async def _reconcile(self) -> bool:
+        revoked = self.owned - self._target
+        if revoked:
+            await self._commit({p: o for p, o in self._fetcher.positions.items() if p in revoked})
+            if self.epoch == 0:
+                return False
+            for place in revoked:
+                self._fetcher.positions.pop(place, None)
+        self.owned = self._target
+        missing = sorted(self.owned - self._fetcher.positions.keys())
+        for place in sorted(self.owned - (self._reported or frozenset())):
+            self._grants[place] = self._grants.get(place, 0) + 1
+        return not missing or await self._load_positions(missing)
+
+    async def _leave(self) -> None:
+        if self.epoch == 0:
+            return
+        back = self.instance is not None and self.chance.random() < 0.7
+        self.history.ownership.ends(self.group, self._owner, self.name)
+        epoch = _LEAVE_FOR_NOW if back else _LEAVE
+        request = ConsumerGroupHeartbeatRequest(self.group, self.name, epoch, self.instance, topic_partitions=None)
+        try:
+            await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, "leaves")
+        except Lost:
+            return
+
+    async def _ask(self, key: ApiKey, version: int, request: Any, what: str) -> Any:
+        return await self.ask_coordinator(
+            GROUP, self.group, key, version, request, f"{self.group} {what}", channel=_CHANNEL, retry=False
+        )
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    async def _load_positions(self, places: Sequence[Place]) -> bool:
+        """Go on from the committed offsets of these, from the beginning where there are none."""
+        history, floor = self.history, self.history.floor(self.group)
+        ids = {name: topic_id for topic_id, name in self.known_topics.items()}
+        names = sorted({topic for topic, _ in places})
+        topics = [OffsetFetchRequestTopics(n, sorted(p for t, p in places if t == n), ids[n]) for n in names]
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(self.group, topics, self.name, self.epoch)], require_stable=True
+        )
+        try:
+            answer = await self._ask(ApiKey.OFFSET_FETCH, self._version, request, "offsets")
+        except Lost:
+            return False
+        if (code := first_error(answer)) is not ErrorCode.NONE:
+            self._expect_stale("OffsetFetch", code)
+            return False
+        found = {
+            (topic.name or self.known_topics[topic.topic_id], each.partition_index): each.committed_offset
+            for group in answer.groups
+            for topic in group.topics
+            for each in topic.partitions
+        }
+        history.offsets_fetched(self.group, found, {p: o for p, o in floor.items() if p in found})
+        self._fetcher.positions.update({place: max(found.get(place, -1), 0) for place in places})
+        return True
+
+    async def _commit(self, offsets: Mapping[Place, int]) -> None:
+        """Commit positions once; a failure is left to the next commit, of this member or another one."""
+        history, offsets = self.history, dict(offsets)
+        if not offsets:
+            return
+        ids = {name: topic_id for topic_id, name in self.known_topics.items()}
+        topics = [
+            OffsetCommitRequestTopic(
+                name,
+                [OffsetCommitRequestPartition(p, o) for (t, p), o in sorted(offsets.items()) if t == name],
+                ids[name],
+            )
+            for name in sorted({topic for topic, _ in offsets})
+        ]
+        for place, offset in offsets.items():
+            history.tried[self.group, place].add(offset)
+        request = OffsetCommitRequest(self.group, self.epoch, self.name, -1, topics, self.instance)
+        what = f"{self.group} " + ", ".join(f"{t}-{p}: {o}" for (t, p), o in sorted(offsets.items()))
+        sent_ms, epoch = self.world.elapsed_ms(), self.epoch
+        try:
+            answer = await self.ask_coordinator(
+                GROUP, self.group, ApiKey.OFFSET_COMMIT, self._version, request, what, channel=_COMMITS, retry=False
+            )  # fmt: skip
+        except Lost:
+            history.note_doubtful(self.group, offsets)
+            return
+        if (code := first_error(answer)) is not ErrorCode.NONE:
+            if epoch == self.epoch:
+                self._expect_stale("OffsetCommit", code)
+            return
+        history.ownership.commits(self.group, self.name, offsets, sent_ms)
+        history.note_committed({(self.group, place): offset for place, offset in offsets.items()})
+
+    def _expect_stale(self, what: str, code: ErrorCode) -> None:
+        if code not in STALE and code not in RETRIABLE:
+            self.history.violate(f"{self.name}: {what} of a member of {self.group} got {code.name}")
+        if code is not ErrorCode.NONE and self.world.calm and code not in (*RETRIABLE, ErrorCode.UNKNOWN_MEMBER_ID):
+            self.history.violate(f"{self.name}: {what} of a member of {self.group} got {code.name} in calm weather")
+        if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND):
+            self._forget()

@@ -1,0 +1,317 @@
+"""Share sessions: a member's fetches from one broker, what they lock, and what it answers for each record (KIP-932)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from uuid import UUID
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages import share_acknowledge, share_fetch
+from protocol.records.batch import RecordBatch
+from protocol.records.records import read_records
+from simulator.clients.client import RETRIABLE, Client, Lost
+from simulator.clients.consumer import FETCH_WAIT_MS, HEADER_BYTES
+from simulator.deliveries import Lock
+from simulator.history import Place
+
+GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
+FATES = {GAP: "gap", ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
+LOCK_MS = 5_000
+"""The group's share.record.lock.duration.ms."""
+_SESSION_LOST = frozenset(
+    {ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH, ErrorCode.SHARE_SESSION_LIMIT_REACHED}
+)
+_DISTURBED = frozenset(
+    {
+        *RETRIABLE,
+        ErrorCode.INVALID_RECORD_STATE,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.FENCED_STATE_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+"""What an acknowledgement may get after a broker was harmed: locks are lost with its leader."""
+Answers = dict[Place, dict[int, int]]
+"""Partition -> offset -> the type of acknowledgement."""
+
+
+@dataclass
+class Session:
+    """One session: its epoch, the partitions that the broker knows of it, and the locks that it holds."""
+
+    client: Client
+    group: str
+    broker: int
+    version: int
+    epoch: int = 0
+    known: set[Place] = field(default_factory=set)
+    locks: dict[Place, dict[int, Lock]] = field(default_factory=dict)
+    gaps: dict[Place, set[int]] = field(default_factory=dict)
+
+    @property
+    def channel(self) -> str:
+        """The connection that the session lives and dies with."""
+        return f"share {self.group}"
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def fetch(self, wanted: Collection[Place], answers: Answers, most: int, *, limited: bool) -> bool:
+        """Fetch from these partitions, with acknowledgements; whether the session goes on.
+
+        ``limited`` is the mode in which no more than ``most`` records are acquired (version 2).
+        """
+        self._see_connection()
+        client, first = self.client, self.epoch == 0
+        names = await client.topic_names(sorted({topic for topic, _ in wanted}))
+        ids = {name: topic_id for topic_id, name in names.items()}
+        if first:
+            answers = {}
+        listed = [place for place in sorted(wanted) if first or place not in self.known or place in answers]
+        listed += [place for place in sorted(answers) if place not in listed]
+        gone = self.known - set(wanted)
+        request = share_fetch.ShareFetchRequest(
+            self.group,
+            client.name,
+            self.epoch,
+            FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=1_000_000,
+            max_records=most,
+            batch_size=most,
+            topics=[
+                share_fetch.FetchTopic(
+                    ids[name],
+                    [
+                        share_fetch.FetchPartition(p, _batches(share_fetch, answers, (t, p)))
+                        for t, p in listed
+                        if t == name
+                    ],
+                )
+                for name in sorted({topic for topic, _ in listed})
+            ],
+            forgotten_topics_data=[
+                share_fetch.ForgottenTopic(ids[name], [p for t, p in sorted(gone) if t == name])
+                for name in sorted({topic for topic, _ in gone})
+            ],
+            share_acquire_mode=1 if limited and self.version >= 2 else 0,
+        )
+        asked_us, sent_ms = client.now_us, client.world.elapsed_ms()
+        fetched = set(wanted) | self.known
+        answer = await self._ask(ApiKey.SHARE_FETCH, request, f"session epoch {self.epoch}", answers, fetched)
+        if answer is None:
+            return False
+        self.known = set(wanted) | set(answers)
+        self._advance()
+        done: set[Place] = set()
+        for topic in answer.responses:
+            for each in topic.partitions:
+                place = names[topic.topic_id], each.partition_index
+                if place in answers:
+                    done.add(place)
+                    self._settle(place, answers[place], ErrorCode(each.acknowledge_error_code))
+                self._take(place, each, asked_us, sent_ms + LOCK_MS)
+        for place in answers.keys() - done:
+            client.history.violate(f"{client.name}: ShareFetch did not answer the acknowledgements of {place}")
+        return True
+
+    async def acknowledge(self, answers: Answers) -> bool:
+        """Acknowledge without a fetch; whether the session goes on."""
+        self._see_connection()
+        client = self.client
+        answers = {place: own for place, own in answers.items() if own.keys() <= self.locks.get(place, {}).keys()}
+        if self.epoch == 0 or not answers:
+            return True
+        renews = any(kind == RENEW for own in answers.values() for kind in own.values())
+        request = share_acknowledge.ShareAcknowledgeRequest(
+            self.group, client.name, self.epoch, self._topics(answers), renews and self.version >= 2
+        )
+        sent_ms = client.world.elapsed_ms()
+        answer = await self._ask(ApiKey.SHARE_ACKNOWLEDGE, request, f"session epoch {self.epoch}", answers, ())
+        if answer is None:
+            return False
+        self._advance()
+        names, done = client.known_topics, set[Place]()
+        for topic in answer.responses:
+            for each in topic.partitions:
+                place = names[topic.topic_id], each.partition_index
+                done.add(place)
+                self._settle(place, answers[place], each.error_code, sent_ms)
+        for place in answers.keys() - done:
+            client.history.violate(f"{client.name}: ShareAcknowledge did not answer for {place}")
+        return True
+
+    async def close(self, answers: Answers) -> None:
+        """End the session with its last acknowledgements: what is still locked is released."""
+        self._see_connection()
+        client = self.client
+        answers = {place: own for place, own in answers.items() if own.keys() <= self.locks.get(place, {}).keys()}
+        for own in answers.values():  # nothing can be renewed beyond the end
+            own.update({offset: RELEASE for offset, kind in own.items() if kind == RENEW})
+        if self.epoch != 0:
+            request = share_acknowledge.ShareAcknowledgeRequest(self.group, client.name, -1, self._topics(answers))
+            self._release()
+            answer = await self._ask(ApiKey.SHARE_ACKNOWLEDGE, request, "session ends", answers, ())
+            for topic in () if answer is None else answer.responses:
+                for each in topic.partitions:
+                    place = client.known_topics[topic.topic_id], each.partition_index
+                    self._settle(place, answers[place], each.error_code)
+        self.drop()
+        client.hang_up(self.broker, self.channel)
+
+    async def _ask(self, key: ApiKey, request: Any, what: str, answers: Answers, fetched: Collection[Place]) -> Any:
+        """The answer; None where the session is lost, and then nothing is known of the acknowledgements."""
+        client, deliveries = self.client, self.client.history.deliveries
+        self._answer_for(answers)
+        shown = "".join(f", {t}-{p}: {_shown(own)}" for (t, p), own in sorted(answers.items()))
+        what = f"{self.group} {what}{shown}"
+        try:
+            answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
+        except Lost:
+            for place in fetched:
+                deliveries.lost[self.group, place] += 1
+        else:
+            code = answer.error_code
+            if code is ErrorCode.NONE:
+                return answer
+            calm = client.world.calm and self._alive() and code not in RETRIABLE
+            if code not in _SESSION_LOST and code not in RETRIABLE:
+                client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name}")
+            elif calm:
+                client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name} in calm weather")
+        for place, own in answers.items():
+            deliveries.doubt(self.group, place, own)
+        self.drop()
+        client.hang_up(self.broker, self.channel)
+        return None
+
+    def _answer_for(self, answers: Answers) -> None:
+        """From when it is sent, an acknowledgement may end a lock; a renewal does not."""
+        for place, own in answers.items():
+            for offset, kind in own.items():
+                if kind != RENEW and offset in self.locks.get(place, {}):
+                    self.locks[place][offset].open = False
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def drop(self) -> None:
+        """The session is gone, and with it all locks, sooner or later."""
+        self._release()
+        self.epoch = 0
+        self.known.clear()
+        self.locks.clear()
+        self.gaps.clear()
+
+    def _release(self) -> None:
+        for own in self.locks.values():
+            for lock in own.values():
+                lock.open = False
+
+    def _alive(self) -> bool:
+        return self.client.connected(self.broker, self.channel)
+
+    def _see_connection(self) -> None:
+        """A session ends with its connection."""
+        if self.epoch and not self._alive():
+            self.drop()
+
+    def _advance(self) -> None:
+        self.epoch += 1
+
+    def _topics(self, answers: Answers) -> list[share_acknowledge.AcknowledgeTopic]:
+        ids: dict[str, UUID] = {name: topic_id for topic_id, name in self.client.known_topics.items()}
+        return [
+            share_acknowledge.AcknowledgeTopic(
+                ids[name],
+                [
+                    share_acknowledge.AcknowledgePartition(p, _batches(share_acknowledge, answers, (t, p)))
+                    for t, p in sorted(answers)
+                    if t == name
+                ],
+            )
+            for name in sorted({topic for topic, _ in answers})
+        ]
+
+    def _take(self, place: Place, found: share_fetch.PartitionData, asked_us: int, until_ms: int) -> None:
+        """What a fetch acquired: records, and offsets without one (markers, what compaction or an abort left)."""
+        client, deliveries = self.client, self.client.history.deliveries
+        code = found.error_code
+        if code is not ErrorCode.NONE:
+            if code not in _DISTURBED or (client.world.calm and deliveries.undisturbed(asked_us)):
+                client.history.violate(f"{client.name}: a share fetch of {place[0]}-{place[1]}: {code.name}")
+            client.forget_leader(place)
+            return
+        values = dict(_values(bytes(cast("bytes", found.records or b""))))
+        locks = self.locks.setdefault(place, {})
+        gaps = self.gaps.setdefault(place, set())
+        for each in found.acquired_records:
+            span = f"{each.first_offset} to {each.last_offset}"
+            client.note(f"   has {place[0]}-{place[1]} {span}, delivery {each.delivery_count}")
+            for offset in range(each.first_offset, each.last_offset + 1):
+                lock = locks[offset] = Lock(
+                    client.name, each.delivery_count, asked_us, client.now_us, until_ms, self._alive
+                )
+                deliveries.given(self.group, place, offset, lock, client.world.elapsed_ms())
+                if offset in values:
+                    deliveries.read(self.group, place, offset, values[offset])
+                else:
+                    gaps.add(offset)
+
+    def _settle(self, place: Place, own: Mapping[int, int], code: ErrorCode, renewed_ms: int = 0) -> None:
+        """The answer to a partition's acknowledgements: all of them count, or none."""
+        client, deliveries = self.client, self.client.history.deliveries
+        locks = self.locks.get(place, {})
+        if code is ErrorCode.NONE:
+            for offset, kind in own.items():
+                if kind == RENEW:
+                    locks[offset].lasts_until_ms = renewed_ms + LOCK_MS
+                    continue
+                deliveries.answered(self.group, place, offset, FATES[kind])
+                locks.pop(offset, None)
+            return
+        deliveries.doubt(self.group, place, own)
+        asked = [locks[offset] for offset in own if offset in locks]
+        expired = any(client.world.elapsed_ms() >= each.lasts_until_ms - 100 for each in asked)
+        sure = asked and not expired and all(deliveries.undisturbed(each.asked_us) for each in asked)
+        if code not in _DISTURBED or sure:
+            client.history.violate(
+                f"{client.name}: an acknowledgement of {place[0]}-{place[1]} {_shown(own)} got {code.name}"
+            )
+        for offset in own:
+            locks.pop(offset, None)
+
+
+def _batches(module: Any, answers: Answers, place: Place) -> list[Any]:
+    """Runs of offsets: with one type for all of a run, or, where types differ, one for each."""
+    own = answers.get(place, {})
+    made: list[Any] = []
+    for offset in sorted(own):
+        if made and made[-1].last_offset == offset - 1:
+            made[-1].last_offset = offset
+            made[-1].acknowledge_types.append(own[offset])
+        else:
+            made.append(module.AcknowledgementBatch(offset, offset, [own[offset]]))
+    for each in made:
+        if len(set(each.acknowledge_types)) == 1:
+            each.acknowledge_types = each.acknowledge_types[:1]
+    return made
+
+
+def _values(data: bytes) -> list[tuple[int, bytes]]:
+    """Offsets and values of the records in whole batches."""
+    found: list[tuple[int, bytes]] = []
+    at = 0
+    while len(data) - at >= HEADER_BYTES:
+        batch = RecordBatch(data, at)
+        if at + batch.size > len(data):
+            break
+        at += batch.size
+        if not batch.is_control:
+            found += [(each.offset, bytes(each.value or b"")) for each in read_records(batch)]
+    return found
+
+
+def _shown(own: Mapping[int, int]) -> str:
+    shown: Sequence[str] = [f"{offset}{'garjn'[kind]}" for offset, kind in sorted(own.items())]
+    return " ".join(shown)

@@ -1,0 +1,84 @@
+"""Who owned which partition of a group of the consumer protocol, as its members were given them (KIP-848).
+
+Times are those of the brokers' timers: virtual milliseconds, and what their clock was pushed.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+Place = tuple[str, int]
+
+
+@dataclass
+class Claim:
+    """What a member holds: since it was given it, until it gives it up.
+
+    ``seen_ms`` is when the last heartbeat was sent that was answered: its timeouts began no earlier.
+    """
+
+    member: str
+    places: frozenset[Place] = frozenset()
+    seen_ms: int = 0
+
+
+@dataclass
+class Ownership:
+    """The members of all groups. ``patience_ms`` is the shortest timeout of a member."""
+
+    violate: Callable[[str], None]
+    patience_ms: int
+    claims: dict[str, dict[str, Claim]] = field(default_factory=lambda: defaultdict(dict))
+    """Group -> owner (an instance id, or a member id) -> what it holds now."""
+    epochs: dict[tuple[str, int], dict[Place, str]] = field(default_factory=lambda: defaultdict(dict))
+    """Group and member epoch -> partition -> its owner in that epoch."""
+    newest: dict[tuple[str, Place], tuple[int, str]] = field(default_factory=dict)
+    """Group and partition -> when it was given last, and to which member id."""
+
+    def given(
+        self, group: str, owner: str, member: str, epoch: int, places: frozenset[Place], sent_ms: int, now_ms: int
+    ) -> None:
+        """A heartbeat that was sent at ``sent_ms`` is answered: the member has these partitions in this epoch."""
+        of_epoch = self.epochs[group, epoch]
+        for place in sorted(places):
+            other = of_epoch.setdefault(place, owner)
+            if other != owner:
+                self.violate(f"{group}, epoch {epoch}: {_name(place)} belongs to {other} and to {owner}")
+        own = self.claims[group].get(owner)
+        had = own.places if own is not None and own.member == member else frozenset()
+        for place in sorted(places - had):
+            self._check_free(group, owner, place, now_ms)
+            self.newest[group, place] = now_ms, member
+        if own is None or own.member == member or sent_ms >= own.seen_ms:
+            self.claims[group][owner] = Claim(member, places | had, sent_ms)
+
+    def _check_free(self, group: str, owner: str, place: Place, now_ms: int) -> None:
+        for other, claim in self.claims[group].items():
+            if other != owner and place in claim.places and now_ms < claim.seen_ms + self.patience_ms:
+                self.violate(
+                    f"{group}: {_name(place)} was given to {owner} while {other} held it, "
+                    f"{now_ms - claim.seen_ms} ms after its last heartbeat"
+                )
+
+    def keeps(self, group: str, owner: str, member: str, places: frozenset[Place]) -> None:
+        """The member sends a heartbeat with no more than these: it has given up the rest."""
+        claim = self.claims[group].get(owner)
+        if claim is not None and claim.member == member:
+            claim.places &= places
+
+    def ends(self, group: str, owner: str, member: str) -> None:
+        """The member leaves, or heard that it is none: it holds nothing."""
+        self.keeps(group, owner, member, frozenset())
+
+    def commits(self, group: str, member: str, places: Iterable[Place], sent_ms: int) -> None:
+        """A commit that was sent then has succeeded: no other member may have been given the partitions before."""
+        for place in places:
+            at_ms, newest = self.newest.get((group, place), (sent_ms, member))
+            if newest != member and at_ms < sent_ms:
+                self.violate(
+                    f"{group}: {member} committed {_name(place)} at {sent_ms} ms, which {newest} had since {at_ms} ms"
+                )
+
+
+def _name(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"

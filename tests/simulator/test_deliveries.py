@@ -1,0 +1,74 @@
+"""What counts as a wrong delivery of a record to a member of a share group (KIP-932)."""
+
+import pytest
+
+from simulator.deliveries import SLACK_US, Deliveries, Lock
+
+PLACE = ("t", 0)
+
+
+class World:
+    """Deliveries of a group with their clock, 10 s after the last fault of a broker."""
+
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+        self.now_us = 10_000_000
+        self.deliveries = Deliveries(self.broken.append, lambda: self.now_us)
+
+    def give(self, member: str, count: int, *, lasts_ms: int = 5_000) -> Lock:
+        """A fetch that is sent now, and answered a millisecond later."""
+        asked_us, self.now_us = self.now_us, self.now_us + 1_000
+        lock = Lock(member, count, asked_us, self.now_us, self.now_us // 1000 + lasts_ms, lambda: True)
+        self.deliveries.given("g", PLACE, 0, lock, self.now_us // 1000)
+        self.now_us += 1_000
+        return lock
+
+
+@pytest.mark.parametrize("fate", ["accepted", "rejected", "gap", "released"])
+def test_what_is_done_is_never_given_again(fate: str) -> None:
+    """What was released is."""
+    world = World()
+    world.give("m1", 1).open = False
+    world.deliveries.answered("g", PLACE, 0, fate)
+    world.now_us += 1_000
+    world.give("m2", 2)
+    assert world.broken == ([] if fate == "released" else [f"g: t-0 offset 0 is given to m2, and was {fate}"])
+
+
+def test_a_lock_holds_until_its_end() -> None:
+    """Or until the member has answered, or has lost its connection."""
+    world = World()
+    lock = world.give("m1", 1)
+    world.give("m2", 2)
+    assert world.broken == ["g: t-0 offset 0 is given to m2 while m1 has it locked"]
+    world = World()
+    lock = world.give("m1", 1)
+    lock.open = False
+    world.give("m2", 2, lasts_ms=0)
+    world.give("m3", 3)
+    assert world.broken == []
+
+
+def test_delivery_counts_grow() -> None:
+    """Not where a broker was harmed meanwhile, whose memory they were in; but never beyond what was delivered."""
+    world = World()
+    world.give("m1", 1).open = False
+    world.give("m2", 1).open = False
+    assert world.broken == ["g: t-0 offset 0 is given to m2 with delivery count 1, which was 1 before"]
+    world.broken.clear()
+    world.deliveries.disturbed_us = lambda: world.now_us - SLACK_US // 2
+    world.give("m3", 1).open = False
+    assert world.broken == []
+    world.give("m4", 5)
+    assert world.broken == ["g: t-0 offset 0 is given to m4 with delivery count 5, after 3 deliveries"]
+
+
+def test_no_record_is_lost() -> None:
+    """In the end each one was accepted or rejected, may have been, was given up on, or is given to the last member."""
+    world, log = World(), [(0, b"a"), (1, b"b"), (2, b"c")]
+    world.give("auditor", 1)
+    world.deliveries.doubt("g", PLACE, [1])
+    world.deliveries.check("g", PLACE, log, "auditor", committed=True)
+    assert world.broken == [
+        "g: t-0 offset 2, b'c', was neither accepted nor rejected, delivered 0 times, and is not available"
+    ]
