@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from comparison.connection import Closed
 from comparison.exchange import Pair
-from comparison.histories.quiescence import PROBE_TOPIC, Restless
+from comparison.histories.quiescence import Restless
 from comparison.histories.run import Histories, Report, line
 from comparison.target import Target
 from protocol.apis import ApiKey
@@ -114,7 +114,7 @@ def compare(kafka: Target, ours: Target, options: Options) -> Report:
         return histories.run(seeds, options.length, most_found=20)
     finally:
         for target in (kafka, ours):
-            request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(PROBE_TOPIC)])
+            request = DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(target.probe)])
             target.call(ApiKey.DELETE_TOPICS, 6, request)
             target.close()
 

@@ -11,6 +11,8 @@ from comparison.login import SCRAM, Login
 from comparison.rules import Names
 from protocol.apis import ApiKey
 
+PROBE_TOPIC = "comparison-bell"
+"""Topic with a config that is changed: a broker that returns the new value has applied all earlier metadata."""
 UNKNOWN_PRODUCER_ID = 9_000_000_000
 """Id of a producer that was never initialised; no cluster allocates it."""
 UNKNOWN_MEMBER_ID = "nobody"  # as in recorded histories
@@ -58,11 +60,15 @@ class Consumer:
 
 @dataclass
 class Sharer:
-    """A member of a share group: its epoch, that of its session's next request, and the offsets that it holds."""
+    """A member of a share group: its epoch, that of its session's next request, the offsets that it holds.
+
+    ``places`` are the partitions of its session.
+    """
 
     epoch: int = 0
     session: int = 0
     held: dict[tuple[UUID, int], set[int]] = field(default_factory=dict)
+    places: dict[tuple[UUID, int], None] = field(default_factory=dict)
 
 
 @dataclass
@@ -83,6 +89,7 @@ class Target:
     ``shared`` are the share partitions (group and place) that the leader has probably loaded. ``internal_topics`` are
     those of the topologies of streams groups, by group, ``expected`` those that the coordinator is creating.
     ``secured`` is the address of the listener for users who log in. ``tokens`` are delegation tokens: id and HMAC.
+    ``probe`` is a topic of its own, beside those of others who play on the same cluster at the same time.
     """
 
     address: str
@@ -103,6 +110,7 @@ class Target:
     others: tuple[str, ...] = ()
     secured: str | None = None
     tokens: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    probe: str = PROBE_TOPIC
 
     @property
     def brokers(self) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ async def _describe(
         else:
             topics = [await _named(asked.group_id, each.topic_name, each.partitions, ctx) for each in asked.topics]
     except KafkaError as error:
-        message = error.message or ERROR_TEXTS.get(error.code)
+        denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
+        message = None if denied else error.message or ERROR_TEXTS.get(error.code)
         return DescribeShareGroupOffsetsResponseGroup(asked.group_id, error_code=error.code, error_message=message)
     return DescribeShareGroupOffsetsResponseGroup(asked.group_id, topics)
 

@@ -31,6 +31,9 @@ async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> Share
     group_id, member_id = check_share_request(request, ctx)
     shares, key = ctx.node.shares, SessionKey(group_id, member_id)
     shares.sessions.acknowledge(key, request.share_session_epoch)
+    known = ctx.cluster.image.topics_by_id
+    if ctx.node.authorizer is not None and any(topic.topic_id not in known for topic in request.topics):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka asks its authorizer for a topic without a name
     results = await Acknowledging(request, ctx, shares, group_id, member_id).written()
     if request.share_session_epoch == FINAL_EPOCH:
         shares.end_session(key)

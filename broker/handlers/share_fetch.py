@@ -54,12 +54,17 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             await _idle(ctx, request.max_wait_ms)
         raise
-    writing = None
+    if ctx.node.authorizer is not None and any(each.topic is None for each in fetch_round.interests):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka asks its authorizer for a topic without a name
+    answers: list[Answer] = []
+    writing, failed_already = None, False
     if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
         # The fetch does not wait until they are written: what it releases itself, it finds only if it has to wait.
-        writing = asyncio.ensure_future(Acknowledging(request, ctx, shares, group_id, member_id).written())
+        acknowledging = Acknowledging(request, ctx, shares, group_id, member_id)
+        writing, failed_already = asyncio.ensure_future(acknowledging.written()), acknowledging.failure is not None
     try:
-        answers = [] if request.is_renew_ack else await _fetch(request, ctx, fetch_round, group_id, member_id)
+        if not request.is_renew_ack and not failed_already:
+            answers = await _fetch(request, ctx, fetch_round, group_id, member_id)
     finally:
         acknowledged = {} if writing is None else await writing
     response = _answer(ctx, fetch_round, answers)

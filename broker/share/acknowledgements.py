@@ -9,7 +9,7 @@ from broker.requests.share_groups import ERROR_TEXTS
 from broker.share.machine.acknowledge import Acknowledgement, AcknowledgeType, Change
 from broker.share.partition import SharePartition
 from broker.share.partitions import SharePartitions
-from broker.share.sessions import PartitionKey
+from broker.share.sessions import PartitionKey, SessionKey
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 
@@ -45,20 +45,36 @@ class Acknowledging:
         self._refused: dict[PartitionKey, AckResult] = {}
         self._empty: dict[PartitionKey, AckResult] = {}
         self._begun: dict[PartitionKey, _Begun | AckResult] = {}
+        self.failure: KafkaError | None = None
+        """What ends the whole request, once the partitions before are written."""
         for key, batches in _by_partition(request).items():
             error = _refusal(key, batches, request, ctx)
             if error is not None:
                 self._refused[key] = AckResult(error)
             elif not batches:
                 self._empty[key] = AckResult()
-            else:
-                self._begun[key] = _begin(shares, group_id, member_id, key, batches)
+            elif self.failure is None:
+                self._begin(shares, SessionKey(group_id, member_id), key, batches)
+
+    def _begin(
+        self, shares: SharePartitions, member: SessionKey, key: PartitionKey, batches: Sequence[Acknowledgement]
+    ) -> None:
+        try:
+            self._begun[key] = _begin(shares, member.group_id, member.member_id, key, batches)
+        except KafkaError as error:
+            self.failure = error
 
     async def written(self) -> dict[PartitionKey, AckResult]:
-        """Write the changes; the result of each partition."""
+        """Write the changes; the result of each partition.
+
+        Raises:
+            KafkaError: UNKNOWN_SERVER_ERROR for a partition, where Kafka's broker fails (groups D.6 A2).
+        """
         results = self._refused
         for key, begun in self._begun.items():
             results[key] = begun if isinstance(begun, AckResult) else await _written(begun)
+        if self.failure is not None:
+            raise self.failure
         return {**results, **self._empty} if self._begun else results
 
 
@@ -114,6 +130,8 @@ def _begin(
     try:
         return _Begun(partition, partition.begin_acknowledging(member_id, batches))
     except KafkaError as error:
+        if error.code is ErrorCode.UNKNOWN_SERVER_ERROR:
+            raise
         return AckResult(error.code, error.message)
 
 

@@ -4,7 +4,8 @@ After Kafka's ``DelayedShareFetch``: tried again whenever records are appended o
 latest after the request's maximum wait.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from broker.clock import Waiter
@@ -48,6 +49,8 @@ class ShareFetch:
         self._committed = reads_committed(ctx.cluster, group_id)
         self._found: list[tuple[Interest, SharePartition]] = []
         self._errors: list[Answer] = []
+        self._looked_up: list[SharePartition] = []
+        """Those whose next offset had to be looked up in the log by the attempt that succeeded."""
 
     async def fetch(self, interests: Sequence[Interest], limits: Limits) -> list[Answer]:
         """Wait, read and acquire; only partitions that could be fetched, or failed, have an answer."""
@@ -81,6 +84,7 @@ class ShareFetch:
         try:
             while not connection.lost and not self._enough(limits):
                 if not await waiter.wait(clock, deadline_ms):
+                    self._looked_up = []
                     return
                 waiter.again()
         finally:
@@ -109,6 +113,7 @@ class ShareFetch:
         if not self._found:
             return True  # an error in every partition
         available = 0
+        self._looked_up = [share for _, share in acquirable if self._look_up(share)]
         for _, share in acquirable:
             offset = share.inflight.next_fetch_offset()
             try:
@@ -123,15 +128,40 @@ class ShareFetch:
                 available += log.reader.bytes_available(offset, bound, limits.max_bytes // len(acquirable))
         return bool(acquirable) and available >= limits.min_bytes
 
+    def _look_up(self, share: SharePartition) -> bool:
+        """Whether the next offset is another one than was last looked up; it is looked up then."""
+        offset = share.inflight.next_fetch_offset()
+        if offset == share.placed_offset:
+            return False
+        with contextlib.suppress(KafkaError):
+            log, _ = self._log(share)
+            if log.log_start_offset <= offset <= log.log_end_offset:
+                share.placed_offset = offset
+        return True
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def _read(self, limits: Limits) -> list[Answer]:
+        """Read and acquire, last from those partitions that the last attempt to wait has read from (groups D.5 SF8)."""
         acquirable = self._acquirable()
+        looked_up = self._looked_up
+        first = [each for each in acquirable if each[1] not in looked_up]
         answers: list[Answer] = []
-        left, size, count = limits.max_bytes, 0, 0
-        for interest, share in acquirable:
+        count = 0
+        for part in (first, [each for each in acquirable if each[1] in looked_up]):
+            for interest, data in self._read_part(part, limits, limits.max_bytes // max(len(acquirable), 1), count):
+                count += sum(each.last_offset - each.first_offset + 1 for each in data.acquired_records)
+                answers.append((interest, data))
+        return answers
+
+    def _read_part(
+        self, part: Sequence[tuple[Interest, SharePartition]], limits: Limits, share_of_bytes: int, count: int
+    ) -> Iterator[Answer]:
+        """Read once from the log: the limits of bytes, and the batch that may exceed them, are those of one read."""
+        left, size = limits.max_bytes, 0
+        for interest, share in part:
             demand = self._demand._replace(max_records=self._demand.max_records - count)
-            most = min(limits.max_bytes // len(acquirable), left)
+            most = min(share_of_bytes, left)
             data = PartitionData(interest.key.partition, records=b"")
             try:
                 piece, acquired = self._acquire(share, demand, most, min_one=size == 0)
@@ -144,8 +174,7 @@ class ShareFetch:
                     count += sum(last - first + 1 for first, last, _ in acquired)
                     data.records = piece.overlapping(acquired[0].first, acquired[-1].last)
                     data.acquired_records = [AcquiredRecords(*each) for each in acquired]
-            answers.append((interest, data))
-        return answers
+            yield interest, data
 
     def _acquire(
         self, share: SharePartition, demand: Demand, max_bytes: int, *, min_one: bool

@@ -72,6 +72,8 @@ class SharePartition:
         """Whether it is loaded and still this broker's."""
         self.failure: KafkaError | None = None
         """Why it could not be loaded."""
+        self.placed_offset = -1
+        """The offset that was last looked up in the log (``SharePartition.fetchOffsetMetadata``)."""
         self._watchers: dict[Callable[[], None], None] = {}
         self._timer: Timer | None = None
         partition.watch(self._look)

@@ -12,7 +12,7 @@ from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
 from comparison.histories.drawing.security import Security
-from comparison.histories.drawing.shares import Shares
+from comparison.histories.drawing.shares import ALLOW, Shares
 from comparison.histories.drawing.streams import FURTHER_MEMBERS, Streams
 from comparison.histories.drawing.tokens import Tokens
 from comparison.histories.drawing.topologies import SOUND
@@ -128,6 +128,7 @@ class ShareGenerator(Administration, Partitions, Transactions, Shares):
             self._delete_share_offsets: 1,
             self._delete_share_group: 1,
             self._list_groups: 1,
+            self._other_kind: 1,
             self._produce: 14,
             self._init_producer: 3,
             self._add_partitions: 2,
@@ -150,6 +151,20 @@ class ShareGenerator(Administration, Partitions, Transactions, Shares):
         for _ in range(self._lock_waits):
             drawn.insert(self._chance.randrange(len(drawn) // 3, len(drawn)), self._locks_end())
         return [*first, *drawn]
+
+
+class ShareAclGenerator(ShareGenerator):
+    """Generates histories of share groups whose members and administrators need rights."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        self._draws[self._allow_shares] = 8
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """Generate the next history: some rights after the topic, then steps by users who may have them."""
+        first, *drawn = super().history(length - 4, restarts=restarts)
+        rights = [self._allow_shares(ALLOW) for _ in range(4)]
+        return [first, *rights, *(self._by_someone(dict(step)) for step in drawn)]
 
 
 class StreamsGenerator(Administration, Streams):
@@ -265,6 +280,7 @@ KINDS: dict[
     "records": Generator,
     "consumers": ConsumerGenerator,
     "share": ShareGenerator,
+    "share_acls": ShareAclGenerator,
     "streams": StreamsGenerator,
     "users": UserGenerator,
     "quotas": QuotaGenerator,

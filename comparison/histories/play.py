@@ -277,6 +277,7 @@ def _answer(target: Target, request: StepRequest, *, send: bool = False) -> obje
             answer = request.view(answer)
     except Closed:
         target.connections.pop(request.connection).close()
+        target.shared.clear()  # a group whose last share session ends with it is not loaded any more
         return CLOSED
     except TimeoutError:
         target.connections.pop(request.connection).close()

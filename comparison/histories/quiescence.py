@@ -31,8 +31,6 @@ from protocol.messages.list_partition_reassignments import ListPartitionReassign
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
-PROBE_TOPIC = "comparison-bell"
-"""Topic with a config that is changed: a broker that returns the new value has applied all earlier metadata."""
 TOPIC, SET = 2, 0
 TIMEOUT_S = 8.0
 STUCK_ALIKE_S = 1.5
@@ -64,11 +62,12 @@ class Deadline:
         time.sleep(min(0.001 * self._turns, 0.05))
 
 
-def wait_metadata(target: Target, kind: int = TOPIC, name: str = PROBE_TOPIC, setting: str = "retention.ms") -> None:
+def wait_metadata(target: Target, kind: int = TOPIC, name: str | None = None, setting: str = "retention.ms") -> None:
     """Wait until the brokers have applied all metadata changes made before this call.
 
     Two rounds: the first value may arrive together with the change that is waited for, the second comes after it.
     """
+    name = target.probe if name is None else name
     for _ in range(2):
         value = str(next(_values))
         resource = AlterConfigsResource(kind, name, [AlterableConfig(setting, SET, value)])
@@ -190,7 +189,7 @@ def requests_done(target: Target, connection: str) -> bool:
 def wait_ready(target: Target) -> None:
     """Wait until the cluster is ready: internal topics and probe topic exist, all coordinators are loaded."""
     deadline = deadline_for("the coordinators load")
-    target.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(PROBE_TOPIC, 1, 1)], 15_000))
+    target.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic(target.probe, 1, 1)], 15_000))
     wait_metadata(target)
     for kind in (0, 1):
         while True:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from comparison.histories.end_state import Ends, answers_of_shares, coordinators_log, state_requests
-from comparison.histories.quiescence import PROBE_TOPIC, deadline_for
+from comparison.histories.quiescence import deadline_for
 from comparison.target import Target
 from comparison.values import OFFSETS, plain
 from protocol.apis import ApiKey
@@ -77,11 +77,11 @@ def _moving(target: Target, since: Ends, name: str) -> bool:
 def warm_shares(target: Target) -> None:
     """Wait until the share coordinator is there: Kafka creates its topic when the first share group needs it."""
     deadline = deadline_for("the share coordinator loads")
-    topics = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(PROBE_TOPIC)], False)).topics
+    topics = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(target.probe)], False)).topics
     topic_id = topics[0].topic_id
     for number in range(WARM_GROUPS):
-        group = f"warm-{number}"
-        target.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, ShareGroupHeartbeatRequest(group, "W", 0, None, [PROBE_TOPIC]))
+        group = f"warm-{target.probe}-{number}"
+        target.call(ApiKey.SHARE_GROUP_HEARTBEAT, 1, ShareGroupHeartbeatRequest(group, "W", 0, None, [target.probe]))
         while True:
             fetch = ShareFetchRequest(group, "W", 0, 100, 1, 1000, 1, 1, [FetchTopic(topic_id, [FetchPartition(0)])])
             answer = target.call(ApiKey.SHARE_FETCH, 1, fetch)

@@ -1,6 +1,6 @@
 """Steps about what is not a topic's or a group's: SCRAM users, client quotas, ACLs, finalized features."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -165,7 +165,7 @@ STEPS: dict[str, Builder] = {
 }
 
 
-def clean_up(target: Target, steps: Iterable[Step]) -> None:
+def clean_up(target: Target, steps: Sequence[Step]) -> None:
     """Remove all users, quotas and ACLs that the steps may have left: the next history describes all of them."""
     done = {step["do"] for step in steps}
     if "alter_users" in done:
@@ -185,7 +185,11 @@ def clean_up(target: Target, steps: Iterable[Step]) -> None:
             for entry in found
         ]
         target.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
-    if "create_acls" in done:
+    if "create_acls" in done and any("share" in name for name in done):  # others play at the same time
+        own = [acl for step in steps if step["do"] == "create_acls" for acl in step["acls"]]
+        filters = [DeleteAclsFilter(acl[0], target.called(acl[1]), ANY, None, None, ANY, ANY) for acl in own]
+        target.call(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest(filters))
+    elif "create_acls" in done:
         every = DeleteAclsFilter(ANY, None, ANY, None, None, ANY, ANY)
         target.call(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([every]))
     if done & STEPS.keys():

@@ -139,6 +139,8 @@ def _next_epoch(sharer: Sharer, step: Step) -> int:
 def _session_is(sharer: Sharer, sent: int, code: ErrorCode) -> None:
     if code in (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH) or sent == -1:
         sharer.session = 0
+        if code is not ErrorCode.INVALID_SHARE_SESSION_EPOCH:
+            sharer.places.clear()
         if sent == -1 and code is ErrorCode.NONE:
             sharer.held.clear()
     elif code is ErrorCode.NONE:
@@ -152,7 +154,8 @@ def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, lis
     is loaded first.
     """
     places = list(dict.fromkeys((target.topic_id(topic), partition) for topic, partition in step["topics"]))
-    unloaded = [place for place in places if (step["group"], place) not in target.shared]
+    of_session = [] if step["epoch"] == 0 else list(sharer.places)
+    unloaded = [place for place in (*places, *of_session) if (step["group"], place) not in target.shared]
     if unloaded and _reads(step):
         return 0, {}, unloaded[:1]
     return _next_epoch(sharer, step), _acks(target, sharer, step), places
@@ -196,6 +199,7 @@ def fetch(target: Target, step: Step) -> StepRequest:
 
     def after(answer: Any) -> None:
         _session_is(sharer, epoch, answer.error_code)
+        _places_are(target, sharer, step, epoch, places)
         found = _by_place(answer)
         _forget_acknowledged(sharer, acks, found)
         for place, data in found.items():
@@ -210,10 +214,23 @@ def fetch(target: Target, step: Step) -> StepRequest:
     return StepRequest(ApiKey.SHARE_FETCH, step["v"], request, step["c"], after, Settle.SHARES, step["group"])
 
 
+def _places_are(target: Target, sharer: Sharer, step: Step, epoch: int, places: Sequence[Place]) -> None:
+    """Note the partitions of a session; of a refused request, as well, which may have changed them."""
+    if epoch == 0:
+        sharer.places.clear()
+    if epoch >= 0:
+        sharer.places.update(dict.fromkeys(places))
+        if epoch > 0:
+            for topic, partition in step.get("forget", ()):
+                sharer.places.pop((target.topic_id(topic), partition), None)
+
+
 def _note_loaded(target: Target, step: Step, epoch: int, places: Sequence[Place], found: dict[Place, Any]) -> None:
     group = step["group"]
     if _reads(step):
         target.shared.update((group, place) for place in places)
+    refused = [place for place, data in found.items() if data.error_code is not ErrorCode.NONE]
+    target.shared.update((group, place) for place in refused)
     failed = [place for place, data in found.items() if data.error_code is ErrorCode.UNKNOWN_SERVER_ERROR]
     target.shared.difference_update((group, place) for place in failed)
     if epoch == -1:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
+from comparison.histories.quiescence import wait_metadata
 from comparison.histories.step_request import StepRequest
 from comparison.target import Target
 from protocol.apis import ApiKey
@@ -16,20 +17,19 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.types import uuid_text
 
-MOST_PARTITIONS = 3
 CAPACITIES = (4, 8, 16)
-TRIES = 300
+TRIES = 3000
 NEWEST = 7
 """Version of CreateTopics that answers with the id."""
 _MASK = 0xFFFFFFFF
 
 
-def hash_order(topic_id: UUID) -> list[list[int]]:
-    """The orders in which hash tables of several capacities have the first partitions of a topic."""
+def hash_order(topic_id: UUID, partitions: int) -> list[list[int]]:
+    """The orders in which hash tables of several capacities have a topic's partitions, or one more."""
     hash_of = partial(_hash_of_partition, topic_id)
     return [
         table_order(list(range(count)), hash_of, capacity)
-        for count in range(2, MOST_PARTITIONS + 1)
+        for count in (partitions, partitions + 1)
         for capacity in CAPACITIES
     ]
 
@@ -45,14 +45,16 @@ def hash_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> No
     The requests are the CreateTopics of each cluster, which have succeeded. The time may run out: what two members are
     assigned may differ then.
     """
-    name = requests[0].request.topics[0].name
+    topic = requests[0].request.topics[0]
+    name, partitions = topic.name, max(topic.num_partitions, 1)
+    wait_metadata(targets[0])
     wanted = _id(targets[0], name)
     if wanted is None:
         return
     for target, request in zip(targets[1:], requests[1:], strict=True):
         before = found = _id(target, name)
         for _ in range(TRIES):
-            if found is None or hash_order(found) == hash_order(wanted):
+            if found is None or hash_order(found, partitions) == hash_order(wanted, partitions):
                 break
             target.call(
                 ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(timeout_ms=15_000, topics=[DeleteTopicState(name)])

@@ -20,7 +20,8 @@ REPORTS = pytest.StashKey[list[Report]]()
 def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
     """Both clusters, warmed up."""
     need_kafka()
-    yield from clusters(tmp_path_factory.mktemp("differential"))
+    for (only,) in clusters(tmp_path_factory.mktemp("differential")):
+        yield only
 
 
 @pytest.fixture(scope="session")

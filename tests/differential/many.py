@@ -1,7 +1,11 @@
-"""As many histories as there is time for: ``python -m tests.differential.many FIRST LAST STATE [RESTARTS [KIND]]``.
+"""As many histories as time allows: ``python -m tests.differential.many FIRST LAST STATE [RESTARTS [KIND [AT_ONCE]]]``.
 
-Plays the seeds FIRST to LAST - 1 that STATE (a JSON file) does not have yet, and writes it after each hundred, so that
+Plays the seeds FIRST to LAST - 1 that STATE (a JSON file) does not have yet, and writes it after each part, so that
 a run may be broken off and continued later. It has the differences, the number of requests and the coverage.
+
+AT_ONCE histories are played at the same time on the same clusters, each with its own names and connections. Most of
+the time of a history of share groups is spent waiting: 8 at once take little longer than one. Histories of what a
+cluster has once (features, users, quotas) and those with restarts are played one by one.
 """
 
 import json
@@ -10,7 +14,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +23,11 @@ from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
 from tests.differential.targets import OF_KINDS, Kafka, Understudy, side
 
-AT_ONCE = 100
+PART = 100
 RESTART_AFTER = 2_000
 """Brokers that made and deleted many thousand topics get slow: both start again."""
+APART = ("share", "share_acls", "consumers", "streams")
+"""Kinds whose histories know nothing of each other."""
 
 
 def blank() -> dict[str, Any]:
@@ -29,11 +36,11 @@ def blank() -> dict[str, Any]:
 
 
 def missing(seeds: list[list[int]], first: int, last: int) -> Iterator[range]:
-    """The ranges of seeds that are still to be played, a hundred at most in each."""
+    """The ranges of seeds that are still to be played, a part at most in each."""
     played = set().union(*(range(*each) for each in seeds)) if seeds else set()
     left = [seed for seed in range(first, last) if seed not in played]
     while left:
-        size = next((n for n in range(1, len(left)) if left[n] != left[0] + n or n == AT_ONCE), len(left))
+        size = next((n for n in range(1, len(left)) if left[n] != left[0] + n or n == PART), len(left))
         yield range(left[0], left[0] + size)
         left = left[size:]
 
@@ -49,24 +56,42 @@ def joined(seeds: list[list[int]], more: range) -> list[list[int]]:
     return whole
 
 
-def noted(state: dict[str, Any], played: range, report: Report, seconds: float) -> None:
-    """Add a report to the state."""
+def noted(state: dict[str, Any], played: range, reports: Iterable[Report], seconds: float) -> None:
+    """Add the reports of a part to the state."""
     state["seeds"] = joined(state["seeds"], played)
-    state["histories"] += report.histories
-    state["steps"] += report.steps
-    state["skipped"] += report.skipped
     state["seconds"] = round(state["seconds"] + seconds)
-    state["known"] = dict(Counter(state["known"]) + report.pair.met)
-    state["found"] += [{"seed": found.seed, "steady": found.steady, "difference": str(found)} for found in report.found]
     seen = Counter({(api, version, code): times for api, version, code, times in state["seen"]})
-    seen += report.pair.coverage.seen
+    known = Counter(state["known"])
+    for report in reports:
+        state["histories"] += report.histories
+        state["steps"] += report.steps
+        state["skipped"] += report.skipped
+        state["found"] += [
+            {"seed": found.seed, "steady": found.steady, "difference": str(found)} for found in report.found
+        ]
+        known += report.pair.met
+        seen += report.pair.coverage.seen
+        report.pair.met.clear()
+        report.pair.coverage.seen.clear()
+    state["known"] = dict(known)
     state["seen"] = [[*key, times] for key, times in sorted(seen.items())]
-    report.pair.met.clear()
-    report.pair.coverage.seen.clear()
 
 
-def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "records") -> None:
+def at_once(sides: Sequence[Histories], seeds: Iterable[int], restarts: int, kind: str) -> list[Report]:
+    """Play the seeds, each by the player that is free next."""
+    left = iter(list(seeds))
+
+    def play(histories: Histories) -> Report:
+        return histories.run(left, most_found=1_000, restarts=restarts, kind=kind)
+
+    with ThreadPoolExecutor(len(sides)) as pool:
+        return list(pool.map(play, sides))
+
+
+def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "records", players: int = 1) -> None:
     """Play until all seeds are played or a signal ends the run."""
+    if players > 1 and (restarts or kind not in APART):
+        raise SystemExit(f"histories of {kind} with {restarts} restarts are played one by one")
     state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else blank()
     over: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: over.append(number))
@@ -74,11 +99,11 @@ def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "reco
     while not over and (batch := next(batches, None)) is not None:
         with tempfile.TemporaryDirectory() as folder:
             played = 0
-            for histories in clusters(Path(folder), kind):
+            for sides in clusters(Path(folder), kind, players):
                 while batch is not None and not over and played < RESTART_AFTER:
                     began = time.monotonic()
-                    report = histories.run(batch, most_found=1_000, restarts=restarts, kind=kind)
-                    noted(state, batch, report, time.monotonic() - began)
+                    reports = at_once(sides, batch, restarts, kind)
+                    noted(state, batch, reports, time.monotonic() - began)
                     file.write_text(json.dumps(state, indent=0) + "\n", encoding="utf-8")
                     print(line(state), flush=True)  # noqa: T201
                     played += len(batch)
@@ -91,15 +116,18 @@ def line(state: Mapping[str, Any]) -> str:
     return f"{state['histories']} histories, {state['steps']} steps, {rate:.1f}/s, {len(state['found'])} found"
 
 
-def clusters(folder: Path, kind: str = "records") -> Iterator[Histories]:
-    """Both, for as long as the iterator is held."""
+def clusters(folder: Path, kind: str = "records", players: int = 1) -> Iterator[list[Histories]]:
+    """Both, with so many players on them, for as long as the iterator is held."""
     settings = OF_KINDS.get(kind)
     ours = Understudy(folder / "understudy", settings)
     try:
         theirs = Kafka(folder / "kafka", settings)
         try:
             theirs.start()
-            yield Histories(Pair(side(theirs), side(ours)))
+            yield [
+                Histories(Pair(side(theirs, number), side(ours, number)), f"h{number or ''}")
+                for number in range(players)
+            ]
         finally:
             theirs.stop()
     finally:
@@ -108,5 +136,11 @@ def clusters(folder: Path, kind: str = "records") -> Iterator[Histories]:
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    restarts_of_each = int(arguments[3]) if len(arguments) > 3 else 0
-    main(int(arguments[0]), int(arguments[1]), Path(arguments[2]), restarts_of_each, *arguments[4:5])
+    main(
+        int(arguments[0]),
+        int(arguments[1]),
+        Path(arguments[2]),
+        int(arguments[3]) if len(arguments) > 3 else 0,
+        arguments[4] if len(arguments) > 4 else "records",
+        int(arguments[5]) if len(arguments) > 5 else 1,
+    )

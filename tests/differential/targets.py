@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from comparison.histories.tokens import USERS
-from comparison.target import Target
+from comparison.target import PROBE_TOPIC, Target
 from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
 from tests.ports import free_ports
@@ -30,6 +30,7 @@ SETTINGS = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.append.linger.ms": "0",
+    "group.share.max.share.sessions": "100000",
 }
 """As short and few as both need them; nothing that happens by the clock may happen between two requests."""
 KAFKA_SETTINGS = {
@@ -48,19 +49,28 @@ def _jaas(module: str, *users: str) -> str:
     return " ".join((f"org.apache.kafka.common.security.{module}", "required", *users)) + ";"
 
 
+_LOGIN_BY_PASSWORD = {
+    f"listener.name.{LOGIN.lower()}.plain.sasl.jaas.config": _jaas(
+        "plain.PlainLoginModule", *(f'user_{user}="{user}-secret"' for user in USERS)
+    )
+}
 OF_KINDS: Mapping[str, dict[str, str]] = {
     "acls": {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
+    },
+    "share_acls": {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:admin",
+        "sasl.enabled.mechanisms": "PLAIN",
+        **_LOGIN_BY_PASSWORD,
     },
     "tokens": {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS;User:admin",
         "delegation.token.secret.key": "the key of all tokens",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
-        f"listener.name.{LOGIN.lower()}.plain.sasl.jaas.config": _jaas(
-            "plain.PlainLoginModule", *(f'user_{user}="{user}-secret"' for user in USERS)
-        ),
+        **_LOGIN_BY_PASSWORD,
         f"listener.name.{LOGIN.lower()}.scram-sha-256.sasl.jaas.config": _jaas("scram.ScramLoginModule"),
     },
 }
@@ -76,14 +86,14 @@ THREE = {
 """Of clusters of three brokers, beside those."""
 
 
-def side(target: "RestartableCluster") -> Target:
-    """A target as histories see it; they may restart it."""
+def side(target: "RestartableCluster", player: int = 0) -> Target:
+    """A target as histories see it; they may restart it. Those of several players at once are numbered."""
 
     def restart(clean: bool, _broker: int) -> None:
         target.stop(clean=clean)
         target.start()
 
-    return Target(target.bootstrap, restart=restart, secured=target.secured)
+    return Target(target.bootstrap, restart=restart, secured=target.secured, probe=f"{PROBE_TOPIC}{player or ''}")
 
 
 def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:

@@ -78,5 +78,5 @@ def test_a_history_is_shortened_to_the_steps_that_matter() -> None:
 
 def test_topic_ids_have_orders_in_hash_tables() -> None:
     """Of two partitions either may come first; what the high half of the hash does to the low bits decides."""
-    orders = {tuple(hash_order(UUID(int=number))[0]) for number in (0, 1 << 16)}
+    orders = {tuple(hash_order(UUID(int=number), 2)[0]) for number in (0, 1 << 16)}
     assert orders == {(0, 1), (1, 0)}

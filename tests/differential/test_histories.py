@@ -90,8 +90,8 @@ def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.
 @pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
     """SCRAM users, client quotas, features, ACLs and delegation tokens, with boundary and hostile values."""
-    for pair in clusters(tmp_path, kind):
-        check(pair, of_tonight(range(-4_000, -3_800), 4), pytestconfig, kind=kind)
+    for (only,) in clusters(tmp_path, kind):
+        check(only, of_tonight(range(-4_000, -3_800), 4), pytestconfig, kind=kind)
 
 
 @pytest.mark.nightly

@@ -130,3 +130,10 @@ async def test_SHR_37_deletion_takes_the_state_along(stage: Stage) -> None:
     assert await delete() is ErrorCode.NONE
     assert not states
     assert not (await stage.ask(list_groups.API, ListGroupsRequest(), 5)).groups
+
+
+async def test_topics_that_members_only_subscribe_to_are_no_secret(stage: Stage) -> None:
+    """Describing needs rights on the topics that are assigned (groups D.1); seen on 4.4.0."""
+    await heartbeat(stage, 0, subscribed_topic_names=("foo", "absent"))
+    (shown,) = await describe(stage, "g", denied=[(AclOperation.DESCRIBE, "absent")])
+    assert (shown.error_code, len(shown.members)) == (ErrorCode.NONE, 1)

@@ -87,7 +87,8 @@ def acknowledge(inflight: InFlight, member: str, asked: Sequence[Acknowledgement
 
     Raises:
         KafkaError: INVALID_RECORD_STATE: not acquired, by another member, or a change is being written;
-            INVALID_REQUEST: offsets after what is in flight.
+            INVALID_REQUEST: offsets after what is in flight; UNKNOWN_SERVER_ERROR: the start offset is one of the
+            offsets, and nothing is in flight there.
     """
     change = Change()
     try:
@@ -110,6 +111,8 @@ def _touched(inflight: InFlight, asked: Acknowledgement) -> list[InFlightBatch]:
     place = inflight.floor(asked.first)
     if place < 0 and asked.first < inflight.start_offset <= asked.last:
         place = inflight.floor(inflight.start_offset)
+        if place < 0:  # a NullPointerException in Kafka, which ends the whole request (groups D.6 A2)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if place < 0:
         raise _invalid_state("Batch record not found. The request batch offsets are not found in the cache.")
     batches = inflight.batches[place : inflight.floor(asked.last) + 1]

@@ -6,7 +6,7 @@ from comparison.histories.drawing.pieces import TOPICS, Pieces
 from protocol.apis import ApiKey
 
 GROUP, OTHER = "h0", "h1"
-SHARERS = ("S0", "S1", "S2")
+SHARERS = ("S0", "S1", "S2", "S3")
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 TYPES: tuple[list[int], ...] = (
@@ -21,8 +21,15 @@ SETTINGS: dict[str, tuple[str | None, ...]] = {
     "share.partition.max.record.locks": ("100", "2000", "99"),
     "share.record.lock.duration.ms": ("30000", "60000", "1"),
     "share.renew.acknowledge.enable": ("false", "true", None),
+    "share.session.timeout.ms": ("45000", "60000", "1", None),
+    "share.heartbeat.interval.ms": ("5000", "15000", "0", None),
+    "consumer.session.timeout.ms": ("45000", None),
+    "share.no.such.setting": ("1",),
 }
 ACQUIRE_MODE_SINCE = RENEW_SINCE = 2
+USERS = ("alice", "bob")
+TOPIC_RESOURCE, GROUP_RESOURCE, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 3, 4, 2, 3
+ALL, READ, DELETE, ALTER, DESCRIBE, CONFIGS = 2, 3, 6, 7, 8, (10, 11)
 
 
 class Shares(Pieces):
@@ -157,3 +164,32 @@ class Shares(Pieces):
 
     def _delete_share_group(self) -> dict[str, Any]:
         return self._step("delete_share_group", ApiKey.DELETE_GROUPS, group=self._share_group())
+
+    def _other_kind(self) -> dict[str, Any]:
+        """What members of groups of another kind ask of the share group, or of the name of one."""
+        group = self._share_group() if not self._rarely(4) else "h8"
+        if self._rarely(2):
+            fields = {"group": group, "member": "C0", "epoch": self._chance.choice((0, "own", -1)), "topics": ["t0"]}
+            return self._step("beat", ApiKey.CONSUMER_GROUP_HEARTBEAT, **fields)
+        return self._step("heartbeat", ApiKey.HEARTBEAT, group=group, member=self._chance.choice(("m0", "m1")))
+
+    # --- rights ------------------------------------------------------------------------------------------------------
+
+    def _allow_shares(self, permission: int | None = None) -> dict[str, Any]:
+        """An ACL on the group or on a topic."""
+        on_group = self._rarely(2)
+        name = self._share_group() if on_group else self._chance.choice(TOPICS)
+        kind, pattern = (GROUP_RESOURCE, LITERAL) if on_group else (TOPIC_RESOURCE, LITERAL)
+        if self._rarely(5):
+            name, pattern = name[:1], PREFIXED
+        operation = self._chance.choice((ALL, READ, READ, READ, DESCRIBE, DESCRIBE, ALTER, DELETE, *CONFIGS))
+        permission = permission or (DENY if self._rarely(4) else ALLOW)
+        acl = [kind, name, pattern, f"User:{self._chance.choice(USERS)}", "*", operation, permission]
+        return {**self._step("create_acls", ApiKey.CREATE_ACLS, acls=[acl]), "c": "0"}
+
+    def _by_someone(self, step: dict[str, Any]) -> dict[str, Any]:
+        """Mostly by a user who needs rights, else by one who may do everything."""
+        of_shares = "share" in step["do"] or step["do"] in ("group_config", "list_groups")
+        if not of_shares or step.get("locks_end") or self._rarely(3):
+            return step
+        return {**step, "c": f"as:{self._chance.choice(USERS)}"}
