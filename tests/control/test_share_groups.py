@@ -7,6 +7,7 @@ import pytest
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from tests.control.chromium import Page
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.scenarios.core.asking import metadata
@@ -148,3 +149,15 @@ def test_a_snapshot_brings_back_what_was_written(share: Share) -> None:
     plane.http("POST", f"/v1/snapshots/{snapshot}/restore")
     other = Sharer(plane.server.wire(), member.topic_id, "m2")
     assert until(lambda: acquired_of(other.fetch()) or None, "records") == [(1, 2, 1)]
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(120)
+def test_the_console_shows_how_far_the_group_is(page: Page, share: Share) -> None:
+    """Share groups commit no offsets: each partition has a start, and records in flight by member."""
+    plane, _ = share
+    page.open(plane.url, "groups", SHARES)
+    page.sees("Share partitions", "Epoch", "Records in flight")
+    cells = [cell.text for cell in page.row("broker 1").find_elements("tag name", "td")]
+    assert cells == ["t", "0", "broker 1", "0", "3", "3"]
+    assert "Nothing is committed" not in page.text

@@ -47,7 +47,15 @@ function one(group, tools) {
       ["", (each) => button("evict", () => act(() => post(`${where}/members/${encodeURIComponent(each.member_id)}/evict`),
         "Evicted, as if its session had timed out."), each.member_id), "actions"],
     ].filter(Boolean), group.members, (each) => each.member_id, "It has no members.")),
-    panel("Offsets", table("Committed offsets", [
+    group.type === "share" ? panel("Share partitions", table("Share partitions", [
+      ["Topic", (each) => link(to("topics", each.topic), each.topic)],
+      ["Partition", (each) => each.partition, "number"],
+      ["Leader", (each) => `broker ${each.leader}`],
+      ["Start offset", (each) => number(each.start_offset), "number"],
+      ["Next to be acquired", (each) => number(each.next_offset), "number"],
+      ["In flight", (each) => number(each.records.reduce((sum, run) => sum + run.last_offset - run.first_offset + 1, 0)), "number"],
+    ], group.share_partitions, (each) => `${each.topic}/${each.partition}`, "No leader has one in memory: no member has fetched from it."))
+    : panel("Offsets", table("Committed offsets", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
       ["Offset", (each) => number(each.offset), "number"],
