@@ -261,6 +261,13 @@ class Behaviour(Enum):
             "it is refused with GROUP_MAX_SIZE_REACHED."
         ),
     )
+    REPLACEMENTS_INHERIT_TARGETS = (
+        "4.4",
+        (
+            "When a static member returns under another member id and the group gets a new target, its own is written "
+            "only if it differs; before, it is always written."
+        ),
+    )
     STATIC_STREAMS_MEMBERS = (
         "4.4",
         (

@@ -4,10 +4,12 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.group.consumer.member import MemberState
+from broker.coordination.group.consumer.member import Member, MemberState
+from broker.coordination.group.consumer.reconciliation import TargetState, reconciled
 from broker.coordination.group.consumer.states import State
 from broker.coordination.group.consumer.timers import session_timer
 from broker.coordination.group.modern.topics import metadata_hash
+from broker.releases import release
 from protocol.errors import ErrorCode
 from protocol.log_records.consumer_group import (
     AssignedPartitions,
@@ -103,7 +105,8 @@ def test_a_deleted_group_leaves_tombstones_of_everything(context: Context) -> No
     Consumer(context).beat(-1)
     before = len(context.log)
     context.ask(lambda to: context.machine.delete_groups([G], context.now_ms, to))
-    assert kinds(context, before) == [(K.TARGET_METADATA, "", True), (K.GROUP_METADATA, "", True)]
+    gone = [(K.TARGET_METADATA, "", True), (K.PARTITION_METADATA, "", True), (K.GROUP_METADATA, "", True)]
+    assert kinds(context, before) == gone
     assert not context.machine.groups
     assert not context.reloaded().machine.groups
 
@@ -201,3 +204,40 @@ def test_a_reloaded_coordinator_knows_which_members_revoke_partitions(context: C
     assert again.due_in(*session_timer(G, "m2")) == 45_000
     again.advance(7_000)
     assert [member.member_id for member in group(again).members.values()] == ["m2"]
+
+
+@pytest.mark.parametrize(("name", "again"), [("4.3", True), ("4.4", False)])
+def test_the_target_of_a_replacement_is_written_when_it_differs(cluster: Cluster, name: str, again: bool) -> None:
+    """Up to 4.3 always, as the member id had none (``UpdatedMembersAndTargetAssignmentView``)."""
+    context = Context(topics=cluster, behaves=release(name).has)
+    Consumer(context, instance_id="i", topics=["none"]).join()
+    Consumer(context, instance_id="i").beat(-2)
+    context.advance(1_000)
+    before = len(context.records)
+    Consumer(context, "m2", instance_id="i", topics=["none", "other"]).join()
+    written = kinds(context, before)
+    assert written.count((K.TARGET_MEMBER, "m2", False)) == 1 + again
+    assert (K.TARGET_METADATA, "", False) in written
+
+
+def test_topics_that_do_not_exist_are_subscribed_to(context: Context) -> None:
+    """A member is written again without partitions only if it names no topic (``updateCurrentAssignment``)."""
+    consumer = Consumer(context, topics=["none"])
+    consumer.join()
+    before = len(context.records)
+    consumer.beat(subscribed_topic_regex="^other")
+    assert (K.CURRENT_MEMBER, "m1", False) not in kinds(context, before)
+    before = len(context.records)
+    consumer.beat(subscribed_topic_names=[])
+    assert (K.CURRENT_MEMBER, "m1", False) in kinds(context, before)
+
+
+def test_a_kept_assignment_is_in_the_order_of_a_copied_map(cluster: Cluster) -> None:
+    """A copy of two entries has four buckets: partition 4 comes before 3."""
+    foo = cluster.by_name["foo"].id
+    member = Member("m", epoch=5, state=MemberState.UNRELEASED_PARTITIONS, assigned={foo: {3: 5, 4: 5}})
+    goal = TargetState(5, {foo: frozenset({2, 3, 4})}, None, False, True, {foo}, lambda *_: 4)
+    assert list(reconciled(member, goal).assigned[foo]) == [4, 3]
+    written = reconciled(member, goal).current_record(G).value
+    assert isinstance(written, CurrentMember)
+    assert list(Member("m").is_at(written).assigned[foo]) == [3, 4]

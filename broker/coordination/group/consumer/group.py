@@ -1,7 +1,7 @@
 """A consumer group: the state of its records, and what is derived from it (groups C.1), after ``ConsumerGroup``."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
 from broker.coordination.group.consumer.member import (
@@ -17,7 +17,7 @@ from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH, Rule
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap
+from protocol.java import HashMap, TimelineMap
 from protocol.log_records.consumer_group import (
     ConsumerKind,
     ConsumerRecord,
@@ -42,8 +42,8 @@ class ConsumerGroup:
     """
 
     __slots__ = (
-        "_names", "_owners", "_patterns", "_topics", "assignment_epoch", "assignment_timestamp_ms", "checked", "epoch",
-        "group_id", "homogeneous", "members", "metadata_hash", "regexes", "static_members", "targets",
+        "_names", "_order", "_owners", "_patterns", "_topics", "assignment_epoch", "assignment_timestamp_ms", "checked",
+        "epoch", "group_id", "homogeneous", "members", "metadata_hash", "regexes", "static_members", "targets",
     )  # fmt: skip
 
     def __init__(self, group_id: str, topics: Topics) -> None:
@@ -51,6 +51,8 @@ class ConsumerGroup:
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = self.assignment_timestamp_ms = 0
         self.members: HashMap[Member] = HashMap()
+        self._order: TimelineMap[None] = TimelineMap()
+        """The members' ids in the order of Kafka's own table, which few rules go by."""
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Partitions] = {}
         self.regexes: dict[str, RegularExpression] = {}
@@ -158,19 +160,18 @@ class ConsumerGroup:
         return lambda commit: commit.commit_timestamp_ms
 
     def tombstones(self, heirs: Mapping[str, str] | None = None) -> tuple[ConsumerRecord, ...]:
-        """The records that forget the group, in Kafka's order (transactions F.4).
+        """The records that forget the group, in Kafka's order, whether they were ever written (transactions F.4).
 
         ``heirs``: member id -> the member that has just taken its place, whose records are forgotten instead.
         """
-        heirs = heirs or {}
-        members = [heirs.get(member_id, member_id) for member_id in self.members]
+        members = [(heirs or {}).get(member_id, member_id) for member_id in self._order]
         kinds = (
             *((ConsumerKind.CURRENT_MEMBER, member_id) for member_id in members),
-            *((ConsumerKind.TARGET_MEMBER, heirs.get(member_id, member_id)) for member_id in self.targets),
+            *((ConsumerKind.TARGET_MEMBER, member_id) for member_id in members),
             (ConsumerKind.TARGET_METADATA, ""),
             *((ConsumerKind.MEMBER_METADATA, member_id) for member_id in members),
-            *((ConsumerKind.REGULAR_EXPRESSION, regex) for regex in self.regexes),
-            *((ConsumerKind.PARTITION_METADATA, "") for _ in range(bool(heirs))),  # without looking, as Kafka
+            *((ConsumerKind.REGULAR_EXPRESSION, regex) for regex in _table(self.regexes)),
+            (ConsumerKind.PARTITION_METADATA, ""),
             (ConsumerKind.GROUP_METADATA, ""),
         )
         return tuple(ConsumerRecord(kind, self.group_id, name) for kind, name in kinds)
@@ -196,18 +197,35 @@ class ConsumerGroup:
         Kafka counts by topic: members that name it, and resolved regular expressions that match it. ``members`` is
         their number after the change.
         """
-        names, patterns = Counter(self._names), Counter(self._patterns)
-        _take(names, before.subscribed)
-        names.update(after.subscribed)
-        gone = before.regex if before.regex and before.regex != after.regex and patterns[before.regex] == 1 else None
+        return _all_alike(*self._subscriptions(before, after), members)
+
+    def names_with(self, before: Member, after: Member) -> set[str]:
+        """The topics that are subscribed to once a member has changed (``computeSubscribedTopicNames``)."""
+        names, _, resolved = self._subscriptions(before, after)
+        return {*names, *resolved}
+
+    def patterns_with(self, before: Member, after: Member) -> list[str]:
+        """The regular expressions that members subscribe by once one of them has changed."""
+        return list(self._patterns_with(before, after))
+
+    def _patterns_with(self, before: Member, after: Member) -> Counter[str]:
+        patterns = Counter(self._patterns)
         if before.regex:
             _take(patterns, (before.regex,))
         if after.regex:
             patterns[after.regex] += 1
+        return patterns
+
+    def _subscriptions(self, before: Member, after: Member) -> tuple[Counter[str], Counter[str], Counter[str]]:
+        """How many members name a topic, subscribe by an expression; and how many expressions match a topic."""
+        names = Counter(self._names)
+        _take(names, before.subscribed)
+        names.update(after.subscribed)
+        last = before.regex if before.regex != after.regex and self._patterns[before.regex or ""] == 1 else None
         resolved = Counter(
-            topic for regex, found in self.regexes.items() if regex != gone for topic in found.topics or ()
+            topic for regex, found in self.regexes.items() if regex != last for topic in found.topics or ()
         )
-        return _all_alike(names, patterns, resolved, members)
+        return names, self._patterns_with(before, after), resolved
 
     def subscribers_of(self, regex: str) -> int:
         """How many members subscribe by that regular expression."""
@@ -241,6 +259,11 @@ class ConsumerGroup:
                 f"Static member {member_id} with instance id {instance_id} was fenced by member {found}.",
             )
         return self.members[found]
+
+    def names_besides(self, regexes: Collection[str]) -> set[str]:
+        """The topics that are subscribed to, without those that these expressions matched."""
+        found = (each.topics or () for regex, each in self.regexes.items() if regex not in regexes)
+        return {*self._names, *(topic for topics in found for topic in topics)}
 
     def names_of(self, member: Member) -> frozenset[str]:
         """The topics that a member subscribes to, by name and by its regular expression as far as that is resolved."""
@@ -276,6 +299,7 @@ class ConsumerGroup:
     def _forget(self, record: ConsumerRecord) -> None:
         match record.kind:
             case ConsumerKind.MEMBER_METADATA:
+                self._order.pop(record.name)
                 member = self.members.pop(record.name)
                 if member is not None:
                     self._leave(member)
@@ -294,6 +318,7 @@ class ConsumerGroup:
         if before is not None:
             self._leave(before)
         self.members[member.member_id] = member
+        self._order[member.member_id] = None
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self._names.update(member.subscribed)
@@ -317,6 +342,14 @@ class ConsumerGroup:
             _take(self._patterns, (member.regex,))
         for place in _held(member.assigned, member.revoking):
             self._owners.pop(place, None)
+
+
+def _table(keys: Iterable[str]) -> TimelineMap[None]:
+    """A table of Kafka's with these keys, put into it in this order."""
+    table: TimelineMap[None] = TimelineMap()
+    for key in keys:
+        table[key] = None
+    return table
 
 
 def _all_alike(

@@ -30,6 +30,7 @@ from broker.coordination.group.modern.target_assignment import (
     next_assignor,
     shown_assignor,
 )
+from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import CONSUMER_HEARTBEAT, MEMBER_LOOKUP
 from broker.coordination.reasons import Refusal
@@ -93,9 +94,12 @@ class Step:
         return self.group.target_for(self.after.member_id, self.after.instance_id)
 
     def targets(self) -> Mapping[str, Partitions]:
-        """All members' targets before this heartbeat; a member without a target is missing."""
-        heirs = {} if self.replaced is None else {self.after.member_id: self.target()}
-        return {**self.group.targets, **heirs}
+        """All members' targets before this heartbeat; a member without a target is missing.
+
+        A replacement has the target of the one that it replaces, if there is one.
+        """
+        inherits = self.replaced is not None and self.replaced.member_id in self.group.targets
+        return {**self.group.targets, **({self.after.member_id: self.target()} if inherits else {})}
 
 
 class Heartbeats:
@@ -218,7 +222,7 @@ class Heartbeats:
         change = self._patterns.changed(builder, group, step.before, step.after)
         epoch, homogeneous = self._epoch(builder, step, change)
         target_epoch, target = self._target(builder, step, epoch, homogeneous=homogeneous)
-        self._patterns.refresh_if_due(builder, group, step.after, step.visible)
+        self._patterns.refresh_if_due(builder, group, group.patterns_with(step.before, step.after), step.visible)
         moved = self._reconciled(step, target_epoch, target)
         if moved.at != step.after.at:
             builder.record(moved.current_record(group_id))
@@ -257,10 +261,10 @@ class Heartbeats:
         if not bump and not group.hash_is_due(version):
             return group.epoch, group.homogeneous
         members, epoch = step.members(), group.epoch
-        metadata_hash = self._context.new_hash(group, members.values())
-        if bump or metadata_hash != group.metadata_hash:
+        new_hash = metadata_hash(group.names_with(step.before, step.after), self._context.topics)
+        if bump or new_hash != group.metadata_hash:
             epoch += 1
-            builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(epoch, metadata_hash)))
+            builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(epoch, new_hash)))
         group.checked = version, epoch
         return epoch, group.homogeneous_with(step.before, step.after, len(members))
 
@@ -284,8 +288,9 @@ class Heartbeats:
         assignor = ASSIGNORS[next_assignor(group.members.values(), step.before, step.after, assignors)]
         topics = self._context.topics
         targets = compute_target(members, group.names_of, before, assignor, topics, homogeneous=homogeneous)
+        known = before if self._context.behaves(Behaviour.REPLACEMENTS_INHERIT_TARGETS) else group.targets
         for member_id in members:
-            if before.get(member_id) != targets[member_id]:
+            if known.get(member_id) != targets[member_id]:
                 builder.record(target_record(group.group_id, member_id, targets[member_id]))
         builder.record(ConsumerRecord.of(group.group_id, TargetEpoch(epoch, builder.now_ms)))
         return epoch, targets[step.after.member_id]
@@ -298,7 +303,9 @@ class Heartbeats:
         names = step.group.names_of(member)
         topics = self._context.topics
         subscribed = {topic.id for name in names if (topic := topics.named(name)) is not None}
-        goal = TargetState(epoch, target, step.owned, step.subscription_changed, subscribed, step.group.owner_epoch)
+        goal = TargetState(
+            epoch, target, step.owned, step.subscription_changed, bool(names), subscribed, step.group.owner_epoch
+        )
         return reconciled(member, goal)
 
 
@@ -339,4 +346,4 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _assignment(assigned: Assigned) -> Assignment:
-    return Assignment([TopicPartitions(topic_id, sorted(epochs)) for topic_id, epochs in assigned.items()])
+    return Assignment([TopicPartitions(topic_id, list(epochs)) for topic_id, epochs in assigned.items()])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from uuid import UUID
 
+from protocol.java import table_order
 from protocol.log_records.consumer_group import (
     AssignedPartitions,
     ClassicMember,
@@ -140,17 +141,23 @@ def tombstones(group_id: str, member_id: str) -> tuple[ConsumerRecord, ...]:
 
 
 def _assigned(recorded: tuple[AssignedPartitions, ...], epoch: int) -> Assigned:
-    """Read assigned partitions. Records before 4.3 have no assignment epochs: the member's epoch replaces them."""
-    return {
-        each.topic_id: dict(
-            zip(each.partitions, each.assignment_epochs or (epoch,) * len(each.partitions), strict=False)
-        )
-        for each in recorded
-    }
+    """Read assigned partitions, in the order of a ``HashMap``.
+
+    Records before 4.3 have no assignment epochs: the member's epoch replaces them.
+    """
+    found = {}
+    for each in recorded:
+        epochs = dict(zip(each.partitions, each.assignment_epochs or (epoch,) * len(each.partitions), strict=False))
+        found[each.topic_id] = {at: epochs[at] for at in table_order(list(epochs), hash_of_partition)}
+    return found
+
+
+def hash_of_partition(partition: int) -> int:
+    """``Integer.hashCode``."""
+    return partition
 
 
 def _recorded(assigned: Assigned) -> tuple[AssignedPartitions, ...]:
     return tuple(
-        AssignedPartitions(topic_id, tuple(sorted(epochs)), tuple(epochs[at] for at in sorted(epochs)))
-        for topic_id, epochs in assigned.items()
+        AssignedPartitions(topic_id, tuple(epochs), tuple(epochs.values())) for topic_id, epochs in assigned.items()
     )

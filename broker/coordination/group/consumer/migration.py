@@ -94,7 +94,7 @@ class Migration:
             )
         topics = self._context.topics
         assigned: dict[UUID, Mapping[int, int]] = {
-            topic.id: dict.fromkeys(partitions, epoch)
+            topic.id: dict.fromkeys(sorted(partitions), epoch)
             for name, partitions in assignment.partitions.items()
             if (topic := topics.named(name)) is not None
         }

@@ -4,28 +4,31 @@ After Kafka's ``CurrentAssignmentBuilder``. A partition belongs to one member at
 present one has confirmed, by a heartbeat that no longer lists it, that it has stopped reading.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from broker.coordination.group.consumer.member import Assigned, Member, MemberState, Partitions
+from broker.coordination.group.consumer.member import Assigned, Member, MemberState, Partitions, hash_of_partition
 from broker.coordination.group.rules import RECONCILIATION
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
+from protocol.java import reserved_capacity, table_order
 
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """A member's target, and what its heartbeat reports.
 
-    ``owned`` is what its heartbeat lists, ``None`` for null. ``subscribed`` are the ids of the existing topics that it
-    subscribes to. ``owner_epoch`` returns the epoch of a partition's owner.
+    ``owned`` is what its heartbeat lists, ``None`` for null. ``subscribes``: whether it names topics, or its
+    expression matches some; ``subscribed`` are the ids of those that exist. ``owner_epoch`` returns the epoch of a
+    partition's owner.
     """
 
     epoch: int
     target: Partitions
     owned: Partitions | None
     subscription_changed: bool
+    subscribes: bool
     subscribed: Collection[UUID]
     owner_epoch: Callable[[UUID, int], int | None]
 
@@ -73,7 +76,7 @@ def _next(member: Member, goal: TargetState) -> Member:
     unreleased = False
     for topic_id in dict.fromkeys((*goal.target, *member.assigned)):
         target = goal.target.get(topic_id, frozenset()) if topic_id in goal.subscribed else frozenset()
-        assigned = member.assigned.get(topic_id, {})
+        assigned = _copied(member.assigned.get(topic_id, {}))
         if kept := {at: epoch for at, epoch in assigned.items() if at in target}:
             keep[topic_id] = kept
         if gone := {at: epoch for at, epoch in assigned.items() if at not in target}:
@@ -93,7 +96,7 @@ def _next(member: Member, goal: TargetState) -> Member:
             revoking=revoke,
         )
     assigned_now = {
-        topic_id: {**keep.get(topic_id, {}), **dict.fromkeys(add.get(topic_id, ()), goal.epoch)}
+        topic_id: _grown(keep.get(topic_id, {}), member.assigned.get(topic_id, {}), add.get(topic_id, ()), goal.epoch)
         for topic_id in dict.fromkeys((*keep, *add))
     }
     return replace(
@@ -106,13 +109,26 @@ def _next(member: Member, goal: TargetState) -> Member:
     )
 
 
+def _copied(partitions: Mapping[int, int]) -> Mapping[int, int]:
+    """Partitions in the order of a ``HashMap`` that is a copy of theirs."""
+    order = table_order(list(partitions), hash_of_partition, reserved_capacity(len(partitions)))
+    return {partition: partitions[partition] for partition in order}
+
+
+def _grown(kept: Mapping[int, int], of: Mapping[int, int], added: Sequence[int], epoch: int) -> Mapping[int, int]:
+    """Partitions put into what is kept of a copied ``HashMap``, or into a new one."""
+    both = {**kept, **dict.fromkeys(added, epoch)}
+    order = table_order(list(both), hash_of_partition, reserved_capacity(len(of) if kept else 0))
+    return {partition: both[partition] for partition in order}
+
+
 def _shrunk(member: Member, goal: TargetState) -> Member:
     """What it does not subscribe to any more goes at once, before there is a new target.
 
-    A member without any topic is written again even where it has no partitions (``updateCurrentAssignment``).
+    A member that names no topic is written again even where it has no partitions (``updateCurrentAssignment``).
     """
     gone = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in goal.subscribed}
-    if not gone and (goal.subscribed or member.revoking):
+    if not gone and (goal.subscribes or member.revoking):
         return member
     moved = replace(
         member,

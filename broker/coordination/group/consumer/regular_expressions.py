@@ -4,7 +4,7 @@ RE2's syntax, and the whole name has to match. A heartbeat asks for a refresh; t
 hear of it at their next heartbeats, as in Kafka, where a thread of its own does it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 
@@ -14,6 +14,7 @@ from broker.coordination.group.consumer.member import Member
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.regular_expressions import matcher
+from protocol.java import reserved_capacity, string_hash, table_capacity, table_order
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord, GroupEpoch, RegularExpression
 
 BATCH_MS = 10_000
@@ -56,12 +57,9 @@ class Patterns:
         return RegexChange.RESOLVED if not new or new in group.regexes else RegexChange.UNRESOLVED
 
     def refresh_if_due(
-        self, builder: OutcomeBuilder, group: ConsumerGroup, member: Member, visible: Visible | None
+        self, builder: OutcomeBuilder, group: ConsumerGroup, used: Sequence[str], visible: Visible | None
     ) -> None:
-        """Match all regular expressions of the group against the cluster's topics again (groups C.9.3)."""
-        used = {each.regex for each in group.members.values() if each.member_id != member.member_id and each.regex}
-        if member.regex:
-            used.add(member.regex)
+        """Match the regular expressions that are used against the cluster's topics again (groups C.9.3)."""
         if not used or group.group_id in self._refreshing:
             return
         last_ms = max((found.timestamp_ms for found in group.regexes.values()), default=NEVER_MS)
@@ -70,23 +68,25 @@ class Patterns:
         if last_ms != NEVER_MS and builder.now_ms <= last_ms + BATCH_MS:
             return
         if (
-            not used <= group.regexes.keys()
+            len(used) != len(group.regexes)
             or self._context.topics.newest_version > version
             or builder.now_ms > last_ms + interval_ms
         ):
             self._refreshing.add(group.group_id)
-            builder.soon(partial(self._refresh, group.group_id, builder.now_ms, visible))
+            asked = _in_order(used)
+            builder.soon(partial(self._refresh, group.group_id, asked, builder.now_ms, visible))
 
-    def _refresh(self, group_id: str, asked_ms: int, visible: Visible | None, builder: OutcomeBuilder) -> None:
+    def _refresh(
+        self, group_id: str, asked: Sequence[str], asked_ms: int, visible: Visible | None, builder: OutcomeBuilder
+    ) -> None:
         """Store what the expressions match; the group's epoch moves where that has changed (groups C.9.4)."""
         self._refreshing.discard(group_id)
         group, topics = self._context.find(group_id), self._context.topics
         if group is None:
             return
-        used = dict.fromkeys(member.regex for member in group.members.values() if member.regex)
+        used = [regex for regex in asked if group.subscribers_of(regex)]
         known = [name for name in topics.names() if visible is None or visible(name)]
-        names = {name for member in group.members.values() for name in member.subscribed}
-        changed = False
+        names, changed = group.names_besides(used), False
         for regex in used:
             matches = matcher(regex)
             found = tuple(sorted(name for name in known if matches(name)))
@@ -96,7 +96,15 @@ class Patterns:
             value = RegularExpression(found, topics.version, asked_ms)
             builder.record(ConsumerRecord.of(group_id, value, regex))
         new_hash = metadata_hash(names, topics)
-        if changed or (used and new_hash != group.metadata_hash):
+        if changed or new_hash != group.metadata_hash:
             builder.record(ConsumerRecord.of(group_id, GroupEpoch(group.epoch + 1, new_hash)))
             group.checked = topics.version, group.epoch + 1
             report_change(builder, group, group.members.values(), group.epoch + 1, group.assignment_epoch)
+
+
+def _in_order(regexes: Sequence[str]) -> list[str]:
+    """Expressions in the order of the maps that ``TopicRegexResolver`` makes of the group's ones."""
+    keys = table_order(regexes, string_hash, reserved_capacity(len(regexes)))
+    for _ in ("topics", "resolved"):
+        keys = table_order(keys, string_hash, table_capacity(len(regexes)))
+    return keys
