@@ -1,12 +1,13 @@
 """What the console does to a cluster, in a headless Chromium, with real clients behind it."""
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from broker.releases import NEWEST
 from tests.control.chromium import Page
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
+from tests.serving import until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
@@ -108,3 +109,26 @@ def test_a_topic_is_created_configured_and_deleted(page: Page, plane: ControlPla
     page.sees("Create a topic")
     page.sees_no("returns")
     assert "returns" not in [topic.name for topic in plane.kafka.topics.list()]
+
+
+def test_a_group_without_members_goes_on_elsewhere(page: Page, plane: ControlPlane) -> None:
+    """At the earliest offset, at a given one; while it has members the page shows why not."""
+    plane.kafka.topics["t"].write(*({"value": str(each), "partition": 0} for each in range(5)))
+    conf = {"bootstrap.servers": plane.bootstrap, "group.id": "g", "auto.offset.reset": "latest"}
+    consumer = Consumer(conf)
+    consumer.subscribe(["t"])
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
+    page.open(plane.url, "groups", "g")
+    page.sees("Offsets can be set when the group has no members")
+    consumer.commit(offsets=[TopicPartition("t", 0, 5)], asynchronous=False)
+    consumer.close()
+    page.choose("Go on at", "the earliest offsets")
+    page.press("Set the offsets")
+    page.sees("g goes on at the earliest offsets of t")
+    offsets = {(each.partition, each.offset) for each in plane.kafka.groups["g"].show().offsets}
+    assert (0, 0) in offsets
+    page.choose("Go on at", "this offset")
+    page.write("Offset", "3")
+    page.press("Set the offsets")
+    page.sees("g goes on at offset 3 of t")
+    assert (0, 3) in {(each.partition, each.offset) for each in plane.kafka.groups["g"].show().offsets}

@@ -4,7 +4,7 @@ import { get, path, post } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { button, code, facts, lag, link, moves, panel, reason, state, table, time, timeline, to, total, unknown } from "./parts.js";
+import { button, choices, code, facts, field, lag, link, moves, panel, reason, state, table, time, timeline, to, total, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Groups";
 
@@ -61,7 +61,7 @@ function one(group, tools) {
       ["Offset", (each) => number(each.offset), "number"],
       ["Lag", (each) => lag(each.lag), "number"],
       ["Metadata", (each) => each.metadata],
-    ], group.offsets, (each) => `${each.topic}/${each.partition}`, "Nothing is committed.")),
+    ], group.offsets, (each) => `${each.topic}/${each.partition}`, "Nothing is committed."), resets(group, where, act)),
     group.share_partitions.length > 0 && panel("Records in flight", table("Records in flight", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
@@ -76,6 +76,22 @@ function one(group, tools) {
       (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "Nothing is in flight.")),
     panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood: stood(counter(group).toLowerCase()) })),
   ];
+}
+
+/** Where a group goes on reading; only one without members can be changed, as in Kafka. */
+function resets(group, where, act) {
+  if (group.members.length > 0) return h("p", { class: "quiet" }, "Offsets can be set when the group has no members.");
+  const send = (event) => {
+    event.preventDefault();
+    const { topic, to, offset } = event.target.elements;
+    const body = { topic: topic.value.trim(), ...(to.value === "offset" ? { offset: Number(offset.value) } : { to: to.value }) };
+    act(() => post(`${where}/offsets`, body), `${group.group_id} goes on at ${to.value === "offset" ? `offset ${offset.value}` : `the ${to.value} offsets`} of ${body.topic}.`);
+  };
+  return h("form", { key: "reset", class: "row", "aria-label": "Set offsets", onsubmit: send },
+    field("Topic", h("input", { name: "topic", required: true, value: group.offsets[0]?.topic ?? "", autocomplete: "off", spellcheck: "false" })),
+    field("Go on at", choices("to", [["earliest", "the earliest offsets"], ["latest", "the latest offsets"], ["offset", "this offset"]], "earliest")),
+    field("Offset", h("input", { name: "offset", type: "number", min: "0", placeholder: "0", value: "0" })),
+    h("button", { type: "submit" }, "Set the offsets"));
 }
 
 /** What Kafka calls the number that a rebalance increases. */
