@@ -42,7 +42,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """A client that lives as long: one that is collected takes its answers with it."""
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
 
     def lose_answer(self, api: str) -> None:
         """Let the next such request succeed, and close its connection instead of an answer."""
@@ -87,6 +87,33 @@ class Cluster:
         finally:
             consumer.close()
         return sorted(found, key=lambda record: (record.partition, record.offset))
+
+    def end(self, topic: str) -> int:
+        """The end of partition 0, control records and uncommitted ones included."""
+        asked = self.admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()})  # type: ignore[no-untyped-call]
+        (future,) = asked.values()
+        return int(future.result(PATIENCE_S).offset)
+
+    def consume(self, topic: str, group: str) -> None:
+        """Read a topic to its end as a member of a group, and commit that."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+        consumer.subscribe([topic])
+        ended: set[int | None] = set()
+        while len(ended) < len(consumer.list_topics(topic, PATIENCE_S).topics[topic].partitions):
+            message = consumer.poll(PATIENCE_S)
+            assert message is not None
+            if message.error() is not None:
+                ended.add(message.partition())
+        consumer.commit(asynchronous=False)
+        consumer.close()
 
     def topics(self) -> set[str]:
         """Their names, without internal ones."""

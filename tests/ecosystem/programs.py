@@ -9,11 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.clients.drivers import java_classes
 from tests.clients.targets import CACHE, ROOT
 
 HERE = Path(__file__).resolve().parent
 SETUP = ROOT / "tests" / "clients" / "setup.sh"
-RUN_S = 240.0
+RUN_S = 150.0
+JVM = (
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
 
 
 def fetch(part: str, name: str) -> Path:
@@ -26,6 +33,17 @@ def python(name: str, *arguments: object, program: str | None = None, libraries:
     """The command that runs a program of python/ with the libraries of its requirements file."""
     interpreter = fetch("python", libraries or name) / "bin" / "python"
     return [str(interpreter), str(HERE / "python" / f"{program or name}.py"), *map(str, arguments)]
+
+
+def java(name: str, *arguments: object, main: str | None = None, libraries: str | None = None) -> list[str]:
+    """The command that runs a program of java/NAME with the jars of its pom, or the class `main` of those jars."""
+    libs = fetch("java", libraries or name)
+    sources = sorted((HERE / "java" / name).glob("*.java"))
+    class_path = f"{libs}/*"
+    if main is None:
+        class_path = f"{java_classes(CACHE / 'build' / 'java' / f'ecosystem-{name}', libs, sources)}:{class_path}"
+        main = sources[0].stem
+    return ["java", *JVM, "-cp", class_path, main, *map(str, arguments)]
 
 
 def run(command: list[str], folder: Path, expected: int = 0) -> str:
