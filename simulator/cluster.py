@@ -154,7 +154,7 @@ class Servers:
 
         Never the one whose disk holds the metadata: the controller lives on when its broker is killed.
         """
-        others = [each for each in self.up if each != broker and each not in self.broken]
+        others = [each for each in self.up if each != broker and each not in (*self.broken, *self.paused)]
         states = [each.state for each in self.cluster.partitions.values()]
         alone = any(broker in state.isr and not set(state.isr) & set(others) for state in states)
         return broker != self.cluster.controller_id and not alone
@@ -162,8 +162,8 @@ class Servers:
     def may_be_killed(self, broker: int, powerless: Collection[int]) -> bool:
         """Whether no partition is left to replicas that lost power.
 
-        Where a follower has fallen out of sync, two unclean ends in one session timeout are more than the two replicas
-        of min.insync.replicas can bear (KIP-966).
+        The controller takes those that lost power for alive until their sessions end, and what leaves in the meantime
+        leaves the partition to them: more unclean ends than min.insync.replicas 2 can bear (KIP-966).
         """
         rest = ({*each.state.isr} - {broker} for each in self.cluster.partitions.values() if broker in each.state.isr)
         return all(not isr or isr - {*powerless} for isr in rest)

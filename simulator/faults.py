@@ -105,7 +105,6 @@ class Nemesis:
         self._tasks: list[asyncio.Task[None]] = []
         self._restarting = False
         self._without_power: set[int] = set()
-        self._lagging = False
         self._under_way = 0
         self._last_us = 0
 
@@ -120,7 +119,6 @@ class Nemesis:
 
     async def run(self, faults: Sequence[Fault]) -> None:
         """Let each happen at its time; returns after the last one has begun."""
-        self._lagging = any(fault.kind == LAG for fault in faults)
         for fault in faults:
             ahead_ms = fault.at_ms - self._network.now_us / 1000
             if ahead_ms > 0:
@@ -195,8 +193,8 @@ class Nemesis:
             await self._come_back(fault)
 
     def _may_be_killed(self, broker: int) -> bool:
-        """Asked only where followers fall behind; else there is always another replica in sync."""
-        return not self._lagging or self._servers.may_be_killed(broker, self._without_power)
+        """Whether another replica in sync lives on that has not lost power."""
+        return self._servers.may_be_killed(broker, self._without_power)
 
     async def _cut_power(self, fault: Fault, chance: Random) -> None:
         """Only where another replica in sync lives on: what no disk has is lost, in Kafka as well."""
@@ -213,7 +211,7 @@ class Nemesis:
             self.note(f"the disk of broker {fault.broker} fails with its next write")
             self._servers.fail_write(fault.broker, chance.choice((None, 0, 7, 61, 100)))
             await sleep_ms(fault.lasts_ms)
-            if fault.broker in self._servers.up and not self._restarting:
+            if fault.broker in self._servers.up and not self._restarting and self._may_be_killed(fault.broker):
                 self.note(f"broker {fault.broker} is killed, and its disk mended")
                 self._servers.kill(fault.broker)
                 self._servers.mend(fault.broker)
@@ -224,7 +222,8 @@ class Nemesis:
             self.note(f"{name} has one of its last epochs")
 
     async def _stop(self, fault: Fault, _chance: Random) -> None:
-        if fault.broker in self._servers.up and fault.broker not in self._servers.paused:
+        servers = self._servers
+        if fault.broker in servers.up and fault.broker not in servers.paused and self._may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} is stopped")
             self._servers.stop(fault.broker)
             await self._come_back(fault)
@@ -237,7 +236,7 @@ class Nemesis:
 
     async def _pause(self, fault: Fault, _chance: Random) -> None:
         servers = self._servers
-        if fault.broker in servers.up and fault.broker not in servers.paused:
+        if fault.broker in servers.up and fault.broker not in servers.paused and self._may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} hangs")
             servers.pause(fault.broker)
             await sleep_ms(fault.lasts_ms)

@@ -59,9 +59,14 @@ PLANTED_GROUPS = [
 ]
 
 SEEDS_OF_KINDS: dict[str, int] = {
+    "a partition is given before it is free": 904,
+    "nothing is asked to be given up": 904,
+    "a delivery is not counted": 900,
+    "acknowledgements are not written": 900,
+    "a locked record is acquired again": 900,
+    "a rejected record is released": 900,
     "followers keep what the leader does not have": 801,
     "the high watermark waits for no replica": 803,
     "acks=all does not wait": 803,
-    "a new leader begins no epoch": 807,
 }
 """Mistake of either list -> a seed whose run finds it with members of modern groups and followers that fall behind."""
