@@ -44,7 +44,7 @@ def steered(folder: Path) -> Iterator[Cluster]:
         with opened(kafka.addresses[0], made=partial(SteeredKafka, kafka)) as cluster:
             yield cluster
     finally:
-        kafka.stop()
+        kafka.stop(clean=False)
 
 
 def examined(library: str, patterns: Sequence[str]) -> ExamResult:

@@ -99,4 +99,4 @@ def secured(folder: Path) -> Iterator[Cluster]:
     finally:
         for each in processes:
             each.stop()
-        kafka.stop()
+        kafka.stop(clean=False)

@@ -6,7 +6,21 @@ import pytest
 
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
-from tests.exam.scoreboard import ON_KAFKA, PAGE, RECORDED, VARIED, Run, kept, library_of, page, recorded, runs_of
+from tests.exam.scoreboard import (
+    ON_KAFKA,
+    PAGE,
+    RECORDED,
+    REFERENCE,
+    VARIED,
+    Run,
+    elsewhere,
+    kept,
+    library_of,
+    of_others,
+    page,
+    recorded,
+    runs_of,
+)
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
@@ -82,3 +96,13 @@ def test_a_run_can_be_added_to_those_before_it() -> None:
 def test_a_run_is_one_of_the_library_that_its_file_names(file: str, library: str) -> None:
     """Also where the library's name ends with a number, as that of a run does."""
     assert library_of(Path(file)) == library
+
+
+def test_a_finding_shows_how_it_was_on_kafka() -> None:
+    """The table has the verdicts of the library here and there, and that of Kafka's own client."""
+    here = {"lib": kept([FAILED]), REFERENCE: kept([PASSED])}
+    there = {REFERENCE: kept([PASSED]), "lib": kept([FAILED])}
+    lines = list(of_others(here, there))
+    assert lines[-1] == "| lib 1 | produce/plain | fail | fail, 4.4 | pass |"
+    assert "On Apache Kafka 4.4: fail. The Java client here: pass." in elsewhere("produce/plain", "lib", here, there)
+    assert elsewhere("produce/plain", "lib", here, {}).startswith("On Apache Kafka: not played.")

@@ -41,6 +41,13 @@ def test_scenarios_pass_and_nothing_is_left(elsewhere: Cluster) -> None:
     assert not {each.group_id for each in elsewhere.groups.list()} & GROUPS
 
 
+def test_libraries_get_the_addresses_of_all_brokers(elsewhere: Cluster) -> None:
+    """Of the proxy's, although it was given one: a scenario may stop that broker."""
+    with opened(elsewhere.servers[0]) as cluster:
+        found = cluster.bootstrap_servers.split(",")
+    assert len({*found} - {*elsewhere.servers}) == 3
+
+
 def test_a_mutant_fails(elsewhere: Cluster) -> None:
     """The positive control."""
     found = examined(elsewhere, "idempotence/answer-lost", mutation="new-sequence-after-loss")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, TopicPartition
 
-from understudy.errors import UnderstudyError
+from understudy.exam.exercise import NotExercised
 
 PATIENCE_S: Final = 30.0
 
@@ -31,7 +31,7 @@ class UpstreamPartition:
         self.settings, self.place = settings, (topic, number)
 
     def records(self, *, limit: int, isolation: str) -> list[Written]:
-        """Its records, at most `limit`. Raises UnderstudyError if the end is not reached within half a minute."""
+        """Its records, at most `limit`. Raises NotExercised if the end is not reached within half a minute."""
         about = {"group.id": "witness", "isolation.level": isolation, "auto.offset.reset": "earliest"}
         reader = Consumer({**self.settings, **about, "enable.partition.eof": True, "enable.auto.commit": False})
         found: list[Written] = []
@@ -45,7 +45,7 @@ class UpstreamPartition:
                 if message is not None:
                     found.append(Written(int(message.offset() or 0), message.value() or b""))
                 elif time.monotonic() > until:
-                    raise UnderstudyError(f"{self.place[0]}-{self.place[1]} cannot be read to its end")
+                    raise NotExercised(f"{self.place[0]}-{self.place[1]} cannot be read to its end")
         finally:
             reader.close()
         return found

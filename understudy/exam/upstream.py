@@ -59,12 +59,12 @@ class UpstreamTopic:
         self.partitions = {number: cluster.partition(name, number) for number in range(count)}
 
     def write(self, *records: Mapping[str, Any]) -> None:
-        """Append records. Raises UnderstudyError if the cluster does not take them."""
+        """Append records. Raises NotExercised if the cluster does not take them."""
         writer = Producer({**self.cluster.past, "linger.ms": 0})
         for each in records:
             writer.produce(self.name, each["value"], partition=each["partition"])
         if writer.flush(PATIENCE_S):
-            raise UnderstudyError(f"the cluster took no records for topic {self.name} in {PATIENCE_S:.0f} s")
+            raise NotExercised(f"the cluster took no records for topic {self.name} in {PATIENCE_S:.0f} s")
 
 
 class UpstreamTopics:
@@ -125,6 +125,11 @@ class UpstreamCluster:
         self.brokers: Any = Steering()
         self.coordinators: Any = Steering()
         self.versions: Any = Steering()
+
+    def find_brokers(self) -> None:
+        """Libraries and witnesses get the addresses of all brokers, also where the proxies were given one."""
+        self.bootstrap_servers = _all_brokers({**self.past, "bootstrap.servers": self.bootstrap_servers})
+        self.past["bootstrap.servers"] = _all_brokers(self.past)
 
     def partition(self, topic: str, number: int) -> UpstreamPartition:
         """A partition, as scenarios ask for it."""
@@ -189,6 +194,11 @@ class UpstreamCluster:
                 Producer({**self.past, "transactional.id": name}).init_transactions(PATIENCE_S)
 
 
+def _all_brokers(settings: Mapping[str, Any]) -> str:
+    found = AdminClient(dict(settings)).list_topics(timeout=REACHED_S).brokers.values()
+    return ",".join(sorted(f"{each.host}:{each.port}" for each in found))
+
+
 def _require_time(until: float, text: str) -> None:
     if not text:
         return
@@ -224,6 +234,7 @@ def opened(
         cluster = made(proxy, witness)
         try:
             cluster.require_unused()
+            cluster.find_brokers()
         except KafkaException as error:
             raise UnderstudyError(f"{upstream} cannot be examined: {error.args[0].str()}") from None
         try:
