@@ -90,9 +90,11 @@ def decode_partition_metadata(contents: bytes) -> UUID:
     """Decode the topic id in `partition.metadata`.
 
     Raises:
-        CheckpointError: malformed.
+        CheckpointError: malformed, or of a version that Kafka does not know (``PartitionMetadataFile``).
     """
     values = dict(line.split(": ", 1) for line in contents.decode(errors="replace").splitlines() if ": " in line)
+    if values.get("version", "0").strip() != "0":
+        raise CheckpointError(f"version {values['version'].strip()}")
     try:
         return uuid_from_text(values["topic_id"].strip())
     except (KeyError, ValueError):

@@ -9,9 +9,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pipeline.audits.metadata_files import METADATA_FAULTS, faults
 from pipeline.audits.sidecar_files import ENTRIES, Tree
+from protocol.log_records import metadata
+from protocol.log_records.metadata import FeatureLevelRecord
 from protocol.log_records.quorum import snapshot_values
+from protocol.records.batch import checked_batches
+from protocol.records.control import ControlType, control_key
 from protocol.records.errors import RecordsError
+from protocol.records.records import read_records
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,
     LEADER_EPOCHS,
@@ -26,9 +32,11 @@ from storage.checkpoints import (
 from storage.log_dir import partition_of
 from storage.ownership import OFFSET_CHECKPOINTS, segment_part
 from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot
-from storage.quorum_files import QUORUM_STATE, QuorumStateError, check_quorum_state, metadata_snapshot
+from storage.quorum_files import BOOTSTRAP, QUORUM_STATE, QuorumStateError, check_quorum_state, metadata_snapshot
 
 _METADATA: Final = "__cluster_metadata-0"
+_ZEROS: Final = 8
+"""Size of an entry of an offset index, none of which is zero: the first batch of a segment has no entry."""
 _PLACE: Final = [pa.field("directory", pa.string()), pa.field("topic", pa.string()), pa.field("partition", pa.int32())]
 
 CHECKPOINTS: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("offset", pa.int64())])
@@ -53,11 +61,15 @@ SNAPSHOTS: Final = pa.schema(
         pa.field("producer_epoch", pa.int32()),
         pa.field("last_sequence", pa.int64()),  # null where no batch is kept
         pa.field("last_offset", pa.int64()),
+        pa.field("offset_delta", pa.int64()),  # last offset of its last batch less the first
+        pa.field("timestamp_ms", pa.int64()),  # of its last batch or marker
         pa.field("coordinator_epoch", pa.int32()),
         pa.field("transaction_offset", pa.int64()),  # where an open transaction begins; null without one
     ]
 )
 """One row per producer of a producer snapshot."""
+SEGMENT_FILES: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("what", pa.string())])
+"""One row per index file that is missing beside its segment or left over, where the broker stopped cleanly."""
 BROKERS: Final = pa.schema(
     [
         pa.field("directory", pa.string()),
@@ -74,8 +86,30 @@ TABLES: Final = {
     "unreadable": UNREADABLE,
     "snapshots": SNAPSHOTS,
     "brokers": BROKERS,
+    "segment_files": SEGMENT_FILES,
+    "metadata_faults": METADATA_FAULTS,
 }
 """The tables of `BrokerFiles` by their names."""
+
+
+def _snapshot_records(raw: bytes) -> list[Any]:
+    """The records of a finished snapshot. Raises RecordsError: it is damaged, or its header or footer is missing."""
+    kinds = [
+        (batch.is_control, next(read_records(batch)).key if batch.is_control else None)
+        for batch in checked_batches(raw)
+    ]
+    if not kinds or kinds[0] != (True, control_key(ControlType.SNAPSHOT_HEADER)):
+        raise RecordsError("the header of the snapshot is missing")
+    if kinds[-1] != (True, control_key(ControlType.SNAPSHOT_FOOTER)):
+        raise RecordsError("the footer of the snapshot is missing: its end is lost")
+    return [metadata.decode(None, value) for value in snapshot_values(raw)]
+
+
+def _check_bootstrap(raw: bytes) -> None:
+    """Raise RecordsError unless these are records of the metadata with a `metadata.version` (BootstrapMetadata)."""
+    found = _snapshot_records(raw)
+    if not any(isinstance(each, FeatureLevelRecord) and each.name == "metadata.version" for each in found):
+        raise RecordsError("no level of metadata.version: a controller does not start")
 
 
 @dataclass(slots=True)
@@ -87,11 +121,14 @@ class BrokerFiles:
     unreadable: list[dict[str, Any]] = field(default_factory=list)
     snapshots: list[dict[str, Any]] = field(default_factory=list)
     brokers: list[dict[str, Any]] = field(default_factory=list)
+    segment_files: list[dict[str, Any]] = field(default_factory=list)
+    metadata_faults: list[dict[str, Any]] = field(default_factory=list)
 
     def look(self, tree: Tree) -> None:
         """Read one data directory."""
         listed = list(tree.names())
         names = {name for name, _ in listed}
+        self.metadata_faults += faults(tree)
         for name in OFFSET_CHECKPOINTS:
             found = self._read(tree, name, decode_offsets) if name in names else None
             self.checkpoints += [
@@ -105,10 +142,30 @@ class BrokerFiles:
                 "node_id": fields.get("node.id", fields.get("broker.id")), "directory_id": fields.get("directory.id"),
                 "is_clean": CLEAN_SHUTDOWN in names,
             })  # fmt: skip
+        if BOOTSTRAP in names:
+            self._read(tree, BOOTSTRAP, _check_bootstrap)
         for name, is_directory in listed:
             key = partition_of(name) if is_directory else None
             if key is not None:
-                self._partition(tree, name, {"directory": tree.path, "topic": key[0], "partition": key[1]})
+                place = {"directory": tree.path, "topic": key[0], "partition": key[1]}
+                self._partition(tree, name, place)
+                if CLEAN_SHUTDOWN in names:
+                    self._after_a_clean_stop(tree, name, place)
+
+    def _after_a_clean_stop(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:
+        """A broker that stops trims its indexes; one that crashes may leave any of them, and repairs them later."""
+        parts = [part for name, _ in tree.names(folder) if (part := segment_part(name)) is not None]
+        by_suffix = {suffix: {base for base, each in parts if each == suffix} for suffix in ("log", *ENTRIES)}
+        segments = by_suffix["log"]
+        for suffix in ENTRIES:
+            left = [(base, "left without its segment") for base in by_suffix[suffix] - segments]
+            gone = [(base, "missing") for base in segments - by_suffix[suffix]] if suffix != "txnindex" else []
+            for base, what in sorted(left + gone):
+                self.segment_files.append({**place, "file": f"{folder}/{base:020d}.{suffix}", "what": what})
+        for base in sorted(by_suffix["index"]):
+            path = f"{folder}/{base:020d}.index"
+            if tree.read(path)[-_ZEROS:] == bytes(_ZEROS):
+                self.segment_files.append({**place, "file": path, "what": "not trimmed"})
 
     def _partition(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:
         for name, _ in tree.names(folder):
@@ -123,7 +180,7 @@ class BrokerFiles:
             elif path == QUORUM_STATE:
                 self._read(tree, path, check_quorum_state, place)
             elif folder == _METADATA and metadata_snapshot(name) is not None:
-                self._read(tree, path, lambda raw: list(snapshot_values(raw)), place)
+                self._read(tree, path, _snapshot_records, place)
             elif (part := segment_part(name)) is not None:
                 if part[1] == "snapshot":
                     self._snapshot(tree, path, {**place, "snapshot_offset": part[0]})
@@ -140,6 +197,8 @@ class BrokerFiles:
                 **place, "entry": number, "producer_id": each.producer_id, "producer_epoch": each.producer_epoch,
                 "last_sequence": None if last is None else last.last_sequence,
                 "last_offset": None if last is None else last.last_offset,
+                "offset_delta": None if last is None else last.last_offset - last.first_offset,
+                "timestamp_ms": each.last_timestamp_ms,
                 "coordinator_epoch": each.coordinator_epoch, "transaction_offset": each.transaction_first_offset,
             })  # fmt: skip
         if found == []:

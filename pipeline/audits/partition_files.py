@@ -16,6 +16,7 @@ PARTITION_FILES: Final = pa.schema(
         pa.field("log_start", pa.int64()),
         pa.field("high_watermark", pa.int64()),
         pa.field("cleaner_offset", pa.int64()),
+        pa.field("first_segment_base", pa.int64()),
         pa.field("last_segment_base", pa.int64()),
     ]
 )
@@ -29,7 +30,7 @@ def partition_rows(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
         (
             each.directory, each.topic, each.partition, each.topic_id,
             each.first_segment_base if each.log_start is None else each.log_start,
-            each.high_watermark, each.cleaned_to, each.last_segment_base,
+            each.high_watermark, each.cleaned_to, each.first_segment_base, each.last_segment_base,
         )
         for each in files
     ]  # fmt: skip

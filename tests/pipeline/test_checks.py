@@ -21,6 +21,7 @@ from protocol.errors import KafkaError
 from tests.pipeline import broker_faults, identity_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import assignment
+from tests.pipeline.single_fault_cases import FAULTS
 from tests.pipeline.test_client_history import NAMES
 from understudy.cli import main
 
@@ -36,7 +37,9 @@ def test_every_check_has_a_fault_planted_for_it(tmp_path: Path) -> None:
     of_logs = {name for name, check in checks().items() if not check.needs - {"records"}}
     between_brokers = {name for name, _ in broker_faults.planted(tmp_path / "brokers")}
     between_brokers |= {name for name, _ in broker_faults.planted_disks(tmp_path / "disks")}
-    assert of_logs == {found.check for found in log_faults.planted(tmp_path / "data")} | between_brokers
+    of_files = {check for check, _ in FAULTS.values()}
+    planted = {found.check for found in log_faults.planted(tmp_path / "data")}
+    assert of_logs == planted | between_brokers | of_files
     assert set(checks()) - of_logs - of_identities - of_clusters - of_histories == {
         found.check for found in journal_faults.planted(*_folders(tmp_path))
     }

@@ -12,7 +12,7 @@ places AS (
   SELECT DISTINCT topics.topic, topics.topic_id, fields.partition_id AS partition
   FROM entries JOIN topics ON topics.topic_id = fields.topic_id WHERE type = 'PartitionRecord'
 ),
-whole AS (SELECT coalesce(min(log_start) = 0, false) AS is_whole FROM partitions WHERE topic = '__cluster_metadata'),
+whole AS (SELECT coalesce(min(base_offset) = 0, false) AS is_whole FROM batches WHERE topic = '__cluster_metadata'),
 assigned AS (
   SELECT state_partition, offset, group_id, name AS member_id, CAST(NULL AS STRING) AS topic, place AS topic_id, number
   FROM group_tasks WHERE group_type <> 'streams'

@@ -13,7 +13,11 @@ WITH aborted AS (
   GROUP BY ended.directory, ended.topic, ended.partition, ended.producer_id, ended.first_offset, ended.marker_offset
 ),
 listed AS (
-  SELECT indexes.*, count(*) OVER (PARTITION BY indexes.directory, topic, partition, producer_id, last_offset) AS times
+  SELECT indexes.*, count(*) OVER (PARTITION BY indexes.directory, topic, partition, producer_id, last_offset) AS times,
+         lag(last_offset) OVER (PARTITION BY indexes.directory, file ORDER BY entry) AS previous_offset,
+         EXISTS (SELECT 1 FROM batches WHERE batches.directory = indexes.directory AND batches.topic = indexes.topic
+                 AND batches.partition = indexes.partition AND base_offset = indexes.last_offset
+                 AND batches.segment_base <> indexes.segment_base) AS is_elsewhere
   FROM indexes JOIN partitions USING (directory, topic, partition)
   WHERE kind = 'transaction' AND indexes.first_offset >= greatest(log_start, cleaned_to)
 )
@@ -24,10 +28,11 @@ SELECT DISTINCT coalesce(aborted.directory, listed.directory) AS directory, coal
        coalesce(marker_offset, listed.last_offset) AS marker_offset,
        CASE WHEN listed.topic IS NULL THEN 'not listed' WHEN aborted.topic IS NULL THEN 'listed, never aborted'
             WHEN aborted.first_offset <> listed.first_offset THEN 'listed with another beginning' WHEN times > 1 THEN 'listed twice'
+            WHEN is_elsewhere THEN 'listed in the index of another segment' WHEN previous_offset > listed.last_offset THEN 'out of order'
             ELSE 'listed with another last stable offset' END AS what,
        last_stable_offset, stable_offset, listed.file AS segment
 FROM aborted FULL OUTER JOIN listed
   ON aborted.directory = listed.directory AND aborted.topic = listed.topic AND aborted.partition = listed.partition
   AND aborted.producer_id = listed.producer_id AND aborted.marker_offset = listed.last_offset
 WHERE listed.topic IS NULL OR aborted.topic IS NULL OR aborted.first_offset <> listed.first_offset OR times > 1
-  OR last_stable_offset <> stable_offset
+  OR last_stable_offset <> stable_offset OR is_elsewhere OR previous_offset > listed.last_offset

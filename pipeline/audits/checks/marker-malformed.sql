@@ -5,5 +5,4 @@ SELECT directory, topic, partition, base_offset AS offset, producer_id, control_
        segment, position
 FROM batches
 WHERE is_control AND damage IS NULL AND topic <> '__cluster_metadata'
-  AND (record_count <> 1 OR coordinator_epoch < 0 OR NOT is_transactional OR coalesce(control_type, '') NOT IN ('COMMIT', 'ABORT'))
-  AND NOT coalesce(control_type, '') IN ('LEADER_CHANGE', 'KRAFT_VERSION', 'KRAFT_VOTERS')
+  AND (record_count <> 1 OR coalesce(coordinator_epoch, -1) < 0 OR NOT is_transactional OR coalesce(control_type, '') NOT IN ('COMMIT', 'ABORT'))

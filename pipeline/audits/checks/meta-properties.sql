@@ -1,7 +1,7 @@
 -- title: an invalid meta.properties
 -- severity: error
 -- `meta.properties` identifies the directory. A field is missing or of an unknown version, or two directories contradict each
--- other: of two clusters, or with one directory id. (Several directories of one node are those of `log.dirs`.)
+-- other: of two clusters, or with one directory id. Or the broker registered other directories, or the file is gone: it does not start. (Several directories of one node are those of `log.dirs`.)
 WITH identities AS (
   SELECT *, count(*) OVER (PARTITION BY directory_id) AS same_id,
          min(cluster_id) OVER () AS first_cluster, max(cluster_id) OVER () AS last_cluster
@@ -11,4 +11,16 @@ SELECT directory, 'version' AS what, version AS value FROM identities WHERE coal
 UNION ALL SELECT directory, 'cluster.id', cluster_id FROM identities WHERE cluster_id IS NULL OR first_cluster <> last_cluster
 UNION ALL SELECT directory, 'node.id', node_id FROM identities WHERE try_cast(node_id AS INT) IS NULL
 UNION ALL SELECT directory, 'directory.id', directory_id FROM identities
-  WHERE same_id > 1 AND directory_id IS NOT NULL
+  WHERE (same_id > 1 AND directory_id IS NOT NULL) OR NOT directory_id RLIKE '^[A-Za-z0-9_-]{22}$' OR directory_id RLIKE '^A{20}[AB][A-Za-z0-9_-]$'
+UNION ALL SELECT directory, 'node.id', node_id FROM identities WHERE try_cast(node_id AS INT) < 0
+UNION ALL SELECT DISTINCT directory, 'the file is missing', CAST(NULL AS STRING) FROM checkpoints
+  WHERE directory NOT IN (SELECT directory FROM brokers)
+UNION ALL
+SELECT directory, 'directory.id that the broker did not register', directory_id
+FROM identities JOIN (
+  SELECT CAST(fields.broker_id AS STRING) AS node_id, max_by(fields.log_dirs, offset) AS log_dirs
+  FROM (SELECT offset, from_json(record, 'broker_id INT, log_dirs ARRAY<STRING>') AS fields FROM state_metadata
+        WHERE type IN ('RegisterBrokerRecord', 'BrokerRegistrationChangeRecord'))
+  WHERE size(fields.log_dirs) > 0 GROUP BY 1
+) registered USING (node_id)
+WHERE directory_id IS NOT NULL AND NOT array_contains(log_dirs, directory_id)

@@ -2,8 +2,8 @@
 -- severity: error
 -- A partition has replicas, each once, its ISR and leader are among them, and its topic exists; a topic's name is given once until
 -- it is removed; blocks of producer ids only grow;
--- the partitions of a topic are numbered without a gap. A controller or broker that replays the log stops here, or does not agree with
--- the others.
+-- the partitions of a topic are numbered without a gap; registrations, features, credentials, ACLs, tokens, quotas and transactions of the
+-- metadata follow from the records before them. A controller or broker that replays the log stops here, or does not agree with the others.
 WITH entries AS (
   SELECT offset, type, record, from_json(record, 'name STRING, topic_id STRING, partition_id INT, replicas ARRAY<INT>, isr ARRAY<INT>,
            leader INT, leader_epoch INT') AS fields,
@@ -36,3 +36,10 @@ UNION ALL
 SELECT '__cluster_metadata', 0, CAST(NULL AS BIGINT), 'PartitionRecord',
        concat(topic, ': ', CAST(count(DISTINCT partition) AS STRING), ' of ', CAST(max(partition) + 1 AS STRING), ' partitions')
 FROM metadata_partitions GROUP BY topic HAVING count(DISTINCT partition) <= max(partition)
+UNION ALL
+SELECT '__cluster_metadata', 0, offset, type, what
+FROM metadata_faults WHERE file IS NULL AND what NOT LIKE 'records between%'
+UNION ALL
+SELECT '__cluster_metadata', 0, base_offset, 'LeaderChangeMessage', 'an epoch that does not begin with its leader'
+FROM ordered
+WHERE topic = '__cluster_metadata' AND damage IS NULL AND leader_epoch > previous_leader_epoch AND coalesce(control_type, '') <> 'LEADER_CHANGE'

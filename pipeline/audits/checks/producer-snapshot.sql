@@ -1,13 +1,17 @@
 -- title: a producer snapshot does not fit the log
 -- severity: error
 -- `OFFSET.snapshot` holds the producers as they were at that offset, and a broker that starts believes it: it accepts duplicates,
--- refuses what is right, or forgets an open transaction where an entry is wrong.
+-- refuses what is right, or forgets an open transaction where an entry is wrong. A producer may be forgotten, but not before one that
+-- has been silent for longer (`producer.id.expiration.ms`).
 WITH names AS (SELECT DISTINCT directory, topic, partition, snapshot_offset FROM snapshots),
 before AS (
   SELECT names.directory, names.topic, names.partition, names.snapshot_offset, producer_id,
          max_by(producer_epoch, base_offset) AS epoch, max_by(last_sequence, base_offset) FILTER (WHERE NOT is_control) AS sequence,
          max(last_offset) FILTER (WHERE NOT is_control) AS offset,
-         max_by(producer_epoch, base_offset) FILTER (WHERE NOT is_control) AS data_epoch
+         max_by(producer_epoch, base_offset) FILTER (WHERE NOT is_control) AS data_epoch,
+         max_by(last_offset - base_offset, base_offset) FILTER (WHERE NOT is_control) AS delta,
+         max_by(max_timestamp_ms, base_offset) AS time_ms,
+         max_by(coordinator_epoch, base_offset) FILTER (WHERE is_control) AS marker_coordinator
   FROM names JOIN produced ON produced.directory = names.directory AND produced.topic = names.topic
     AND produced.partition = names.partition AND produced.base_offset < names.snapshot_offset
   GROUP BY names.directory, names.topic, names.partition, names.snapshot_offset, producer_id
@@ -24,7 +28,8 @@ compared AS (
          coalesce(snapshots.partition, open.partition) AS partition,
          coalesce(snapshots.snapshot_offset, open.snapshot_offset) AS snapshot_offset,
          coalesce(snapshots.producer_id, open.producer_id) AS producer_id, snapshots.* EXCEPT (directory, topic, partition,
-         snapshot_offset, producer_id), open.open_from, before.epoch, before.sequence, before.offset AS log_offset, data_epoch,
+         snapshot_offset, producer_id), open.open_from, before.epoch, before.sequence, before.offset AS log_offset, data_epoch, before.delta,
+         before.time_ms, before.marker_coordinator,
          count(*) OVER (PARTITION BY snapshots.directory, snapshots.topic, snapshots.partition, snapshots.snapshot_offset,
                         snapshots.producer_id) AS times
   FROM (SELECT * FROM snapshots WHERE entry IS NOT NULL) snapshots
@@ -38,7 +43,9 @@ judged AS (
     WHEN epoch IS NULL AND log_start = 0 AND cleaned_to = 0 THEN 'a producer that the log does not have'
     WHEN epoch <> producer_epoch THEN 'another epoch'
     WHEN epoch = data_epoch AND last_offset IS NULL THEN 'the last batch is missing'
-    WHEN last_offset <> log_offset OR last_sequence <> sequence THEN 'another last batch'
+    WHEN last_offset <> log_offset OR last_sequence <> sequence OR offset_delta <> delta THEN 'another last batch'
+    WHEN timestamp_ms <> time_ms AND cleaned_to = 0 THEN 'another time'
+    WHEN coordinator_epoch >= 0 AND coordinator_epoch <> marker_coordinator THEN 'another coordinator epoch'
     WHEN NOT transaction_offset <=> open_from AND greatest(open_from, transaction_offset) >= log_start
       THEN 'another open transaction' END AS what
   FROM compared JOIN partitions USING (directory, topic, partition)
@@ -49,6 +56,16 @@ SELECT directory, topic, partition, snapshot_offset AS offset, producer_id, what
 FROM (SELECT *, row_number() OVER (PARTITION BY directory, topic, partition, snapshot_offset, producer_id ORDER BY entry) AS number
       FROM judged WHERE what IS NOT NULL AND snapshot_offset <= log_end)
 WHERE number = 1
+UNION ALL
+SELECT before.directory, topic, partition, before.snapshot_offset, before.producer_id, 'a producer is missing', NULL, before.epoch, NULL,
+       before.sequence, NULL, before.offset, NULL, NULL
+FROM before JOIN partitions USING (directory, topic, partition)
+JOIN (SELECT directory, topic, partition, snapshot_offset, min(timestamp_ms) AS oldest_ms FROM snapshots
+      WHERE entry IS NOT NULL AND transaction_offset IS NULL GROUP BY ALL) kept USING (directory, topic, partition, snapshot_offset)
+WHERE before.time_ms > oldest_ms AND before.snapshot_offset <= log_end AND before.offset >= log_start
+  AND NOT EXISTS (SELECT 1 FROM snapshots WHERE snapshots.directory = before.directory AND snapshots.topic = before.topic
+    AND snapshots.partition = before.partition AND snapshots.snapshot_offset = before.snapshot_offset
+    AND snapshots.producer_id = before.producer_id)
 UNION ALL
 SELECT names.directory, topic, partition, snapshot_offset, NULL, 'beyond the end of the log', NULL, NULL, NULL, NULL, NULL, log_end,
        NULL, NULL

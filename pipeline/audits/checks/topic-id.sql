@@ -2,10 +2,16 @@
 -- severity: error
 -- `partition.metadata` names the topic's id. The metadata give this name another id, or other partitions of the topic have
 -- another one: the directory is that of a topic that was deleted, or of another cluster, and what is in it does not belong to the
--- topic. Without metadata, the id of most directories counts.
+-- topic; or the file is gone, and a broker takes the log for a stray one. Without metadata, the id of most directories counts.
 SELECT directory, topic, partition, partitions.topic_id, metadata_topics.topic_id AS metadata_id
 FROM partitions JOIN metadata_topics USING (topic)
 WHERE partitions.topic_id <> metadata_topics.topic_id
+UNION ALL
+SELECT partitions.directory, topic, partitions.partition, partitions.topic_id, metadata_topics.topic_id
+FROM partitions JOIN metadata_topics USING (topic)
+WHERE partitions.topic_id IS NULL AND log_end > 0 AND metadata_topics.topic_id <> 'AAAAAAAAAAAAAAAAAAAAAA'
+  AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = partitions.directory AND unreadable.topic = partitions.topic
+                  AND unreadable.partition = partitions.partition AND unreadable.file LIKE '%partition.metadata')
 UNION ALL
 SELECT partitions.directory, topic, partitions.partition, partitions.topic_id, usual.topic_id
 FROM partitions JOIN (

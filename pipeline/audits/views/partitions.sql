@@ -1,7 +1,7 @@
 -- Every partition's log in each directory: its bounds, and its topic's settings. `cleaned_to`: where the
 -- cleaner may have been, the largest integer if that may be everywhere.
 SELECT directory, topic, partition, topic_id, log_start, high_watermark, last_segment_base,
-       cleaner_offset AS cleaner_checkpoint, data_end,
+       first_segment_base, cleaner_offset AS cleaner_checkpoint, data_end,
        coalesce(is_compacted, topic IN ('__consumer_offsets', '__transaction_state')) AS is_compacted,
        CASE WHEN topic = '__cluster_metadata' THEN 9223372036854775807
             WHEN cleaner_offset IS NOT NULL THEN cleaner_offset

@@ -1,0 +1,336 @@
+"""The records of the metadata log, replayed one by one as a controller does: what contradicts the records before it.
+
+After Kafka's control managers (`ReplicationControlManager`, `ClusterControlManager`, `AclControlManager`, ...), some of
+which end the process on such a record.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from protocol.log_records import metadata as md
+from protocol.log_records import metadata_security as security
+
+NO_LEADER: Final = -1
+_UNCHANGED: Final = -2
+_TOPIC: Final = 2
+_KEY_SIZES: Final = {1: 32, 2: 64}
+_ITERATIONS: Final = range(4096, 16385)
+_ENTITIES: Final = frozenset({"user", "client-id", "ip"})
+_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_PRINCIPAL: Final = re.compile(r"[^:]+:.+")
+_ACL_RANGES: Final = {
+    "resource_type": range(2, 8), "pattern_type": range(3, 5),
+    "operation": range(2, 16), "permission_type": range(2, 4),
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Place:
+    """A partition: its replicas, and who leads."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    others: dict[str, tuple[Any, ...]]
+    """`adding_replicas`, `removing_replicas`, `eligible_leader_replicas`, `directories`."""
+
+
+@dataclass(slots=True)
+class Image:
+    """What a cluster's metadata are after some records. `is_snapshot`: the records are a snapshot's."""
+
+    is_snapshot: bool = False
+    topics: dict[UUID, str] = field(default_factory=dict)
+    places: dict[tuple[UUID, int], Place] = field(default_factory=dict)
+    settings: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
+    brokers: dict[int, md.RegisterBrokerRecord] = field(default_factory=dict)
+    fenced: dict[int, bool] = field(default_factory=dict)
+    fresh: set[int] = field(default_factory=set)
+    """Brokers that have registered and were neither fenced nor unfenced since; they lead again later."""
+    features: dict[str, int] = field(default_factory=dict)
+    next_producer_id: int = 0
+    credentials: set[tuple[str, int]] = field(default_factory=set)
+    acls: dict[UUID, Any] = field(default_factory=dict)
+    tokens: set[str] = field(default_factory=set)
+    quotas: dict[Any, float] = field(default_factory=dict)
+    held: list[Any] | None = None
+    """The records of an open transaction of the metadata (KIP-868)."""
+
+    def add(self, record: Any) -> Iterator[str]:
+        """Apply a record; what is wrong with it."""
+        kind = type(record).__name__
+        if kind in {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}:
+            yield from self._transaction(kind)
+        elif self.held is not None:
+            self.held.append(record)
+        elif (apply := _APPLY.get(kind)) is not None:
+            yield from apply(self, record)
+
+    def _transaction(self, kind: str) -> Iterator[str]:
+        if kind == "BeginTransactionRecord":
+            if self.held is not None:
+                yield "a transaction of the metadata within another"
+            self.held = []
+            return
+        if self.held is None:
+            yield "the end of a transaction that did not begin"
+        held, self.held = self.held or [], None
+        for record in held if kind == "EndTransactionRecord" else ():
+            yield from self.add(record)
+
+    def compared(self) -> dict[tuple[Any, ...], Any]:
+        """What two images of the same records have in common, by subject."""
+        answer: dict[tuple[Any, ...], Any] = {("topic", name): topic_id for topic_id, name in self.topics.items()}
+        for (topic_id, number), place in self.places.items():
+            shown = (place.replicas, place.isr, place.leader, place.leader_epoch, place.partition_epoch)
+            answer["partition", f"{self.topics.get(topic_id)}-{number}"] = shown
+        for (resource, name), values in self.settings.items():
+            answer |= {("setting", resource, name, key): value for key, value in values.items()}
+        for broker_id, each in self.brokers.items():
+            answer["broker", broker_id] = (each.broker_epoch, self.fenced.get(broker_id))
+        answer |= {
+            ("feature", name): level for name, level in self.features.items() if level and name != "kraft.version"
+        }
+        answer |= {("credential", *each): True for each in self.credentials}
+        answer |= {("acl", str(each)): value for each, value in self.acls.items()}
+        answer |= {("token", each): True for each in self.tokens}
+        answer |= {("quota", str(each)): value for each, value in self.quotas.items()}
+        return answer | {("producer ids",): self.next_producer_id}
+
+    def led_by_fenced(self) -> Iterator[str]:
+        """Partitions whose leader may not lead."""
+        for (topic_id, number), place in self.places.items():
+            if self.fenced.get(place.leader, False) and place.leader not in self.fresh:
+                yield f"{self.topics.get(topic_id)}-{number} is led by the fenced broker {place.leader}"
+
+    def without_partitions(self) -> Iterator[str]:
+        """Topics without partitions, where brokers are registered: else the log is but a part."""
+        if not self.brokers:
+            return
+        filled = {topic_id for topic_id, _ in self.places}
+        yield from (
+            f"topic {name} without partitions" for topic_id, name in self.topics.items() if topic_id not in filled
+        )
+
+
+def _topic(image: Image, record: md.TopicRecord) -> Iterator[str]:
+    if record.topic_id.int == 0 or record.topic_id in image.topics:
+        yield "a topic id that is zero or given already"
+    if record.name in image.topics.values() and image.topics.get(record.topic_id) != record.name:
+        yield "a topic's name that is given already"
+    if not _NAME.fullmatch(record.name) or record.name in {".", ".."}:
+        yield "a name that no topic may have"
+    image.topics[record.topic_id] = record.name
+
+
+def _remove_topic(image: Image, record: md.RemoveTopicRecord) -> Iterator[str]:
+    name = image.topics.pop(record.topic_id, None)
+    if name is None:
+        yield "the removal of an unknown topic"
+        return
+    image.settings.pop((_TOPIC, name), None)
+    for key in [each for each in image.places if each[0] == record.topic_id]:
+        del image.places[key]
+
+
+def _partition(image: Image, record: md.PartitionRecord) -> Iterator[str]:
+    if record.topic_id not in image.topics:
+        yield "a partition of an unknown topic"
+    known = image.places.get((record.topic_id, record.partition_id))
+    if known is not None and (image.is_snapshot or record.leader_epoch < known.leader_epoch):
+        yield "a partition that there is already"
+    if record.leader_epoch < 0 or record.partition_epoch < 0 or record.partition_id < 0:
+        yield "a negative epoch or number of a partition"
+    others = {name: tuple(getattr(record, name) or ()) for name in _OTHERS}
+    place = Place(
+        tuple(record.replicas), tuple(record.isr), record.leader, record.leader_epoch, record.partition_epoch, others
+    )
+    image.places[record.topic_id, record.partition_id] = place
+    if not place.replicas:
+        yield "a partition without replicas"
+    if not image.is_snapshot and image.brokers and set(place.replicas) - set(image.brokers):
+        yield "a replica of a broker that is not registered"
+    yield from _judged(place, record.leader_recovery_state)
+
+
+def _change(image: Image, record: md.PartitionChangeRecord) -> Iterator[str]:
+    place = image.places.get((record.topic_id, record.partition_id))
+    if place is None:
+        yield "the change of an unknown partition"
+        return
+    for name in ("replicas", "isr"):
+        if getattr(record, name) is not None:
+            setattr(place, name, tuple(getattr(record, name)))
+    if record.leader != _UNCHANGED:
+        place.leader, place.leader_epoch = record.leader, place.leader_epoch + 1
+    place.partition_epoch += 1
+    place.others |= {name: tuple(getattr(record, name)) for name in _OTHERS if getattr(record, name) is not None}
+    yield from _judged(place, record.leader_recovery_state)
+
+
+_OTHERS: Final = ("adding_replicas", "removing_replicas", "eligible_leader_replicas", "directories")
+
+
+def _judged(place: Place, recovery: int) -> Iterator[str]:
+    replicas, isr, others = set(place.replicas), set(place.isr), place.others
+    if len(replicas) < len(place.replicas) or len(isr) < len(place.isr):
+        yield "a replica twice"
+    if isr - replicas:
+        yield "an ISR that are no replicas"
+    if place.leader != NO_LEADER and place.leader not in isr:
+        yield "a leader that is not in the ISR"
+    for name in ("adding_replicas", "removing_replicas", "eligible_leader_replicas"):
+        if set(others.get(name, ())) - replicas:
+            yield f"{name} that are no replicas"
+    if set(others.get("eligible_leader_replicas", ())) & isr:
+        yield "a replica that is in the ISR and eligible beside it"
+    if (directories := others.get("directories", ())) and len(directories) != len(place.replicas):
+        yield "another number of directories than of replicas"
+    if recovery not in {-1, 0, 1}:
+        yield "an unknown state of the leader's recovery"
+
+
+def _setting(image: Image, record: md.ConfigRecord) -> Iterator[str]:
+    values = image.settings.setdefault((record.resource_type, record.resource_name), {})
+    if record.value is None:
+        values.pop(record.name, None)
+    else:
+        if image.is_snapshot and record.name in values:
+            yield "a setting twice"
+        values[record.name] = record.value
+
+
+def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
+    known = image.brokers.get(record.broker_id)
+    if known is not None and (image.is_snapshot or record.broker_epoch < known.broker_epoch):
+        yield "a registration that is older than the broker's last"
+    image.brokers[record.broker_id] = record
+    image.fenced[record.broker_id] = record.fenced
+    image.fresh.add(record.broker_id)
+
+
+def _registered(image: Image, broker_id: int, epoch: int) -> Iterator[str]:
+    known = image.brokers.get(broker_id)
+    if known is None or known.broker_epoch != epoch:
+        yield "a change of a registration that there is not"
+
+
+def _unregister(image: Image, record: md.UnregisterBrokerRecord) -> Iterator[str]:
+    yield from _registered(image, record.broker_id, record.broker_epoch)
+    image.brokers.pop(record.broker_id, None)
+    image.fenced.pop(record.broker_id, None)
+
+
+def _registration_change(image: Image, record: md.BrokerRegistrationChangeRecord) -> Iterator[str]:
+    yield from _registered(image, record.broker_id, record.broker_epoch)
+    if record.broker_id in image.brokers and record.fenced:
+        image.fenced[record.broker_id] = record.fenced > 0
+        image.fresh.discard(record.broker_id)
+
+
+def _fence(image: Image, record: md.FenceBrokerRecord | md.UnfenceBrokerRecord) -> Iterator[str]:
+    yield from _registered(image, record.id, record.epoch)
+    if record.id in image.brokers:
+        image.fenced[record.id] = isinstance(record, md.FenceBrokerRecord)
+        image.fresh.discard(record.id)
+
+
+def _feature(image: Image, record: md.FeatureLevelRecord) -> Iterator[str]:
+    if record.feature_level < 0:
+        yield "a negative level of a feature"
+    if not image.is_snapshot and record.feature_level > 0 and record.name != "kraft.version":
+        for broker in image.brokers.values():
+            ranges = {each.name: each for each in broker.features}
+            own = ranges.get(record.name)
+            if ranges and (
+                own is None or not own.min_supported_version <= record.feature_level <= own.max_supported_version
+            ):
+                yield f"a level of a feature that broker {broker.broker_id} does not support"
+    image.features[record.name] = record.feature_level
+
+
+def _producer_ids(image: Image, record: md.ProducerIdsRecord) -> Iterator[str]:
+    if record.next_producer_id < image.next_producer_id:
+        yield "producer ids that were given out already"
+    if not image.is_snapshot and image.brokers and record.broker_id not in image.brokers:
+        yield "producer ids for a broker that is not registered"
+    image.next_producer_id = record.next_producer_id
+
+
+def _credential(image: Image, record: security.UserScramCredentialRecord) -> Iterator[str]:
+    size = _KEY_SIZES.get(record.mechanism)
+    if size is None or record.iterations not in _ITERATIONS:
+        yield "a mechanism or number of iterations that there is not"
+    elif len(record.stored_key) != size or len(record.server_key) != size:
+        yield "keys that are not those of the mechanism"
+    image.credentials.add((record.name, record.mechanism))
+
+
+def _remove_credential(image: Image, record: security.RemoveUserScramCredentialRecord) -> Iterator[str]:
+    if (record.name, record.mechanism) not in image.credentials:
+        yield "the removal of an unknown credential"
+    image.credentials.discard((record.name, record.mechanism))
+
+
+def _acl(image: Image, record: security.AccessControlEntryRecord) -> Iterator[str]:
+    if record.id in image.acls:
+        yield "the id of another ACL"
+    if any(getattr(record, name) not in allowed for name, allowed in _ACL_RANGES.items()):
+        yield "an ACL for what there is not"
+    if not _PRINCIPAL.fullmatch(record.principal):
+        yield "an ACL of a principal without a type"
+    image.acls[record.id] = (record.resource_name, record.principal, record.operation, record.permission_type)
+
+
+def _remove_acl(image: Image, record: security.RemoveAccessControlEntryRecord) -> Iterator[str]:
+    if image.acls.pop(record.id, None) is None:
+        yield "the removal of an unknown ACL"
+
+
+def _token(image: Image, record: security.DelegationTokenRecord) -> Iterator[str]:
+    if not record.issue_timestamp_ms <= record.expiration_timestamp_ms <= record.max_timestamp_ms:
+        yield "a token that expires before it is issued, or after its latest end"
+    image.tokens.add(record.token_id)
+
+
+def _remove_token(image: Image, record: security.RemoveDelegationTokenRecord) -> Iterator[str]:
+    if record.token_id not in image.tokens:
+        yield "the removal of an unknown token"
+    image.tokens.discard(record.token_id)
+
+
+def _quota(image: Image, record: security.ClientQuotaRecord) -> Iterator[str]:
+    names = tuple(sorted((each.entity_type, each.entity_name or "") for each in record.entity))
+    if not names or {kind for kind, _ in names} - _ENTITIES:
+        yield "a quota of an entity that there is not"
+    if record.remove:
+        image.quotas.pop((names, record.key), None)
+        return
+    if not record.value > 0:
+        yield "a quota that is not positive"
+    image.quotas[names, record.key] = record.value
+
+
+def _clear_elr(image: Image, record: md.ClearElrRecord) -> Iterator[str]:
+    if record.topic_name and record.topic_name not in image.topics.values():
+        yield "eligible replicas of an unknown topic"
+    for (topic_id, _), place in image.places.items():
+        if record.topic_name in {"", image.topics.get(topic_id)}:
+            place.others["eligible_leader_replicas"] = ()
+
+
+_APPLY: Final[dict[str, Any]] = {
+    "TopicRecord": _topic, "RemoveTopicRecord": _remove_topic, "PartitionRecord": _partition,
+    "PartitionChangeRecord": _change, "ConfigRecord": _setting, "RegisterBrokerRecord": _register,
+    "UnregisterBrokerRecord": _unregister, "BrokerRegistrationChangeRecord": _registration_change,
+    "FenceBrokerRecord": _fence, "UnfenceBrokerRecord": _fence, "FeatureLevelRecord": _feature,
+    "ProducerIdsRecord": _producer_ids, "UserScramCredentialRecord": _credential,
+    "RemoveUserScramCredentialRecord": _remove_credential, "AccessControlEntryRecord": _acl,
+    "RemoveAccessControlEntryRecord": _remove_acl, "DelegationTokenRecord": _token,
+    "RemoveDelegationTokenRecord": _remove_token, "ClientQuotaRecord": _quota, "ClearElrRecord": _clear_elr,
+}  # fmt: skip

@@ -1,0 +1,229 @@
+"""Faults of which a data directory can have but one: each in a directory of its own, that is in order else."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from protocol.log_records import metadata
+from protocol.log_records import metadata_security as security
+from protocol.log_records.quorum import leader_change_batch, snapshot, snapshot_values
+from protocol.records.batch import batches
+from protocol.records.records import Record, build_batch
+from protocol.types import uuid_text
+from storage.checkpoints import HIGH_WATERMARK, RECOVERY_POINT
+from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
+
+METADATA: Final = "__cluster_metadata-0"
+LOG: Final = f"{METADATA}/{0:020d}.log"
+BROKER: Final = metadata.RegisterBrokerRecord(
+    1, broker_epoch=4, fenced=False, log_dirs=(UUID(int=9),), incarnation_id=UUID(int=4),
+    features=(metadata.SupportedFeature("metadata.version", 7, 33), metadata.SupportedFeature("group.version", 0, 1)),
+)  # fmt: skip
+TOPIC_ID: Final = UUID(int=7700)
+SEVEN: Final = (
+    metadata.FeatureLevelRecord("metadata.version", 30), BROKER, metadata.TopicRecord("in-the-snapshot", TOPIC_ID),
+    metadata.PartitionRecord(0, TOPIC_ID, (1,), (1,), leader=1, leader_epoch=0, partition_epoch=0),
+    metadata.PartitionChangeRecord(0, TOPIC_ID, isr=(), leader=-1),
+    metadata.ConfigRecord(2, "in-the-snapshot", "retention.ms", "5"),
+    security.AccessControlEntryRecord(UUID(int=5), 2, "in", 3, "User:a", "*", 3, 3),
+)  # fmt: skip
+"""Records that the metadata log begins with."""
+
+
+def encoded(record: Any) -> bytes:
+    """A record's value."""
+    value = metadata.encode(record)[1]
+    assert value is not None
+    return value
+
+
+def directory(root: Path) -> Path:
+    """In order: a topic of two partitions, brokers that stopped cleanly, metadata with a snapshot of seven records."""
+    where = Planting(root)
+    log = where.shelf("__cluster_metadata")
+    for records in (SEVEN, (metadata.RemoveTopicRecord(TOPIC_ID),)):
+        values = [encoded(each) for each in records]
+        log.data(len(values), keys=[None] * len(values), values=values, at_ms=T0_MS)
+    left = [
+        *SEVEN[:3],
+        metadata.PartitionRecord(0, TOPIC_ID, (1,), (), leader=-1, leader_epoch=1, partition_epoch=1),
+        *SEVEN[5:],
+    ]
+    where.shelf("compacted", cleanup_policy="compact").data(3)
+    for number in (0, 1):
+        shelf = where.shelf("orders", number)
+        for producer in (1, 2):
+            shelf.data(3, producer=producer)
+        shelf.roll()
+        shelf.data(3, producer=2)
+    where.close()
+    _metadata_snapshot(root).write_bytes(_as_snapshot(left))
+    (root / "bootstrap.checkpoint").write_bytes(snapshot([encoded(SEVEN[0])], 0))
+    (root / METADATA / "quorum-state").write_text(json.dumps(QUORUM))
+    return root
+
+
+QUORUM: Final[dict[str, Any]] = {
+    "clusterId": "", "leaderId": 1, "leaderEpoch": 1, "votedId": -1, "appliedOffset": 0,
+    "currentVoters": [{"voterId": 1}], "data_version": 0,
+}  # fmt: skip
+
+
+def _as_snapshot(records: list[Any]) -> bytes:
+    last_ms = T0_MS + 6
+    return snapshot([encoded(each) for each in records], T0_MS + 7, last_contained_ms=last_ms, epoch=0)
+
+
+def _metadata_snapshot(root: Path, end: int = 7, epoch: int = 0) -> Path:
+    return root / METADATA / f"{end:020d}-{epoch:010d}.checkpoint"
+
+
+Fault = Callable[[Path], object]
+
+
+def _text(path: str, old: str, new: str) -> Fault:
+    def plant(root: Path) -> None:
+        content = (root / path).read_text()
+        assert old in content
+        (root / path).write_text(content.replace(old, new))
+
+    return plant
+
+
+def _snapshot_of(change: Callable[[list[Any]], list[Any]]) -> Fault:
+    def plant(root: Path) -> None:
+        path = _metadata_snapshot(root)
+        records = [metadata.decode(None, each) for each in snapshot_values(path.read_bytes())]
+        path.write_bytes(_as_snapshot(change(records)))
+
+    return plant
+
+
+def _without(kind: type) -> Fault:
+    return _snapshot_of(lambda records: [each for each in records if not isinstance(each, kind)])
+
+
+def _records(*added: Any) -> Fault:
+    """Records behind all others of the metadata."""
+
+    def plant(root: Path) -> None:
+        path = root / LOG
+        raw = path.read_bytes()
+        base = list(batches(raw))[-1].next_offset
+        values = [encoded(each) for each in added]
+        made = [Record(base + at, T0_MS + 10**6, None, value) for at, value in enumerate(values)]
+        path.write_bytes(raw + build_batch(made, base_offset=base, partition_leader_epoch=0))
+
+    return plant
+
+
+def _without_tail(root: Path) -> None:
+    path = _metadata_snapshot(root)
+    path.write_bytes(
+        b"".join(bytes(each.buffer[each.position : each.end]) for each in batches(path.read_bytes()))[:-20]
+    )
+
+
+def _epoch_without_a_leader(root: Path) -> None:
+    path = root / LOG
+    raw = path.read_bytes()
+    base = list(batches(raw))[-1].next_offset
+    value = metadata.encode(metadata.NoOpRecord())[1]
+    path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, value)], partition_leader_epoch=1))
+
+
+def _epoch_that_quorum_state_forgot(root: Path) -> None:
+    _epoch_without_a_leader(root)
+    _text(f"{METADATA}/quorum-state", '"leaderEpoch": 1', '"leaderEpoch": 0')(root)
+
+
+def _leader_change_of_a_topic(root: Path) -> None:
+    path = root / "orders-0" / f"{6:020d}.log"
+    path.write_bytes(path.read_bytes() + leader_change_batch(1, 0, T0_MS + 10**6, base_offset=9))
+
+
+def _renamed(old: str, new: str) -> Fault:
+    return lambda root: (root / old).rename(root / new)
+
+
+def _change(**fields: Any) -> Fault:
+    return _records(metadata.PartitionChangeRecord(0, topic_id_of("orders"), **fields))
+
+
+_SCRAM: Final = security.UserScramCredentialRecord("bob", 1, b"s", b"x" * 32, b"y" * 32, 4096)
+_ACL: Final = security.AccessControlEntryRecord(UUID(int=6), 2, "in", 3, "User:a", "*", 3, 3)
+_QUOTA: Final = security.ClientQuotaRecord((security.QuotaEntity("planet", "a"),), "producer_byte_rate", 4.0)
+_BEGIN, _END = metadata.BeginTransactionRecord("x"), metadata.EndTransactionRecord()
+_MISSING = f"orders-0/{0:020d}.index"
+_NAMED = f"orders-0/{3:020d}.timeindex"
+
+FAULTS: Final[dict[str, tuple[str, Fault]]] = {
+    "index-missing": ("segment-files", lambda root: (root / _MISSING).unlink()),
+    "index-left": ("segment-files", lambda root: (root / _NAMED).write_bytes(bytes(12))),
+    "index-not-trimmed": ("segment-files", lambda root: (root / f"orders-0/{6:020d}.index").write_bytes(bytes(16))),
+    "topic-unknown": ("partition-stray", _renamed("orders-1", "elsewhere-1")),
+    "partition-unknown": ("partition-stray", _renamed("orders-1", "orders-7")),
+    "node-of-others": ("partition-stray", _text("meta.properties", "node.id=1", "node.id=5")),
+    "watermarks-gone": ("checkpoint-partition", lambda root: (root / HIGH_WATERMARK).unlink()),
+    "recovery-point-gone": ("checkpoint-partition", lambda root: (root / RECOVERY_POINT).unlink()),
+    "watermark-of-nothing": ("checkpoint-partition", _text(HIGH_WATERMARK, "orders 1", "elsewhere 1")),
+    "watermark-in-a-batch": ("checkpoint-offset", _text(HIGH_WATERMARK, "orders 1 9", "orders 1 8")),
+    "beginning-of-a-compacted-log": (
+        "compacted-start", _text("log-start-offset-checkpoint", "0\n0\n", "0\n1\ncompacted 0 2\n")),
+    "directory-id-garbled": ("meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), "xx")),
+    "directory-id-not-registered": (
+        "meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), uuid_text(UUID(int=99_999)))),
+    "meta-properties-gone": ("meta-properties", lambda root: (root / "meta.properties").unlink()),
+    "partition-metadata-gone": ("topic-id", lambda root: (root / "orders-0/partition.metadata").unlink()),
+    "partition-metadata-of-a-version": (
+        "file-unreadable", _text("orders-0/partition.metadata", "version: 0", "version: 4")),
+    "bootstrap-empty": ("file-unreadable", lambda root: (root / "bootstrap.checkpoint").write_bytes(b"")),
+    "bootstrap-without-version": (
+        "file-unreadable", lambda root: (root / "bootstrap.checkpoint").write_bytes(snapshot([], 0))),
+    "snapshot-without-footer": ("file-unreadable", _without_tail),
+    "control-record-of-the-quorum": ("marker-malformed", _leader_change_of_a_topic),
+    "snapshot-without-topic": ("metadata-snapshot", _without(metadata.TopicRecord)),
+    "snapshot-without-setting": ("metadata-snapshot", _without(metadata.ConfigRecord)),
+    "snapshot-without-acl": ("metadata-snapshot", _without(security.AccessControlEntryRecord)),
+    "snapshot-without-broker": ("metadata-snapshot", _without(metadata.RegisterBrokerRecord)),
+    "snapshot-with-a-change": ("metadata-snapshot", _snapshot_of(lambda records: [*records, SEVEN[4]])),
+    "snapshot-with-a-topic-twice": ("metadata-snapshot", _snapshot_of(lambda records: [*records, SEVEN[2]])),
+    "snapshot-of-the-future": (
+        "metadata-snapshot", lambda root: _metadata_snapshot(root).rename(_metadata_snapshot(root, 900))),
+    "snapshot-of-another-epoch": (
+        "metadata-snapshot", lambda root: _metadata_snapshot(root).rename(_metadata_snapshot(root, 7, 3))),
+    "snapshot-far-before-the-log": ("metadata-snapshot", _renamed(LOG, f"{METADATA}/{8:020d}.log")),
+    "quorum-epoch": ("quorum-state", _epoch_that_quorum_state_forgot),
+    "quorum-leader": ("quorum-state", _text(f"{METADATA}/quorum-state", '"voterId": 1', '"voterId": 4')),
+    "quorum-version": ("quorum-state", _text(f"{METADATA}/quorum-state", '"data_version": 0', '"data_version": 9')),
+    "quorum-cluster": ("quorum-state", _text(f"{METADATA}/quorum-state", '"clusterId": ""', '"clusterId": "other"')),
+    "epoch-without-its-leader": ("metadata-record", _epoch_without_a_leader),
+    "leader-outside": ("metadata-record", _change(leader=4)),
+    "replica-twice": ("metadata-record", _change(replicas=(1, 1))),
+    "recovery-state": ("metadata-record", _change(leader_recovery_state=7)),
+    "adding": ("metadata-record", _change(adding_replicas=(7,))),
+    "eligible-in-isr": ("metadata-record", _change(eligible_leader_replicas=(1,))),
+    "directories": ("metadata-record", _change(directories=(UUID(int=1), UUID(int=2)))),
+    "registration-of-nothing": ("metadata-record", _records(metadata.UnregisterBrokerRecord(6, 3))),
+    "registration-epoch": (
+        "metadata-record", _records(metadata.BrokerRegistrationChangeRecord(1, 3, fenced=1))),
+    "registration-back": (
+        "metadata-record", _records(metadata.RegisterBrokerRecord(1, broker_epoch=2, log_dirs=(UUID(int=9),)))),
+    "leader-fenced": ("metadata-record", _records(metadata.FenceBrokerRecord(1, 4))),
+    "feature-level": ("metadata-record", _records(metadata.FeatureLevelRecord("group.version", 9))),
+    "credential-iterations": ("metadata-record", _records(security.UserScramCredentialRecord(
+        "bob", 1, b"s", b"x" * 32, b"y" * 32, 1))),
+    "credential-key": ("metadata-record", _records(security.UserScramCredentialRecord("b", 2, b"s", b"x", b"y", 4096))),
+    "credential-gone-already": (
+        "metadata-record", _records(_SCRAM, *[security.RemoveUserScramCredentialRecord("bob", 1)] * 2)),
+    "acl-twice": ("metadata-record", _records(_ACL, _ACL)),
+    "acl-of-nothing": ("metadata-record", _records(security.RemoveAccessControlEntryRecord(UUID(int=66)))),
+    "token-of-nothing": ("metadata-record", _records(security.RemoveDelegationTokenRecord("zz"))),
+    "quota-of-nothing": ("metadata-record", _records(_QUOTA)),
+    "transaction-twice": ("metadata-record", _records(_BEGIN, _BEGIN, _END)),
+    "transaction-end": ("metadata-record", _records(_END)),
+    "eligible-of-nothing": ("metadata-record", _records(metadata.ClearElrRecord("nowhere"))),
+}  # fmt: skip
+"""Name -> the check that finds it, and what plants it."""

@@ -1,0 +1,54 @@
+"""Faults of files of which a directory has one: each is found under its name, and a directory without it is clean."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.metadata_files import faults
+from pipeline.audits.registry import chosen
+from pipeline.audits.sidecar_files import Tree
+from pipeline.duck.tables import DuckTables
+from tests.pipeline.single_fault_cases import FAULTS, directory
+
+OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
+FIRST: Final = {check: name for name, (check, _) in sorted(FAULTS.items(), reverse=True)}
+BY_QUERY: Final = {
+    name for name, (check, _) in FAULTS.items() if check not in OF_THE_METADATA or name == FIRST[check]
+} | {"epoch-without-its-leader"}  # fmt: skip
+"""Faults that the check itself is asked for; of the others, only the rows are made that it returns."""
+
+
+def found(root: Path, *checks: str) -> set[str]:
+    """The checks that have a finding."""
+    tables = DuckTables(str(root))
+    tables.register()
+    answer = {each.check.name for each in ask_all(tables.engine, chosen(checks))}
+    tables.forget()
+    return answer
+
+
+def test_the_directory_without_a_fault_is_clean(tmp_path: Path) -> None:
+    """Of all checks of logs, not only of those with a fault here."""
+    assert found(directory(tmp_path / "data")) == set()
+
+
+@pytest.mark.parametrize("name", sorted(BY_QUERY))
+def test_a_fault_is_found(tmp_path: Path, name: str) -> None:
+    """Under the name of its check."""
+    check, plant = FAULTS[name]
+    root = directory(tmp_path / "data")
+    plant(root)
+    assert check in found(root, check)
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - BY_QUERY))
+def test_a_fault_of_the_metadata_has_its_row(tmp_path: Path, name: str) -> None:
+    """In the table that the checks of the metadata ask; a directory in order has none."""
+    root = directory(tmp_path / "data")
+    assert faults(Tree(str(root))) == []
+    FAULTS[name][1](root)
+    assert {"metadata-record" if each.get("file") is None else each["type"] for each in faults(Tree(str(root)))} & {
+        "metadata-record", "snapshot", "quorum-state",
+    }  # fmt: skip
