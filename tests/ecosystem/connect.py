@@ -90,13 +90,13 @@ class Worker:
 
 
 @contextmanager
-def worker(bootstrap: str, folder: Path) -> Iterator[Worker]:
-    """Start one that answers; it ends with the block."""
+def worker(bootstrap: str, folder: Path, jars: str = "connect") -> Iterator[Worker]:
+    """Start one that answers, with the jars of java/JARS; it ends with the block."""
     (port,) = free_ports(1)
     properties = folder / "worker.properties"
     lines = (f"{name}={value}\n" for name, value in worker_properties(bootstrap, port).items())
     properties.write_text("".join(lines))
-    with running(java("connect", properties, main=MAIN), folder) as process:
+    with running(java(jars, properties, main=MAIN), folder) as process:
         started = Worker(process, port, folder)
         started.until(lambda: started.ask("GET", "/connectors") is not None)
         yield started

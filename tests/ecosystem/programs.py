@@ -19,6 +19,8 @@ JVM = (
     "-Xmx512m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",  # for Flink's serializers
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
 

@@ -26,3 +26,22 @@ def test_spring_kafka_aborts_what_its_listener_refuses(kafka: Cluster, tmp_path:
     assert len(kafka.read("invoices", "read_uncommitted")) > len(invoices)
     assert kafka.lag("spring") == {"orders": 0}
     assert kafka.groups() == {"spring": "EMPTY"}
+
+
+def test_flink_counts_exactly_once(kafka: Cluster, tmp_path: Path) -> None:
+    """Its job fails between two checkpoints, and what it wrote since is aborted; the answer to a commit is lost."""
+    kafka.create({"orders": 3, "counts": 3})
+    orders = [(number % 7, number) for number in range(600)]
+    kafka.write("orders", [(str(customer), f"{customer} {number}") for customer, number in orders])
+    kafka.lose_answer("EndTxn")
+    assert printed(java("flink", kafka.bootstrap), tmp_path) == {"failed": True}
+
+    expected = {
+        f"{customer} {count} {sum(range(customer, customer + 7 * count, 7))}"
+        for customer in range(7)
+        for count in range(1, len([each for each, _ in orders if each == customer]) + 1)
+    }
+    counts = [record.value for record in kafka.read("counts")]
+    assert sorted(counts) == sorted(expected)
+    assert len(kafka.read("counts", "read_uncommitted")) > len(counts)
+    assert kafka.lag("flink") == {"orders": 0}
