@@ -38,11 +38,13 @@ export function render(found) {
   ];
 }
 
+const KINDS = { transactions: "id", groups: "group", producers: "producer" };
+
 function panels(found) {
   return [
     part("Refusals of the last minutes", table("Refusals", [
       ["Time", (each) => time(each.at_ms)],
-      ["Of", (each) => link(diagramOf(each.kind, each.name), each.name)],
+      ["Of", (each) => [h("span", { class: "quiet" }, `${KINDS[each.kind] ?? each.kind} `), link(diagramOf(each.kind, each.name), each.name)], "brief"],
       ["Error", (each) => state(each.error, "bad"), "wide"],
       ["Why", (each) => each.why, "wide"],
     ], found.refusals, (each) => `${each.kind}/${each.name}`, "Nothing was refused."), "double"),

@@ -25,7 +25,10 @@ const MOODS = {
   paused: "busy", held: "busy", fenced: "bad", down: "bad", Dead: "bad", CompleteAbort: "quiet", Empty: "quiet",
 };
 
-export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, text);
+/** A name such as NOT_LEADER_OR_FOLLOWER, which is broken at its underscores only. */
+const breakable = (text) => (typeof text === "string" ? text.split(/(?<=_)/).map((part, at) => [at > 0 && h("wbr"), part]) : text);
+
+export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, breakable(text));
 
 export const code = (text) => h("code", null, text);
 
@@ -37,7 +40,7 @@ export function button(text, onclick, label) {
 /** A time as people read it; the whole of it when it is pointed at. */
 export const time = (ms) => h("time", { datetime: instant(ms), title: instant(ms) }, clockTime(ms));
 
-export const link = (to, text) => h("a", { href: to }, text);
+export const link = (to, text) => h("a", { href: to }, breakable(text));
 
 /** The address of a view: names are escaped. */
 export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
