@@ -7,7 +7,7 @@ describing APIs of their own.
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.classic.states import State
-from broker.requests.groups import coordinator, require_group
+from broker.requests.groups import coordinator, in_order_described, require_group
 from broker.requests.topology import authorized_operations
 from protocol import features
 from protocol.apis import ApiKey
@@ -17,7 +17,7 @@ from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequ
 
 async def handle(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
     """Describe each group as often as it is named, each with its own error (groups A.13)."""
-    groups = [_describe(group_id, ctx) for group_id in request.groups]
+    groups = [_describe(group_id, ctx) for group_id in in_order_described(request.groups, ctx)]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:

@@ -141,6 +141,10 @@ class Behaviour(Enum):
             "v9) or ILLEGAL_GENERATION (TxnOffsetCommit); before, with ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID."
         ),
     )
+    GROUPS_DESCRIBED_BY_PARTITION = (
+        "4.0",
+        ("DescribeGroups answers in the order of the partitions of the coordinators; before, in that of the request."),
+    )
     PENDING_FIRST = (
         "4.0",
         (

@@ -12,7 +12,10 @@ from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.coordination.group.responses import error_for_clients
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.runtime import Token
+from broker.node import GROUP_TOPIC
+from broker.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import computed_order, reserved_capacity, string_hash
 
 R = TypeVar("R")
 
@@ -79,6 +82,29 @@ async def _while_there(answer: "Token[R]", connection: Connection) -> R:
     if found is _GONE:
         raise Disconnect("the client left before the group's answer")
     return found
+
+
+def in_order_described(group_ids: Sequence[str], ctx: RequestContext) -> list[str]:
+    """Groups in the order of a describing answer: denied ones, then by the table of the coordinators' partitions.
+
+    After ``KafkaApis.handleDescribeGroupsRequest`` and ``GroupCoordinatorService.describeGroups``, which collects the
+    groups of each partition of the offsets topic, as often as they are named.
+    """
+    if not ctx.release.has(Behaviour.GROUPS_DESCRIBED_BY_PARTITION):
+        return list(group_ids)
+    denied, by_partition = [], dict[int, list[str]]()
+    for group_id in group_ids:
+        if ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
+            by_partition.setdefault(ctx.node.coordinating_partition(GROUP_TOPIC, group_id), []).append(group_id)
+        else:
+            denied.append(group_id)
+    order = computed_order(by_partition, _hash_of_offsets_partition, reserved_capacity(0))
+    return [*denied, *(group_id for partition in order for group_id in by_partition[partition])]
+
+
+def _hash_of_offsets_partition(partition: int) -> int:
+    """``TopicPartition.hashCode`` of a partition of the offsets topic, as an unsigned 32-bit number."""
+    return (31 * (31 + partition) + string_hash(GROUP_TOPIC)) & 0xFFFF_FFFF
 
 
 def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:

@@ -163,6 +163,10 @@ class Stage:
         self._ids += 1
         return UUID(int=self._ids)
 
+    def coordinating_partition(self, topic: str, key: str) -> int:  # noqa: ARG002 - the groups' topic alone
+        """As :meth:`broker.node.Node.coordinating_partition`."""
+        return partition_for(key, SHARDS)
+
     def groups_for(self, group_id: str) -> GroupCoordinator:
         """As :meth:`broker.node.Node.groups_for`."""
         shard = self.group_shards.get(partition_for(group_id, SHARDS))

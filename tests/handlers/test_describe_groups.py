@@ -54,9 +54,12 @@ async def test_authorized_operations_are_returned_on_request() -> None:
     await stage.join()
     request = DescribeGroupsRequest(["g", "none"], include_authorized_operations=True)
     answer = await stage.ask(API, request, 6)
-    assert [group.authorized_operations for group in answer.groups] == [3400, NOT_ASKED]
+    assert {group.group_id: group.authorized_operations for group in answer.groups} == {"g": 3400, "none": NOT_ASKED}
     answer = await stage.ask(API, request, 5, {(AclOperation.DELETE, "g")})
-    assert [group.authorized_operations for group in answer.groups] == [3400 - (1 << 6), 3400]
+    assert {group.group_id: group.authorized_operations for group in answer.groups} == {
+        "g": 3400 - (1 << 6),
+        "none": 3400,
+    }
 
 
 async def test_a_refusal_is_answered_for_every_group() -> None:
@@ -66,3 +69,18 @@ async def test_a_refusal_is_answered_for_every_group() -> None:
         ("a", ErrorCode.NOT_COORDINATOR),
         ("b", ErrorCode.NOT_COORDINATOR),
     ]
+
+
+async def test_groups_come_by_their_coordinators_partitions() -> None:
+    """Denied ones first; then in the order of a hash table of partitions, as often as they are named (a real 4.4.0)."""
+    stage = Stage()
+    names = [f"g{number}" for number in range(60)]
+    asked = DescribeGroupsRequest([*names, "g1"])
+    answer = await stage.ask(API, asked, 6, {(AclOperation.DESCRIBE, "g9")})
+    found = [group.group_id for group in answer.groups]
+    assert (found[0], sorted(found)) == ("g9", sorted([*names, "g1"]))
+    partitions = [partition_for(name, SHARDS) for name in found[1:]]
+    assert [each for at, each in enumerate(partitions) if at == 0 or partitions[at - 1] != each] == list(
+        dict.fromkeys(partitions)
+    )
+    assert found[1:] != [*names[:9], *names[10:], "g1"]
