@@ -56,7 +56,7 @@ class Dispatcher:
         self._responses = chain.responses
         self._serve_frame = chain.around_frames(self._serve)
         self._held: asyncio.Event | None = None
-        self._real = cluster
+        self._usual = cluster
 
     def hold(self, until: asyncio.Event, meanwhile: ClusterView) -> None:
         """Answer nothing until then, but ApiVersions, for which the cluster is as it is given here."""
@@ -64,7 +64,7 @@ class Dispatcher:
 
     def release(self) -> None:
         """Answer as ever."""
-        self._held, self._cluster = None, self._real
+        self._held, self._cluster = None, self._usual
 
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
         """The parts of the answer, or ``None`` where none is sent.
