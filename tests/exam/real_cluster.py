@@ -18,6 +18,7 @@ from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.differential.cluster import KafkaCluster
 from understudy.client import Cluster
+from understudy.exam.exercise import NotExercised
 from understudy.exam.log_of_upstream import UpstreamPartition
 from understudy.exam.upstream import OFFERS, TOPICS, UpstreamCluster, UpstreamGroup, UpstreamGroups
 
@@ -77,7 +78,9 @@ class SteeredBroker:
         self.kafka.stop(self.number, clean=self.number == CONTROLLER or self.kafka.addresses[0] in self.kafka.running)
 
     def kill(self) -> None:
-        """End it by SIGKILL."""
+        """End it by SIGKILL. Without the controller no replica leaves the ISR, and acks=all waits for the dead one."""
+        if self.number == CONTROLLER:
+            raise NotExercised("the broker that has to die is the controller of this cluster")
         self.kafka.stop(self.number, clean=False)
 
     def start(self) -> None:

@@ -6,17 +6,26 @@ const { version } = require('@confluentinc/kafka-javascript/package.json');
 const { KafkaJS, Producer } = require('./kafkajs');
 const { Inbox, Unsupported, known, run, within } = require('./kit');
 
+// The settings of TLS and SASL. Tokens need a callback of their own, which this driver does not have.
+function security(o) {
+  if (o.tls_ca) return { 'security.protocol': 'ssl', 'ssl.ca.location': o.tls_ca };
+  if (!o.sasl_mechanism) return {};
+  const account = { 'sasl.username': o.sasl_username, 'sasl.password': o.sasl_password };
+  return { 'security.protocol': 'sasl_plaintext', 'sasl.mechanism': o.sasl_mechanism, ...account };
+}
+
 class ConfluentJS extends KafkaJS {
   constructor() {
     super();
-    Object.assign(this, { library: 'confluent-kafka-javascript', version });
+    const capabilities = this.capabilities.filter((each) => each !== 'sasl_oauthbearer');
+    Object.assign(this, { library: 'confluent-kafka-javascript', version, capabilities });
   }
 
   client(o) {
     return new Confluent.Kafka({
       kafkaJS: { brokers: o.bootstrap_servers.split(','), clientId: o.client_id, logLevel: Confluent.logLevel.NOTHING },
       'socket.timeout.ms': Math.max(o.request_timeout_ms || 2_000, 300), 'reconnect.backoff.max.ms': 500,
-      'topic.metadata.refresh.fast.interval.ms': 50,
+      'topic.metadata.refresh.fast.interval.ms': 50, ...security(o),
     });
   }
 
