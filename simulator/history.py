@@ -79,6 +79,8 @@ class History:
     doubtful: dict[tuple[str, Place], set[int]] = field(default_factory=lambda: defaultdict(set))
     """Offsets of commits without an answer: they may arrive behind later ones, and then count."""
     assigned: dict[tuple[str, int], dict[str, frozenset[Place]]] = field(default_factory=lambda: defaultdict(dict))
+    decided: dict[tuple[str, int], list[dict[str, frozenset[Place]]]] = field(default_factory=lambda: defaultdict(list))
+    """Group and generation -> what its leaders decided: more than one where a coordinator ended before it was kept."""
     generations: dict[str, int] = field(default_factory=dict)
     progress: Counter[str] = field(default_factory=Counter)
     """Client -> how often it succeeded at what it is there for."""
@@ -137,6 +139,9 @@ class History:
             if other != member and theirs & places:
                 twice = ", ".join(f"{topic}-{index}" for topic, index in sorted(theirs & places))
                 self.violate(f"{group}, generation {generation}: {twice} belongs to {other} and to {member}")
+        decisions = [each.get(member, frozenset()) for each in self.decided[group, generation]]
+        if decisions and places not in decisions:
+            self.violate(f"{group}, generation {generation}: {member} was not given what its leader decided")
         known = others.setdefault(member, places)
         if known != places:
             self.violate(f"{group}, generation {generation}: {member} was given two assignments")

@@ -202,6 +202,9 @@ class Member:
         shares: dict[str, dict[str, list[int]]] = {member: {} for member in members}
         for number, (topic, index) in enumerate(places):
             shares[members[number % len(members)]].setdefault(topic, []).append(index)
+        self.client.history.decided[self.group, joined.generation_id].append(
+            {member: frozenset((t, i) for t, own in share.items() for i in own) for member, share in shares.items()}
+        )
         return [SyncGroupRequestAssignment(member, write_assignment(share, 0)) for member, share in shares.items()]
 
     async def load_positions(self) -> bool:

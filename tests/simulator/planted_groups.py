@@ -59,6 +59,7 @@ PLANTED_GROUPS = [
 ]
 
 SEEDS_OF_KINDS: dict[str, int] = {
+    "an update forgets the earlier ones": 900,
     "a partition is given before it is free": 904,
     "nothing is asked to be given up": 904,
     "a delivery is not counted": 900,
