@@ -203,3 +203,88 @@ def coordinator_unasked(wiring: Wiring, name: str) -> int:
     found = {"key": "another", "node_id": 1, "host": "h", "port": 9, "error_code": "NONE"}
     asked = {"key_type": 0, "coordinator_keys": [name]}
     return wiring.connect(name).call("FindCoordinator", asked, {"coordinators": [found]}, version=4)
+
+
+_SHARED = {"error_code": "NONE", "acquisition_lock_timeout_ms": 1000}
+_TASK = [{"subtopology_id": "0", "partitions": [0, 1]}]
+_value("acquired-never", "ShareFetch", {"group_id": "g", "member_id": "m"}, {**_SHARED, "responses": [{"partitions": [
+    {"acquired_records": [{"first_offset": 3, "last_offset": 4, "delivery_count": 0}]}]}]})  # fmt: skip
+_value("acquired-unread", "ShareFetch", {"group_id": "g", "member_id": "m"}, {**_SHARED, "responses": [{"partitions": [
+    {"records": {"base_offset": 3, "last_offset": 4},
+     "acquired_records": [{"first_offset": 3, "last_offset": 9, "delivery_count": 1}]}]}]})  # fmt: skip
+_value("task-active-and-standby", "StreamsGroupHeartbeat", _BEAT, {
+    "error_code": "NONE", "member_id": "m", "member_epoch": 3, "heartbeat_interval_ms": 5000,
+    "active_tasks": _TASK, "standby_tasks": _TASK, "warmup_tasks": []})  # fmt: skip
+_value("epoch-of-a-new-producer", "InitProducerId", {"transactional_id": None, "producer_id": -1},
+       {"error_code": "NONE", "producer_id": 2991, "producer_epoch": 8}, "producer-id-answer")  # fmt: skip
+_value("member-id-required-again", "JoinGroup", {"group_id": "required", "member_id": "required-1"},
+       {"error_code": "MEMBER_ID_REQUIRED", "member_id": "required-1"}, "error-contradicted")  # fmt: skip
+
+
+@answer("error-contradicted")
+def version_that_was_offered(wiring: Wiring, name: str) -> int:
+    """LeaveGroup in a version that ApiVersions has, and UNSUPPORTED_VERSION."""
+    wire = wiring.connect(name)
+    ranges = [{"api_key": 13, "min_version": 0, "max_version": 5}]
+    wire.call("ApiVersions", {}, {"error_code": "NONE", "api_keys": ranges}, version=3)
+    return wire.call("LeaveGroup", {"group_id": name}, {"error_code": "UNSUPPORTED_VERSION"}, version=4)
+
+
+@answer("verdict-withdrawn")
+def member_unknown_for_once(wiring: Wiring, name: str) -> int:
+    """A member that is unknown, and with the next heartbeat is not."""
+    wire = wiring.connect(name)
+    wire.heartbeat(name, f"{name}-1", 3)
+    refused = wire.heartbeat(name, f"{name}-1", 3, "UNKNOWN_MEMBER_ID")
+    wire.heartbeat(name, f"{name}-1", 3)
+    return refused
+
+
+@answer("verdict-withdrawn")
+def epoch_fenced_for_once(wiring: Wiring, name: str) -> int:
+    """A member of a consumer group whose epoch is fenced, and valid again."""
+    wire = wiring.connect(name)
+    asked = {"group_id": name, "member_id": "m", "member_epoch": 3}
+    got = {"error_code": "NONE", "member_id": "m", "member_epoch": 3, "heartbeat_interval_ms": 5000}
+    refused = wire.call("ConsumerGroupHeartbeat", asked, {"error_code": "FENCED_MEMBER_EPOCH"}, version=1)
+    wire.call("ConsumerGroupHeartbeat", asked, got, version=1)
+    return refused
+
+
+@answer("answer-order")
+def answers_that_overtake(wiring: Wiring, name: str) -> int:
+    """The second request of a connection is answered before the first."""
+    wire = wiring.connect(name)
+    wire.call("ListGroups", {}, {"error_code": "NONE", "groups": []}, took_us=50_000)
+    return wire.call("ListGroups", {}, {"error_code": "NONE", "groups": []}, step_us=1_000)
+
+
+@answer("error-contradicted")
+def offset_that_the_log_has(wiring: Wiring, name: str) -> int:
+    """OFFSET_OUT_OF_RANGE for offset 2 of 6, after an answer that named them all."""
+    log, wire = wiring.where.shelf(name), wiring.connect(name)
+    log.data(3)
+    log.data(3)
+    wire.fetch(name, 6, stable=6)
+    number = wire.fetch(name, 2, stable=6)
+    line = wiring.lines[number - 1]
+    line["response"]["responses"][0]["partitions"][0] |= {
+        "error_code": "OFFSET_OUT_OF_RANGE", "high_watermark": -1, "last_stable_offset": -1,
+    }  # fmt: skip
+    line["error"], line["error_codes"] = "OFFSET_OUT_OF_RANGE", [1]
+    return number
+
+
+@answer("error-contradicted")
+def topic_that_was_named(wiring: Wiring, name: str) -> int:
+    """UNKNOWN_TOPIC_OR_PARTITION for a topic that the broker had named, and that was never deleted."""
+    wiring.where.shelf(name).data(3)
+    part = {"error_code": "NONE", "partition_index": 0, "leader_id": 1, "leader_epoch": 0, "replica_nodes": [1],
+            "isr_nodes": [1]}  # fmt: skip
+    topic = {"name": name, "topic_id": uuid_text(topic_id_of(name)), "error_code": "NONE", "is_internal": False}
+    brokers = {"brokers": [{"node_id": 1, "host": "127.0.0.1", "port": 9092}], "controller_id": 1}
+    wire = wiring.connect(name)
+    asked = {"topics": [{"name": name}]}
+    wire.call("Metadata", asked, {**brokers, "topics": [{**topic, "partitions": [part]}]}, version=12)
+    unknown = {**topic, "error_code": "UNKNOWN_TOPIC_OR_PARTITION", "partitions": []}
+    return wire.call("Metadata", asked, {**brokers, "topics": [unknown]}, version=12)

@@ -73,13 +73,30 @@ found AS (
   SELECT run, id, 'a member' FROM sound
   WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat', 'StreamsGroupHeartbeat') AND whole_error = 'NONE'
     AND ((get_json_object(request, '$.member_id') <> '' AND get_json_object(response, '$.member_id') <> get_json_object(request, '$.member_id'))
-      OR try_cast(get_json_object(response, '$.heartbeat_interval_ms') AS INT) < 0)
+      OR try_cast(get_json_object(response, '$.heartbeat_interval_ms') AS INT)
+        < if(try_cast(get_json_object(request, '$.member_epoch') AS INT) < 0, 0, 1))
   UNION ALL
   SELECT run, id, 'an assignment' FROM (
     SELECT run, id, from_json(response, 'assignment STRUCT<topic_partitions ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>>')
              .assignment.topic_partitions AS topics FROM sound WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat'))
   WHERE size(array_distinct(transform(topics, each -> each.topic_id))) < size(topics)
     OR exists(topics, each -> size(each.partitions) = 0 OR size(array_distinct(each.partitions)) < size(each.partitions))
+  UNION ALL
+  SELECT run, id, 'acquired records' FROM (
+    SELECT run, id, from_json(response, 'acquisition_lock_timeout_ms INT, responses ARRAY<STRUCT<partitions ARRAY<STRUCT<records STRUCT<base_offset BIGINT,
+             last_offset BIGINT>, acquired_records ARRAY<STRUCT<first_offset BIGINT, last_offset BIGINT, delivery_count INT>>>>>>') AS got
+    FROM sound WHERE api = 'ShareFetch')
+  WHERE got.acquisition_lock_timeout_ms < 0 OR exists(got.responses, topic -> exists(topic.partitions, each ->
+    exists(each.acquired_records, one -> one.first_offset < 0 OR one.last_offset < one.first_offset OR one.delivery_count < 1
+      OR one.last_offset > each.records.last_offset)
+    OR size(array_distinct(transform(each.acquired_records, one -> one.first_offset))) < size(each.acquired_records)))
+  UNION ALL
+  SELECT run, id, 'tasks' FROM (
+    SELECT run, id, from_json(response, 'active_tasks ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>, standby_tasks
+             ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>, warmup_tasks ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>') AS got
+    FROM sound WHERE api = 'StreamsGroupHeartbeat')
+  WHERE exists(got.active_tasks, each -> exists(concat(coalesce(got.standby_tasks, array()), coalesce(got.warmup_tasks, array())), other ->
+      other.subtopology_id = each.subtopology_id AND size(array_intersect(other.partitions, each.partitions)) > 0))
   UNION ALL
   SELECT run, id, 'a low watermark' FROM (
     SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<partitions ARRAY<STRUCT<error_code STRING, low_watermark BIGINT>>>>').topics AS topics

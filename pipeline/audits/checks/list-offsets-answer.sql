@@ -34,4 +34,5 @@ WHERE partition_error = 'NONE'
 GROUP BY both.run, both.id, both.topic, both.partition, both.offset, both.client_id, both.software, asked_ms, time_ms, highest, isolation,
          answered_us, ts_us, deleted
 HAVING (asked_ms >= 0 AND time_ms >= 0 AND time_ms < asked_ms)
+  OR (asked_ms IN (-1, -2) AND time_ms <> -1)
   OR (asked_ms = -1 AND NOT isolation AND (offset < max(acked_to) OR (offset < highest AND answered_us < ts_us AND deleted IS NULL)))

@@ -15,5 +15,6 @@ SELECT run, id, client_id, software, transactional_id, producer_id, producer_epo
 FROM (SELECT *, max(producer_epoch) OVER before AS highest_epoch, max(end_us) OVER before AS answered_us
       FROM given
       WINDOW before AS (PARTITION BY run, era, producer_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))
-WHERE producer_id < 0 OR producer_epoch < 0 OR (producer_epoch < highest_epoch AND answered_us < ts_us)
+WHERE producer_id < 0 OR producer_epoch < 0 OR (transactional_id IS NULL AND coalesce(requested_id, -1) = -1 AND producer_epoch > 0)
+  OR (producer_epoch < highest_epoch AND answered_us < ts_us)
   OR (producer_epoch = highest_epoch AND answered_us < ts_us AND NOT coalesce(requested_id = producer_id, false))
