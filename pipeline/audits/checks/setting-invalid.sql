@@ -29,12 +29,14 @@ WITH rules AS (
     UNION ALL SELECT 2, 'number', 1, NULL, NULL, 'flush.messages max.compaction.lag.ms segment.ms'
     UNION ALL SELECT 16, 'number', 100, 3600000, NULL, 'interval.ms'
     UNION ALL SELECT 32, 'text', NULL, NULL, 'read_committed,read_uncommitted', 'share.isolation.level'
-    UNION ALL SELECT 32, 'boolean', NULL, NULL, NULL, 'errors.deadletterqueue.copy.record.enable share.assignor.offload.enable
+    UNION ALL SELECT 32, 'boolean', NULL, NULL, NULL, 'consumer.assignor.offload.enable errors.deadletterqueue.copy.record.enable share.assignor.offload.enable
       share.renew.acknowledge.enable streams.assignor.offload.enable'
     UNION ALL SELECT 32, 'number', 0, 2147483647, NULL, 'consumer.assignment.interval.ms share.assignment.interval.ms
-      streams.assignment.interval.ms streams.initial.rebalance.delay.ms streams.num.standby.replicas'
+      streams.assignment.interval.ms streams.initial.rebalance.delay.ms streams.num.standby.replicas streams.num.warmup.replicas'
+    UNION ALL SELECT 32, 'number', 0, NULL, NULL, 'streams.acceptable.recovery.lag'
     UNION ALL SELECT 32, 'number', 1, 2147483647, NULL, 'consumer.heartbeat.interval.ms consumer.session.timeout.ms
-      share.heartbeat.interval.ms share.session.timeout.ms streams.heartbeat.interval.ms streams.session.timeout.ms'
+      share.heartbeat.interval.ms share.session.timeout.ms streams.heartbeat.interval.ms streams.session.timeout.ms
+      streams.task.offset.interval.ms'
     UNION ALL SELECT 32, 'number', 2, 2147483647, NULL, 'share.delivery.count.limit'
     UNION ALL SELECT 32, 'number', 100, 2147483647, NULL, 'share.partition.max.record.locks'
     UNION ALL SELECT 32, 'number', 1000, 2147483647, NULL, 'share.record.lock.duration.ms'
