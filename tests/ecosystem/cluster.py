@@ -49,6 +49,10 @@ class Cluster:
         if self.control is not None:
             self.control.faults.add(api=api, apply_then=understudy.Disconnect("reset"))
 
+    def unmet(self) -> list[str]:
+        """The APIs whose answer was to be lost, and that no client has called since."""
+        return [] if self.control is None else [str(fault.match.get("api")) for fault in self.control.faults.unmet()]
+
     def create(self, topics: Mapping[str, int]) -> None:
         """Create topics: name -> number of partitions."""
         made = self.admin.create_topics([NewTopic(name, count) for name, count in topics.items()])

@@ -13,5 +13,6 @@ def kafka() -> Iterator[cluster.Cluster]:
     running = cluster.start({})
     try:
         yield running
+        assert running.unmet() == [], "an answer that the test loses was never asked for"
     finally:
         running.close()

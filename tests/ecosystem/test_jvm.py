@@ -29,7 +29,7 @@ def test_spring_kafka_aborts_what_its_listener_refuses(kafka: Cluster, tmp_path:
 
 
 def test_flink_counts_exactly_once(kafka: Cluster, tmp_path: Path) -> None:
-    """Its job fails between two checkpoints, and what it wrote since is aborted; the answer to a commit is lost."""
+    """Its job fails between two checkpoints, and restarts from the last one; the answer to a commit is lost."""
     kafka.create({"orders": 3, "counts": 3})
     orders = [(number % 7, number) for number in range(600)]
     kafka.write("orders", [(str(customer), f"{customer} {number}") for customer, number in orders])
@@ -43,5 +43,4 @@ def test_flink_counts_exactly_once(kafka: Cluster, tmp_path: Path) -> None:
     }
     counts = [record.value for record in kafka.read("counts")]
     assert sorted(counts) == sorted(expected)
-    assert len(kafka.read("counts", "read_uncommitted")) > len(counts)
     assert kafka.lag("flink") == {"orders": 0}

@@ -38,7 +38,6 @@ public class Counts {
             if (checkpointed.get() && failed.compareAndSet(false, true)) {
                 throw new IllegalStateException("fails once");
             }
-            Thread.sleep(failed.get() ? 0 : 40); // so that there is a checkpoint before the end
             String[] parts = order.split(" ");
             String[] old = (state.value() == null ? "0 0" : state.value()).split(" ");
             state.update((Integer.parseInt(old[0]) + 1) + " " + (Integer.parseInt(old[1]) + Integer.parseInt(parts[1])));
@@ -49,6 +48,12 @@ public class Counts {
         public void notifyCheckpointComplete(long id) {
             checkpointed.set(true);
         }
+    }
+
+    /** In the task of the source: a checkpoint begins between two records, and not after all that were read at once. */
+    static String slowly(String order) throws InterruptedException {
+        Thread.sleep(failed.get() ? 0 : 40);
+        return order;
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -79,6 +84,8 @@ public class Counts {
                         .setTopic("counts").setValueSerializationSchema(new SimpleStringSchema()).build())
                 .build();
         environment.fromSource(source, WatermarkStrategy.noWatermarks(), "orders")
+                .map(Counts::slowly)
+                .returns(Types.STRING)
                 .keyBy(order -> order.split(" ")[0])
                 .flatMap(new Count())
                 .returns(Types.STRING)

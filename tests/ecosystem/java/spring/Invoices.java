@@ -72,10 +72,11 @@ public class Invoices {
     }
 
     @KafkaListener(topics = "orders", groupId = "spring")
-    void order(ConsumerRecord<String, String> order) {
+    void order(ConsumerRecord<String, String> order) throws Exception {
         calls.incrementAndGet();
         int tried = tries.merge(order.value(), 1, Integer::sum);
-        template().send("invoices", order.key(), "invoice " + order.value());
+        // Waited for, so that what is aborted is in the log: a producer drops what it has not sent.
+        template().send("invoices", order.key(), "invoice " + order.value()).get();
         if (order.value().equals("13") || (order.value().equals("42") && tried == 1)) {
             throw new IllegalStateException("refused: " + order.value());
         }
