@@ -84,7 +84,7 @@ def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = 
     """Return distinct keys in the iteration order of a table that they were put into in the given order."""
     while len(keys) > capacity * 3 // 4:
         capacity *= 2
-    return sorted(keys, key=lambda key: _bucket(hash_of(key), capacity))
+    return sorted(keys, key=lambda key: bucket(hash_of(key), capacity))
 
 
 def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: int) -> list[K]:
@@ -99,10 +99,11 @@ def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: in
         found[key] = None
     newest_first = list(found)
     newest_first.reverse()
-    return sorted(newest_first, key=lambda key: _bucket(hash_of(key), capacity))
+    return sorted(newest_first, key=lambda key: bucket(hash_of(key), capacity))
 
 
-def _bucket(h: int, capacity: int) -> int:
+def bucket(h: int, capacity: int) -> int:
+    """Return where a table of that capacity, a power of two, keeps a key of that hash."""
     return (h ^ (h >> 16)) & (capacity - 1)
 
 
@@ -255,7 +256,7 @@ class HashTable(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Set a key's value: a new key goes to its bucket's tail, and then the table may double."""
         if key not in self._entries:
-            self._bucket(key).append(key)
+            self._bucket_of(key).append(key)
             self._entries[key] = value
             self._double_above(len(self._entries))
         else:
@@ -266,21 +267,21 @@ class HashTable(Generic[K, V]):
         found = self._entries.get(key)
         if found is None:
             self._double_above(len(self._entries))
-            self._bucket(key).insert(0, key)
+            self._bucket_of(key).insert(0, key)
             found = self._entries[key] = create()
         return found
 
     def remove(self, key: K) -> None:
         """Remove a key; the table does not shrink."""
         if self._entries.pop(key, None) is not None:
-            self._bucket(key).remove(key)
+            self._bucket_of(key).remove(key)
 
     def items(self) -> list[tuple[K, V]]:
         """Keys and values in iteration order."""
         return [(key, self._entries[key]) for key in self]
 
-    def _bucket(self, key: K) -> list[K]:
-        return self._buckets.setdefault(_bucket(self._hash_of(key), self._capacity), [])
+    def _bucket_of(self, key: K) -> list[K]:
+        return self._buckets.setdefault(bucket(self._hash_of(key), self._capacity), [])
 
     def _double_above(self, size: int) -> None:
         if size > self._capacity * 3 // 4:
@@ -288,7 +289,7 @@ class HashTable(Generic[K, V]):
             self._capacity *= 2
             self._buckets = {}
             for key in keys:
-                self._bucket(key).append(key)
+                self._bucket_of(key).append(key)
 
 
 def sized_capacity(count: int) -> int:

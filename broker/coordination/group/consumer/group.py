@@ -17,7 +17,7 @@ from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH, Rule
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap, TimelineMap
+from protocol.java import HashMap, TimelineMap, bucket, reserved_capacity, string_hash, table_order
 from protocol.log_records.consumer_group import (
     ConsumerKind,
     ConsumerRecord,
@@ -205,8 +205,16 @@ class ConsumerGroup:
         return {*names, *resolved}
 
     def patterns_with(self, before: Member, after: Member) -> list[str]:
-        """The regular expressions that members subscribe by once one of them has changed."""
-        return list(self._patterns_with(before, after))
+        """The regular expressions that members subscribe by once one of them has changed, in the order of Kafka's map.
+
+        That is a copy of the group's; a new expression comes by ``compute``, which puts it before those of its bucket.
+        """
+        after_it, size = self._patterns_with(before, after), reserved_capacity(len(self._patterns))
+        known = table_order(list(_table(self._patterns)), string_hash, size)
+        added = [regex for regex in after_it if regex not in self._patterns]
+        size *= 2 if len(known) > size * 3 // 4 else 1
+        keys = [*added, *(regex for regex in known if regex in after_it)]
+        return sorted(keys, key=lambda regex: bucket(string_hash(regex), size))
 
     def _patterns_with(self, before: Member, after: Member) -> Counter[str]:
         patterns = Counter(self._patterns)
@@ -315,14 +323,15 @@ class ConsumerGroup:
 
     def _put(self, member: Member) -> None:
         before = self.members.get(member.member_id)
+        same = before is not None and before.regex == member.regex
         if before is not None:
-            self._leave(before)
+            self._leave(before, subscribed=same)
         self.members[member.member_id] = member
         self._order[member.member_id] = None
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self._names.update(member.subscribed)
-        if member.regex:
+        if member.regex and not same:
             self._patterns[member.regex] += 1
         for topic_id, partition in _held(member.assigned, member.revoking):
             self._owners[topic_id, partition] = member.epoch
@@ -333,12 +342,12 @@ class ConsumerGroup:
         resolved = Counter(topic for found in self.regexes.values() for topic in found.topics or ())
         self.homogeneous = _all_alike(self._names, self._patterns, resolved, len(self.members))
 
-    def _leave(self, member: Member) -> None:
-        """Take back what :meth:`_put` has noted."""
+    def _leave(self, member: Member, *, subscribed: bool = False) -> None:
+        """Take back what :meth:`_put` has noted. ``subscribed``: by its regular expression it is subscribed on."""
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
             del self.static_members[member.instance_id]
         _take(self._names, member.subscribed)
-        if member.regex:
+        if member.regex and not subscribed:
             _take(self._patterns, (member.regex,))
         for place in _held(member.assigned, member.revoking):
             self._owners.pop(place, None)

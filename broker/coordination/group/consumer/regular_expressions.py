@@ -14,7 +14,7 @@ from broker.coordination.group.consumer.member import Member
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.regular_expressions import matcher
-from protocol.java import reserved_capacity, string_hash, table_capacity, table_order
+from protocol.java import string_hash, table_capacity, table_order
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord, GroupEpoch, RegularExpression
 
 BATCH_MS = 10_000
@@ -104,7 +104,7 @@ class Patterns:
 
 def _in_order(regexes: Sequence[str]) -> list[str]:
     """Expressions in the order of the maps that ``TopicRegexResolver`` makes of the group's ones."""
-    keys = table_order(regexes, string_hash, reserved_capacity(len(regexes)))
+    keys = list(regexes)
     for _ in ("topics", "resolved"):
         keys = table_order(keys, string_hash, table_capacity(len(regexes)))
     return keys
