@@ -13,7 +13,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from benchmarks import bulk, coordinators, java, latency, partition_log, process, readme, report, slopes
+from benchmarks import bulk, coordinators, java, latency, partition_log, process, readme, report, shares, slopes
 from benchmarks.machine import description
 from benchmarks.row import ALL, Row, Scale, ScaleRow, StorageRow
 from benchmarks.runner import Results, Run
@@ -70,6 +70,7 @@ def main() -> None:
         *bulk.ROWS,
         *latency.ROWS,
         *coordinators.ROWS,
+        *shares.ROWS,
         *java.ROWS,
         *process.ROWS,
         *readme.ROWS,

@@ -11,7 +11,7 @@ from benchmarks.targets import Server
 _LINES = payloads.lines(100)
 
 
-def _p(samples: list[float], percent: int) -> float:
+def percentile(samples: list[float], percent: int) -> float:
     """Return a percentile, in microseconds."""
     return statistics.quantiles(samples, n=100)[percent - 1] * 1e6
 
@@ -30,7 +30,7 @@ def _one_in_flight(server: Server, topic: str, scale: Scale, _first: bool) -> Va
         with Consumer(server.bootstrap, topic) as consumer:
             consumer.check_to(before + count, [100], 30)
     server.delete_topic(topic)
-    return {"one_in_flight_p50": _p(samples, 50), "one_in_flight_p99": _p(samples, 99)}
+    return {"one_in_flight_p50": percentile(samples, 50), "one_in_flight_p99": percentile(samples, 99)}
 
 
 def _produce_to_consume(server: Server, topic: str, scale: Scale, _first: bool) -> Values:
@@ -51,7 +51,10 @@ def _produce_to_consume(server: Server, topic: str, scale: Scale, _first: bool) 
                 samples.append(time.perf_counter() - begun)
                 producer.settle(1)
     server.delete_topic(topic)
-    return {"produce_to_consume_p50": _p(samples[warm:], 50), "produce_to_consume_p99": _p(samples[warm:], 99)}
+    return {
+        "produce_to_consume_p50": percentile(samples[warm:], 50),
+        "produce_to_consume_p99": percentile(samples[warm:], 99),
+    }
 
 
 ROWS = (

@@ -34,6 +34,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "auto.create.topics.enable": "false",
+    "share.coordinator.state.topic.num.partitions": "4",
 }
 # The options of kafka-server-start.sh.
 _JVM = (
@@ -106,6 +107,8 @@ def kafka(port: int, folder: Path, *, create_topics: bool = False) -> list[str]:
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
         **SETTINGS,
         "auto.create.topics.enable": str(create_topics).lower(),
     }

@@ -54,7 +54,8 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             await _idle(ctx, request.max_wait_ms)
         raise
-    if ctx.node.authorizer is not None and any(each.topic is None for each in fetch_round.interests):
+    names = (*(each.topic for each in fetch_round.interests), *(name_of(each.topic_id) for each in request.topics))
+    if ctx.node.authorizer is not None and None in names:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka asks its authorizer for a topic without a name
     answers: list[Answer] = []
     writing, failed_already = None, False

@@ -3,6 +3,7 @@
 import pytest
 
 from protocol.errors import ErrorCode
+from protocol.messages.share_fetch import FetchPartition, FetchTopic
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import RANDOM_ID
 from tests.scenarios.groups.sharers import ACCEPT, SHARE_SETTINGS, Sharer
@@ -26,3 +27,5 @@ def test_unknown_topics_with_an_authorizer(broker_with: BrokerWith, guarded: boo
     member.topic_id = RANDOM_ID
     refused = member.acknowledge((0, 0, [ACCEPT]))
     assert refused.error_code is (ErrorCode.UNKNOWN_SERVER_ERROR if guarded else ErrorCode.NONE)
+    last = member.fetch(epoch=-1, topics=[FetchTopic(RANDOM_ID, [FetchPartition(0, [])])])
+    assert last.error_code is (ErrorCode.UNKNOWN_SERVER_ERROR if guarded else ErrorCode.NONE)
