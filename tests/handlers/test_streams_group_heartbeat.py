@@ -95,8 +95,8 @@ async def test_a_group_that_the_client_may_not_use(stage: Stage) -> None:
     assert (refused.error_code, refused.active_tasks) == (E.GROUP_AUTHORIZATION_FAILED, None)
     await stage.ask(API, joining("foo"), 0)
     request = StreamsGroupDescribeRequest(["g", "h", ""], include_authorized_operations=True)
-    codes = [each.error_code for each in (await stage.ask(DESCRIBE, request, 0)).groups]
-    assert codes == [E.NONE, E.GROUP_ID_NOT_FOUND, E.INVALID_GROUP_ID]
+    codes = {each.group_id: each.error_code for each in (await stage.ask(DESCRIBE, request, 0)).groups}
+    assert codes == {"g": E.NONE, "h": E.GROUP_ID_NOT_FOUND, "": E.INVALID_GROUP_ID}
     (group, *_) = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DESCRIBE, "g")})).groups
     assert group.error_code is E.GROUP_AUTHORIZATION_FAILED
     (group, *_) = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DELETE, "g")})).groups
@@ -124,10 +124,10 @@ async def test_version_1_has_the_fields_of_44(stage: Stage) -> None:
     assert (group.assignor_name, group.topology_description_status) == ("sticky", 0)
     asked = StreamsGroupDescribeRequest(["g", "h"], include_topology_description=True)
     described = (await stage.ask(DESCRIBE, asked, 1)).groups
-    assert [(each.error_code, each.topology_description_status) for each in described] == [
-        (E.NONE, 1),
-        (E.GROUP_ID_NOT_FOUND, 0),
-    ]
+    assert {each.group_id: (each.error_code, each.topology_description_status) for each in described} == {
+        "g": (E.NONE, 1),
+        "h": (E.GROUP_ID_NOT_FOUND, 0),
+    }
     update = StreamsGroupTopologyDescriptionUpdateRequest("g", "m1", 0)
     refused = await stage.ask(UPDATE, update, 0)
     assert refused.error_code is E.UNSUPPORTED_VERSION
