@@ -97,9 +97,11 @@ async def test_a_group_that_the_client_may_not_use(stage: Stage) -> None:
     request = StreamsGroupDescribeRequest(["g", "h", ""], include_authorized_operations=True)
     codes = {each.group_id: each.error_code for each in (await stage.ask(DESCRIBE, request, 0)).groups}
     assert codes == {"g": E.NONE, "h": E.GROUP_ID_NOT_FOUND, "": E.INVALID_GROUP_ID}
-    (group, *_) = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DESCRIBE, "g")})).groups
+    described = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DESCRIBE, "g")})).groups
+    (group,) = (each for each in described if each.group_id == "g")
     assert group.error_code is E.GROUP_AUTHORIZATION_FAILED
-    (group, *_) = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DELETE, "g")})).groups
+    described = (await stage.ask(DESCRIBE, request, 0, {(AclOperation.DELETE, "g")})).groups
+    (group,) = (each for each in described if each.group_id == "g")
     bits = 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE | 1 << AclOperation.DESCRIBE_CONFIGS
     assert group.authorized_operations == bits | 1 << AclOperation.ALTER_CONFIGS
 
