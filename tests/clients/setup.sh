@@ -220,7 +220,6 @@ ecosystem_java() {
     mvn --batch-mode --quiet --file "$2" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"
 }
 
-ecosystem_go() { cd "$2" && GOBIN=$1 GOTOOLCHAIN=auto go install tool; }
 
 ecosystem_debian() {
     dpkg -s "$1" > /dev/null 2>&1 && return
@@ -228,13 +227,12 @@ ecosystem_debian() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" >&2
 }
 
-# ecosystem PART/NAME, where PART is debian (a package), python (a requirements file), java (a pom.xml) or go (a go.mod with the tools).
+# ecosystem PART/NAME, where PART is debian (a package), python (a requirements file) or java (a pom.xml).
 ecosystem() {
     local at=$here/../ecosystem/$1 folder=$cache/ecosystem/$1
     case $1 in
         python/*) once "ecosystem/$1" "$at.txt" -- ecosystem_python "$folder" "$at.txt" ;;
         java/*) once "ecosystem/$1" "$at/pom.xml" -- ecosystem_java "$folder" "$at/pom.xml" ;;
-        go/*) once "ecosystem/$1" "$at/go.mod" -- ecosystem_go "$folder" "$at" ;;
         debian/*) ecosystem_debian "${1#*/}" ;;
         *) say "no such software: $1"; exit 2 ;;
     esac
