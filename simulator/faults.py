@@ -258,9 +258,13 @@ class Nemesis:
             if shrink and servers.lives == life and servers.take_out_of_sync(*place, fault.broker):
                 self.note(f"broker {fault.broker} is not in sync with {name}")
                 await sleep_ms(1_000)
-            # Never the last ones: coordinators answer before all replicas in sync have their records (docs/GAPS.md).
-            kill = kill and len(servers.up) == len(servers.cluster.nodes) and not servers.paused and not servers.broken
-            if kill and self._may_be_killed(leader) and not self._restarting and servers.lives == life:
+            if (
+                kill
+                and leader in servers.up
+                and self._may_be_killed(leader)
+                and not self._restarting
+                and servers.lives == life
+            ):
                 self.note(f"broker {leader}, which led {name}, is killed")
                 servers.kill(leader)
                 await sleep_ms(1_000)

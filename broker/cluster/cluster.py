@@ -25,11 +25,11 @@ from broker.cluster.startup import (
     create_topics,
     create_users,
     fence_the_absent,
+    join,
     listener_settings,
     load_logs,
     open_metadata,
     open_node,
-    register,
     register_controller,
 )
 from broker.coordination.coordinators import MetadataController
@@ -242,13 +242,13 @@ class Cluster:
             load_logs(self, node)
         first = [] if restored else self._less_than_others()
         for node in first:
-            register(self, node)
+            join(self, node)
         for topic, index, _ in list(self.image.all_partitions()):
             pause()
             self.metadata_publisher.sync_partition(topic.name, index)
         for node in self.nodes.values():
             if node not in first:
-                register(self, node, same_life=restored)
+                join(self, node, same_life=restored)
         fence_the_absent(self)
         self.maintenance.start()
 

@@ -48,6 +48,7 @@ def group_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedParti
         partition=partition.index,
         epoch=partition.state.leader_epoch,
         observer=cluster.group_timelines,
+        write_timeout_ms=lambda: node.settings.int("offsets.commit.timeout.ms"),
     )
 
 
@@ -67,6 +68,8 @@ def transaction_coordinator(cluster: "Cluster", node: Node, partition: Replicate
         partition=partition.index,
         epoch=partition.state.leader_epoch,
         observer=cluster.transaction_timelines,
+        write_timeout_ms=lambda: node.settings.int("request.timeout.ms"),
+        answers_in_order=False,
     )
 
 
@@ -88,6 +91,7 @@ def share_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedParti
         prune,
         partition=partition.index,
         epoch=partition.state.leader_epoch,
+        write_timeout_ms=lambda: node.settings.int("share.coordinator.write.timeout.ms"),
     )
 
 

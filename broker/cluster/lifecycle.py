@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.cluster.startup import load_logs, new_node, open_node, register
+from broker.cluster.startup import load_logs, new_node, open_node, register, unfence
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.node import Node
 from broker.settings.model import ConfigResourceType
@@ -63,10 +63,12 @@ class Lifecycle:
         if node.id == cluster.controller_id:
             node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
         load_logs(cluster, node)
+        # First of all it leads nothing any more: its log may have lost what the other replicas have.
+        register(cluster, node)
         for topic, index, state in list(cluster.image.all_partitions()):
             if node.id in state.replicas:
                 cluster.metadata_publisher.sync_partition(topic.name, index)
-        register(cluster, node)
+        unfence(cluster, node)
         await node.server.accept()
 
     async def add(self, broker_id: int | None = None, *, rack: str | None = None, port: int | None = None) -> Node:

@@ -88,12 +88,13 @@ class MetadataPublisher:
             cluster.journal.add_topic(found.id, topic)
         config = self.config_of(topic)
         partition.min_isr = config.min_insync_replicas
+        partition.apply(state)  # before logs come: an earlier leader cuts none of them
         for broker_id in state.replicas:
             if broker_id not in partition.logs:
                 self._open(partition, cluster.nodes.get(broker_id), config)
         for broker_id in [each for each in partition.logs if each not in state.replicas]:
             self._drop(partition, broker_id)
-        partition.apply(state)
+        partition.replicate()
         if topic in self._loaders:
             self.load_coordinator(partition, loading_ms)
 

@@ -253,8 +253,14 @@ def _is_stray(cluster: "Cluster", node: Node, log: PartitionLog) -> bool:
     return topic is None or state is None or topic.id != log.topic_id or node.id not in state.replicas
 
 
+def join(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None:
+    """A broker that is up joins the cluster: :func:`register`, then :func:`unfence`."""
+    register(cluster, node, same_life=same_life)
+    unfence(cluster, node)
+
+
 def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None:
-    """A broker that is up joins the cluster: fenced, then ready to lead.
+    """A broker that is up is known to the cluster, fenced: it leads nothing yet.
 
     ``same_life``: it was never away, as far as the cluster knows, and leads what it led.
     """
@@ -279,6 +285,11 @@ def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None
     cluster.metadata.submit(lambda _now_ms: machine.register_broker(who))
     node.epoch = cluster.image.brokers[node.id].epoch
     cluster.metadata.submit(lambda _now_ms: machine.broker_reported(node.id))
+
+
+def unfence(cluster: "Cluster", node: Node) -> None:
+    """A registered broker is ready to lead."""
+    machine = cluster.metadata.machine
     cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
     node.meters = BrokerQuotas(node.settings)  # a restarted broker has measured no usage yet
     cluster.metadata_publisher.update_quotas(node)

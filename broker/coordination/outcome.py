@@ -9,7 +9,7 @@ effects are a machine's own, and a parameter of its outcomes: ``Outcome[WriteMar
 proves that each of them is performed.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
@@ -112,6 +112,16 @@ class Outcome(Generic[X_co]):
 TransactionOutcome = Outcome[WriteMarkers]
 
 
+class RepliesInOrder:
+    """A machine whose runtime does all that is needed: the replies wait for the replicas, in the order of the log."""
+
+    def replicating(self, records: Sequence[Any], transaction: TransactionalAppend | None) -> None:
+        """See :meth:`Machine.replicating`."""
+
+    def replicated(self, records: Sequence[Any]) -> None:
+        """See :meth:`Machine.replicated`."""
+
+
 class Machine(Protocol[X_co]):
     """A coordinator's pure part. Its state changes in ``replay``; each machine's module lists what does not fit."""
 
@@ -120,6 +130,14 @@ class Machine(Protocol[X_co]):
 
         ``offset`` is its log offset; ``transaction`` is set for pending ones.
         """
+        ...
+
+    def replicating(self, records: Sequence[Any], transaction: TransactionalAppend | None) -> None:
+        """Note that records are in the leader's log alone; called before they are replayed."""
+        ...
+
+    def replicated(self, records: Sequence[Any]) -> None:
+        """Note that all replicas in sync have these records now, which were :meth:`replicating`."""
         ...
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:

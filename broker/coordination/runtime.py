@@ -4,6 +4,9 @@ One runtime leads one partition of a coordinator's log. Everything in it is sync
 state of that moment, its records are appended as one batch and replayed, and then its effects are performed. Nothing
 can come in between, so there are no locks. After Kafka's ``CoordinatorRuntime``.
 
+What may be seen outside, replies and a machine's own effects, waits until all replicas in sync have the records: mostly
+that is so as soon as they are appended (``deferred``).
+
 An observer may watch a runtime, for people: it receives each outcome and each refusal, with the reason that the machine
 gives and the cause of the operation, an object that the caller passed: mostly the request's context.
 """
@@ -17,6 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from broker.clock import Clock
+from broker.coordination.deferred import DeferredEffects, ReplicatedLog, resolve
 from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
 from broker.long_work import LongWork
 from broker.timers import Timer
@@ -32,6 +36,7 @@ Token = asyncio.Future[T]
 """The address of a reply. Machines compare tokens and hand them on; what a token is, only the runtime knows."""
 _FEW_RECORDS = 200  # that are made, and their effects performed, within about 10 ms
 _LOGGED_SKIPS = 10  # of one log, one by one
+_WRITE_TIMEOUT_MS = 5000  # the default of offsets.commit.timeout.ms and share.coordinator.write.timeout.ms
 
 
 class Codec(Protocol):
@@ -46,7 +51,7 @@ class Codec(Protocol):
         ...
 
 
-class MachineLog(Protocol):
+class MachineLog(ReplicatedLog, Protocol):
     """Where a machine's records go: the leader's side of one partition."""
 
     def append(
@@ -103,13 +108,22 @@ class Runtime(Generic[M, X]):
         partition: int = 0,
         epoch: int = 0,
         observer: Observer[M] | None = None,
+        write_timeout_ms: Callable[[], int] = lambda: _WRITE_TIMEOUT_MS,
+        answers_in_order: bool = True,
     ) -> None:
+        """``write_timeout_ms`` is how long a reply waits for replicas at most.
+
+        ``answers_in_order``: whether a reply without records waits for the records before it as well, as those of
+        Kafka's ``CoordinatorRuntime`` do.
+        """
         self.machine, self.partition, self.epoch = machine, partition, epoch
         self.state = State.LOADING
         self._observer = observer
         self._codec, self._log, self._clock, self._perform = codec, log, clock, perform
         self._timers: dict[Hashable, Timer] = {}
         self._skipped = 0
+        self._answers_in_order = answers_in_order
+        self._deferred = DeferredEffects(log, clock, write_timeout_ms, self._effect, self._replicated)
         self._long: LongWork[None] | None = None
         """An operation of many records that is under way."""
 
@@ -238,10 +252,11 @@ class Runtime(Generic[M, X]):
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._deferred.fail(KafkaError(ErrorCode.NOT_COORDINATOR))
         if self.state is State.ACTIVE:
             for effect in self.machine.unloaded().effects:
                 if isinstance(effect, Reply):
-                    _resolve(effect.to, effect.message)
+                    resolve(effect.to, effect.message)
         self.state = State.CLOSED
 
     def marker_written(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
@@ -253,6 +268,8 @@ class Runtime(Generic[M, X]):
 
     def _do(self, outcome: Outcome[X], cause: object | None = None) -> None:
         replaced: Sequence[Any] = ()
+        unreplicated_end: int | None = None
+        refused = False
         if outcome.records:
             now_ms = self._clock.now_ms()
             try:
@@ -261,15 +278,40 @@ class Runtime(Generic[M, X]):
             except KafkaError as error:
                 if outcome.on_append_error is None:
                     raise
-                outcome = outcome.on_append_error(error, now_ms)
+                outcome, refused = outcome.on_append_error(error, now_ms), True
             else:
+                end = base + len(outcome.records)
+                if self._deferred or self._log.high_watermark < end:
+                    unreplicated_end = end
+                    self.machine.replicating(outcome.records, outcome.transactional)
                 transaction, replay = outcome.transactional, self.machine.replay
                 replaced = [replay(record, base + at, transaction) for at, record in enumerate(outcome.records)]
         if self._observer is not None:
             self._observer.on_applied(self.machine, outcome, replaced, cause)
             if outcome.refusal is not None:
                 self._observer.on_refused(self.machine, outcome.refusal, cause)
-        self._effects(outcome)
+        if refused or (unreplicated_end is None and not self._deferred):
+            self._effects(outcome)
+        else:
+            self._defer(outcome, unreplicated_end)
+
+    def _defer(self, outcome: Outcome[X], unreplicated_end: int | None) -> None:
+        """Set the timers; the rest waits for the outcome's records, or for those before it."""
+        soft = (SetTimer, CancelTimer)
+        seen = [effect for effect in outcome.effects if not isinstance(effect, soft)]
+        for effect in outcome.effects:
+            if isinstance(effect, soft):
+                self._effect(effect)
+        if unreplicated_end is not None:
+            self._deferred.add(unreplicated_end, outcome.records, seen)
+        elif self._answers_in_order:
+            self._deferred.add_to_last(seen)
+        else:
+            for effect in seen:
+                self._effect(effect)
+
+    def _replicated(self, records: Sequence[Any]) -> None:
+        self.machine.replicated(records)
 
     def _encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
         if self._long is not None:
@@ -280,18 +322,21 @@ class Runtime(Generic[M, X]):
         for effect in outcome.effects:
             if self._long is not None:
                 self._long.pause()
-            match effect:
-                case Reply(to, message):
-                    _resolve(to, message)
-                case SetTimer(key, at_ms, _, rhythm):
-                    self._cancel(key)
-                    self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect), rhythm)
-                case CancelTimer(key):
-                    self._cancel(key)
-                case RunLater(then):
-                    asyncio.get_running_loop().call_soon(self.submit, then)
-                case _:
-                    self._perform(self, effect)
+            self._effect(effect)
+
+    def _effect(self, effect: Any) -> None:
+        match effect:
+            case Reply(to, message):
+                resolve(to, message)
+            case SetTimer(key, at_ms, _, rhythm):
+                self._cancel(key)
+                self._timers[key] = self._clock.call_at(at_ms, partial(self._fire, effect), rhythm)
+            case CancelTimer(key):
+                self._cancel(key)
+            case RunLater(then):
+                asyncio.get_running_loop().call_soon(self.submit, then)
+            case _:
+                self._perform(self, effect)
 
     def _cancel(self, key: Hashable) -> None:
         if timer := self._timers.pop(key, None):
@@ -301,12 +346,3 @@ class Runtime(Generic[M, X]):
         self._timers.pop(timer.key, None)
         if self.submit(timer.then) and timer.rhythm is not None:
             self._clock.found()
-
-
-def _resolve(token: Hashable, message: Any) -> None:
-    """Answer a parked request, unless its connection is gone."""
-    if isinstance(token, asyncio.Future) and not token.done():
-        if isinstance(message, BaseException):
-            token.set_exception(message)
-        else:
-            token.set_result(message)

@@ -74,6 +74,19 @@ class CoordinatorLog:
         )
         return info.base_offset
 
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which all replicas in sync have the log. Raises KafkaError where it is not led here."""
+        return self._partition.led_by(self._broker_id).bounds.high_watermark
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """See :meth:`ReplicatedPartition.watch`."""
+        self._partition.watch(call)
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """See :meth:`ReplicatedPartition.unwatch`."""
+        self._partition.unwatch(call)
+
     def replay(self) -> Iterator[LoggedBatch]:
         """All batches from the log's start."""
         log = self._partition.led_by(self._broker_id)

@@ -103,9 +103,7 @@ class ReplicatedPartition:
         self.logs[broker_id] = log
         leader = self.logs.get(self.state.leader)
         if leader is log and not log.offline:
-            log.epochs.assign(
-                self.state.leader_epoch, log.log_end_offset
-            )  # from its first moment on, also while it is empty
+            self._lead(self.state)  # from its first moment on, also while it is empty
         elif leader is not None and not leader.offline and not log.offline:
             self._cut_to(leader, log)
 

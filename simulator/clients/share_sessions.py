@@ -166,12 +166,17 @@ class Session:
         self._answer_for(answers)
         shown = "".join(f", {t}-{p}: {_shown(own)}" for (t, p), own in sorted(answers.items()))
         what = f"{self.group} {what}{shown}"
+        answer = None
         try:
             answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
         except Lost:
-            for place in fetched:
-                deliveries.lost[self.group, place] += 1
-        else:
+            pass
+        finally:  # also where the client is killed while it waits
+            if answer is None:
+                self._doubt(answers)
+                for place in fetched:
+                    deliveries.lost[self.group, place] += 1
+        if answer is not None:
             code = answer.error_code
             if code is ErrorCode.NONE:
                 return answer
@@ -180,11 +185,14 @@ class Session:
                 client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name}")
             elif calm:
                 client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name} in calm weather")
-        for place, own in answers.items():
-            deliveries.doubt(self.group, place, own)
+        self._doubt(answers)
         self.drop()
         client.hang_up(self.broker, self.channel)
         return None
+
+    def _doubt(self, answers: Answers) -> None:
+        for place, own in answers.items():
+            self.client.history.deliveries.doubt(self.group, place, own)
 
     def _answer_for(self, answers: Answers) -> None:
         """From when it is sent, an acknowledgement may end a lock; a renewal does not."""

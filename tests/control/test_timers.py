@@ -86,7 +86,7 @@ TIMERS = {
     "share/fetch.py ShareFetch._wait": "scenarios/groups/test_share_fetch.py::test_SHR_42_a_group_without_state",
     "share/partition.py SharePartition.follow_locks": "scenarios/groups/test_share_fetch.py::test_SHR_16_the_lock_ends",
     "context.py Connection.wait_throttled": "broker/network/test_server.py::test_an_answer_may_be_followed_by_a_pause",
-    "coordination/runtime.py Runtime._effects": (
+    "coordination/runtime.py Runtime._effect": (
         "control/test_transactions.py::test_a_timeout_of_fifteen_minutes_comes_now"
     ),
     f"{_TRANSACTIONS}/completion.py Completions._later": (
@@ -105,6 +105,9 @@ TIMERS = {
     ),
     "cluster/lifecycle.py Lifecycle.directory_failed": (
         "control/test_timers.py::test_a_directory_that_fails_is_handed_over_by_the_clock"
+    ),
+    "coordination/deferred.py DeferredEffects._limit": (
+        "control/test_slow_replicas.py::test_a_commit_that_waits_too_long_is_to_be_repeated"
     ),
     "transactions/markers.py _Replication.wait": (
         "handlers/test_transaction_admin.py::test_LSO_03_the_answer_waits_for_replication"

@@ -8,7 +8,7 @@ import pytest
 from broker.coordination.outcome import Outcome, Reply
 from broker.coordination.reasons import Reason, Refusal
 from protocol.errors import ErrorCode, KafkaError
-from tests.coordination.test_runtime import Batch, Bench, Machine, check_raises
+from tests.coordination.runtime_harness import Batch, Bench, Machine, check_raises
 
 
 class Watcher:

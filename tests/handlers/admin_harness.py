@@ -32,6 +32,7 @@ from broker.share.partitions import SharePartitions
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import MetadataCodec
+from tests.replicated_log import ReplicatedInMemory
 
 START_MS = 1_700_000_000_000
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -39,10 +40,11 @@ Right = tuple[AclOperation, ResourceType] | tuple[AclOperation, ResourceType, st
 Denied = Collection[Right]
 
 
-class CountingLog:
+class CountingLog(ReplicatedInMemory):
     """A machine's log that remembers nothing but its end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.end = 0
 
     def append(

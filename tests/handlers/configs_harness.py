@@ -18,15 +18,17 @@ from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.runtime import Runtime
 from broker.settings import BrokerSettings, ConfigResourceType
 from protocol.log_records.metadata import MetadataCodec
+from tests.replicated_log import ReplicatedInMemory
 
 TOPIC, BROKER, LOGGER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER
 METRICS, GROUP = ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP
 
 
-class ForgetfulLog:
+class ForgetfulLog(ReplicatedInMemory):
     """A log that takes everything and remembers nothing but its end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.end = 0
 
     def append(

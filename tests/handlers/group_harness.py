@@ -32,16 +32,18 @@ from protocol.log_records import group as codec
 from protocol.log_records import share_state as share_codec
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.replicated_log import ReplicatedInMemory
 
 START_MS = 1_700_000_000_000
 SHARDS = 2
 DENIED = tuple[AclOperation, str]
 
 
-class MemoryLog:
+class MemoryLog(ReplicatedInMemory):
     """A shard's log as a list; ``refuse`` makes appends fail."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.records: list[tuple[bytes | None, bytes | None]] = []
         self.transactions: list[TransactionalAppend] = []
         self.refuse: ErrorCode | None = None

@@ -21,15 +21,17 @@ from broker.transactions.markers import Markers
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records import transaction as codec
 from storage.producers.state import ProducerStates
+from tests.replicated_log import ReplicatedInMemory
 
 START_MS = 1_700_000_000_000
 SHARDS = 4
 
 
-class MemoryLog:
+class MemoryLog(ReplicatedInMemory):
     """A machine's log as a list; ``refuse`` makes appends fail."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.records: list[tuple[bytes | None, bytes | None]] = []
         self.refuse: ErrorCode | None = None
 

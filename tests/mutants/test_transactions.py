@@ -167,7 +167,7 @@ MUTANTS = [
     Mutant(
         "a new transaction may begin before the markers are written",
         TransactionMachine.add_partitions,
-        "name in self.completions",
+        "self._in_transition(name)",
         "False",
         test_add.test_ADD_09_10_before_the_markers_are_written,
     ),

@@ -51,6 +51,13 @@ PLANTED = [
     mistake(
         "too few replicas are enough", ReplicatedPartition.append, "len(self.state.isr) < self.required_isr", "False"
     ),
+    mistake("a coordinator waits for no replica", Runtime._do, "self._log.high_watermark < end", "False"),
+    mistake(
+        "a leader that comes back cuts no follower",
+        ReplicatedPartition.host,
+        "self._lead(self.state)",
+        "log.epochs.assign(self.state.leader_epoch, log.log_end_offset)",
+    ),
     mistake("acks=all does not wait", acks._settled, "high_watermark > info", "high_watermark >= 0 * info"),
     mistake(
         "followers copy one batch too few",

@@ -69,5 +69,7 @@ SEEDS_OF_KINDS: dict[str, int] = {
     "followers keep what the leader does not have": 801,
     "the high watermark waits for no replica": 803,
     "acks=all does not wait": 803,
+    "a coordinator waits for no replica": 70025,
+    "a leader that comes back cuts no follower": 81000312,
 }
 """Mistake of either list -> a seed whose run finds it with members of modern groups and followers that fall behind."""

@@ -254,6 +254,15 @@ class GroupMachine:
                 kind = next(each for each in self._kinds.values() if isinstance(record, each.record_classes))
                 kind.replay(record)
 
+    def replicating(self, records: Sequence[GroupRecord], transaction: TransactionalAppend | None) -> None:
+        """Keep what these commits replace: OffsetFetch answers it until they are replicated."""
+        if transaction is None:
+            self.offsets.replicating(_offset_records(records))
+
+    def replicated(self, records: Sequence[GroupRecord]) -> None:
+        """Answer the newer offsets from now on."""
+        self.offsets.replicated(_offset_records(records))
+
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
         """Apply a transaction marker: the producer's pending offsets are decided in all groups at once."""
         self._commits.unseen.clear()
@@ -274,3 +283,7 @@ class GroupMachine:
         for kind in self._kinds.values():
             kind.unloaded(builder)
         return builder.outcome()
+
+
+def _offset_records(records: Sequence[GroupRecord]) -> list[OffsetCommit | OffsetCommitTombstone]:
+    return [record for record in records if isinstance(record, OffsetCommit | OffsetCommitTombstone)]

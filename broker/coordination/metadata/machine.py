@@ -42,7 +42,7 @@ from broker.coordination.metadata.topics import (
     add_partitions,
     create_topic,
 )
-from broker.coordination.outcome import Outcome, Reply, TransactionalAppend
+from broker.coordination.outcome import Outcome, RepliesInOrder, Reply, TransactionalAppend
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import (
     AbortTransactionRecord,
@@ -74,7 +74,7 @@ def bootstrap_records(levels: Mapping[str, int] | None = None) -> list[Any]:
     return [FeatureLevelRecord(name, level) for name, level in features.fresh_levels(levels).items()]
 
 
-class MetadataMachine:
+class MetadataMachine(RepliesInOrder):
     """All brokers, topics, partitions, settings and features of the cluster.
 
     ``new_uuid`` and ``below`` (n -> 0..n-1) are the cluster's chance; ``bootstrap`` is what a new cluster begins with

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
-from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend
+from broker.coordination.outcome import Outcome, RepliesInOrder, Reply, SetTimer, TransactionalAppend
 from broker.coordination.share.batches import combine
 from broker.coordination.share.persister import (
     UNINITIALIZED_OFFSET,
@@ -75,7 +75,7 @@ class StateWrite:
     batches: Sequence[StateBatch] = field(default=())
 
 
-class ShareMachine:
+class ShareMachine(RepliesInOrder):
     """All share partitions of one partition of the topic.
 
     ``partition_count(topic_id)`` is a topic's number of partitions, 0 where there is no such topic; ``behaves`` whether

@@ -27,7 +27,7 @@ After Kafka's ``TransactionCoordinator`` and ``TransactionStateManager`` (transa
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -89,6 +89,8 @@ class TransactionMachine:
         self._completions = Completions(self.transactions, self._steps, self._scans)
         self.completions = self._completions.under_way
         """Ids whose markers are being written: Kafka's pending Complete state."""
+        self.unreplicated: dict[str, TransactionRecord | None] = {}
+        """Ids whose last record is not replicated, with the state before it: Kafka's pending transition."""
 
     # --- remembering -------------------------------------------------------------------------------------------------
 
@@ -107,6 +109,16 @@ class TransactionMachine:
         if record.state in COMPLETED_BY:
             self.completions[name] = Completion(record.partitions or ())
         return before
+
+    def replicating(self, records: Sequence[Record], _transaction: TransactionalAppend | None = None) -> None:
+        """Refuse other operations of these ids with CONCURRENT_TRANSACTIONS until the records are replicated."""
+        for record in records:
+            self.unreplicated.setdefault(record.transactional_id, self.transactions.get(record.transactional_id))
+
+    def replicated(self, records: Sequence[Record]) -> None:
+        """Serve these ids again."""
+        for record in records:
+            self.unreplicated.pop(record.transactional_id, None)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         """Nothing: the transaction log holds no transaction's own records."""
@@ -136,7 +148,7 @@ class TransactionMachine:
         stored = self.transactions.get(name)
         if stored is None:
             stored = self._steps.unknown(name, timeout_ms, now_ms)
-        self._check_not_completing(name, "transactions A.2 I1")
+        self._check_no_transition(name, "transactions A.2 I1")
         check_expected(stored, expected)
         check_not_prepared(stored, "transactions A.2 I3", KIP_98)
         if stored.state is _S.ONGOING:
@@ -177,7 +189,7 @@ class TransactionMachine:
             Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS or PRODUCER_FENCED.
         """
         stored = self._known(name, "transactions C.1.1 P7", KIP_98)
-        check_may_add(stored, name in self.completions, producer, pending_first=pending_first)
+        check_may_add(stored, self._in_transition(name), producer, pending_first=pending_first)
         if stored.state is _S.ONGOING and stored.partitions is not None and partitions <= stored.partitions:
             return Outcome(effects=(Reply(to, None),))
         record = self._steps.added(stored, partitions, client, now_ms)
@@ -221,7 +233,7 @@ class TransactionMachine:
             name, *(("transactions C.3.2 U2", KIP_890) if newer else ("transactions C.3.1 T3", KIP_98))
         )
         decide = end_by_newer_client if newer else end_by_older_client
-        if decide(stored, name in self.completions, request) is Ending.REPEAT:
+        if decide(stored, self._in_transition(name), request) is Ending.REPEAT:
             return Outcome(effects=(Reply(to, _next_producer(stored, client)),))
         record = self._steps.prepared(stored, request.committed, client, now_ms)
         effects = (Reply(to, _next_producer(record, client)), markers_of(record))
@@ -253,7 +265,7 @@ class TransactionMachine:
     def time_out(self, name: str, now_ms: int) -> TransactionOutcome:
         """Fence the producer of a transaction that is past its timeout, and abort it, unless that has changed."""
         record = self.transactions.get(name)
-        if record is None or not timed_out(record, now_ms):
+        if record is None or not timed_out(record, now_ms) or name in self.unreplicated:
             return Outcome()
         return self._fence(record, now_ms, None, _TIMED_OUT)
 
@@ -264,14 +276,14 @@ class TransactionMachine:
             Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS, or INVALID_TXN_STATE where none is open.
         """
         stored = self._known(name, "B.7", STEERING)
-        self._check_not_completing(name, "B.7")
+        self._check_no_transition(name, "B.7")
         if stored.state is not _S.ONGOING:
             raise Refusal(ErrorCode.INVALID_TXN_STATE, "transactions B.7", STEERING, f"{name} has no open transaction")
         return self._fence(stored, now_ms, to, _ABORTED_BY_STEERING, (Reply(to, None),))
 
     def scan_expired(self, now_ms: int) -> TransactionOutcome:
         """Forget ids unused for ``transactional.id.expiration.ms``, in one batch of tombstones (transactions B.8)."""
-        expired = self._scans.expired(now_ms)
+        expired = self._scans.expired(now_ms) - self.unreplicated.keys()
         return Outcome(
             tuple(TransactionTombstone(name) for name in sorted(expired)),
             self._scans.after_expired(now_ms, expired),
@@ -288,7 +300,7 @@ class TransactionMachine:
             Refusal: INVALID_PRODUCER_ID_MAPPING; CONCURRENT_TRANSACTIONS while markers are being written.
         """
         stored = self._known(name, "B.6", STEERING)
-        self._check_not_completing(name, "B.6")
+        self._check_no_transition(name, "B.6")
         record = dataclasses.replace(
             stored, producer_epoch=producer_epoch, last_epoch=NO_PRODUCER_EPOCH, last_update_ms=now_ms
         )
@@ -297,13 +309,16 @@ class TransactionMachine:
     # --- shared by several operations --------------------------------------------------------------------------------
 
     def _known(self, name: str, rule: str, source: str) -> TransactionRecord:
-        stored = self.transactions.get(name)
+        stored = self.unreplicated.get(name) or self.transactions.get(name)
         if stored is None:
             raise Refusal(ErrorCode.INVALID_PRODUCER_ID_MAPPING, rule, source, f"{name} is not known")
         return stored
 
-    def _check_not_completing(self, name: str, rule: str) -> None:
-        if name in self.completions:
+    def _in_transition(self, name: str) -> bool:
+        return name in self.completions or name in self.unreplicated
+
+    def _check_no_transition(self, name: str, rule: str) -> None:
+        if self._in_transition(name):
             raise concurrent(rule, KIP_98)
 
     def _fence(

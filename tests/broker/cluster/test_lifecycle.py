@@ -19,6 +19,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from storage.files import MemoryFiles
 from tests.scenarios.transactions.harness import AsyncWire, Hung, Stage, running
 from tests.storage.logs import contents, records_batch
 
@@ -170,6 +171,22 @@ async def test_a_broker_may_die_again_and_again(stage: Stage) -> None:
 
 
 # --- stopped ---------------------------------------------------------------------------------------------------------
+
+
+@on_three_brokers
+async def test_a_leader_that_lost_its_log_does_not_cut_the_others(stage: Stage) -> None:
+    """It comes back within its session, so it still leads as far as the brokers know: registering comes first."""
+    await assigned(stage, 2, 3)
+    assert [await produce(stage, 2, value, acks=-1) for value in (b"a", b"b")] == [ErrorCode.NONE] * 2
+    node = stage.cluster.nodes[2]
+    stage.cluster.lifecycle.kill(node)
+    assert isinstance(node.files, MemoryFiles)
+    for path in node.files.list("t-0"):
+        if path.endswith(".log"):
+            node.files.replace(f"t-0/{path}", b"")
+    await stage.cluster.lifecycle.start(node)
+    assert await led(stage) == (3, 1, [2, 3])
+    assert values(stage, 3) == values(stage, 2) == [b"a", b"b"]
 
 
 @on_three_brokers

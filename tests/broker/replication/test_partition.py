@@ -237,6 +237,25 @@ def test_an_old_leader_loses_what_no_other_replica_has() -> None:
     assert bench.values(1) == bench.values(2) == [b"a", b"kept"]
 
 
+def test_a_follower_that_came_before_its_leader_is_cut_when_the_leader_comes() -> None:
+    """Its history parts from the leader's, who is down when it starts; then it must not go on from there."""
+    bench = Bench(2)
+    bench.append(b"both")
+    bench.down(2)
+    bench.append(b"one-1")
+    bench.append(b"one-2")
+    bench.down(1)
+    bench.up(2)
+    bench.lead(2)
+    for value in (b"two-1", b"two-2", b"two-3"):
+        bench.append(value, broker=2)
+    bench.down(2)
+    bench.up(1)
+    bench.up(2)
+    bench.partition.replicate()
+    assert bench.values(1) == bench.values(2) == [b"both", b"two-1", b"two-2", b"two-3"]
+
+
 def test_histories_that_part_at_an_older_epoch_meet_again_where_they_parted() -> None:
     """Two unclean elections: the follower's last epoch is one that the leader never had (KIP-101, KIP-279)."""
     bench = Bench(2)

@@ -5,7 +5,6 @@ As Kafka's own ``GroupMetadataManagerTestContext``. Every record goes through th
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -123,11 +122,13 @@ class Context:
     topics: Topics = field(default_factory=NoTopics)
     behaves: Callable[[Behaviour], bool] = newest_behaves
     rack_tags: tuple[str, ...] = ()
+    followers_lag: bool = False
 
     def __post_init__(self) -> None:
         self.settings = Settings(self.overrides)
-        make = partial(GroupMachine, topics=self.topics, behaves=self.behaves, rack_tags=lambda _: self.rack_tags)
-        self.machine = make(self.settings, self._new_uuid)
+        self.machine = GroupMachine(
+            self.settings, self._new_uuid, topics=self.topics, behaves=self.behaves, rack_tags=lambda _: self.rack_tags
+        )
         self.timers: dict[Hashable, SetTimer] = {}
         self.soon: list[Callable[[int], Outcome[Any]]] = []
         self.initializations: list[InitializeShareState] = []
@@ -168,8 +169,9 @@ class Context:
             if outcome.on_append_error is None:
                 raise error
             outcome = outcome.on_append_error(error, self.now_ms)
-            assert not outcome.records
         self.applied = outcome
+        if self.followers_lag:
+            self.machine.replicating(outcome.records, outcome.transactional)
         for record in outcome.records:
             assert decode(*encode(record)) is not None
             self.log.append(Logged(record, outcome.transactional))

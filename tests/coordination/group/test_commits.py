@@ -135,6 +135,33 @@ def test_OFF_08_any_offset_is_stored() -> None:
     assert fetch(context).topics[0].partitions == [OffsetFetchResponsePartitions(0, -5, -1, "")]
 
 
+def test_commits_that_are_not_replicated_are_not_fetched() -> None:
+    """OffsetFetch answers what they replace, each until its own turn: offsets of the log's high watermark."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    context.followers_lag = True
+    context.commit("foo", {0: 6, 1: 1})
+    context.commit("foo", {0: 7})
+    first, second = context.records[1:3], context.records[3:]
+    assert (context.offset("foo"), context.offset("foo", 1)) == (5, -1)
+    assert [each.name for each in fetch(context).topics] == ["foo"]
+    context.machine.replicated(first)
+    assert (context.offset("foo"), context.offset("foo", 1)) == (6, 1)
+    context.machine.replicated(second)
+    assert context.offset("foo") == 7
+
+
+def test_a_deletion_that_is_not_replicated_is_not_seen() -> None:
+    """The offset is there until all replicas in sync know that it is gone."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    context.followers_lag = True
+    assert delete(context, "foo", 0) == {0: OK}
+    assert context.offset("foo") == 5
+    context.machine.replicated(context.records[-1:])
+    assert context.offset("foo") == -1
+
+
 def test_OFF_09_an_offset_may_name_its_end() -> None:
     """RetentionTimeMs of versions 2 to 4: remembered in a value of version 1, gone at the next check after it."""
     context = Context({"offsets.retention.check.interval.ms": 700})

@@ -48,6 +48,7 @@ class Bench:
         self.effects: list[Any] = []
         self.timers: dict[Any, SetTimer] = {}
         self.refuse_append: ErrorCode | None = None
+        self.followers_lag = False
         self.reasons: list[Reason] = []
         """Why each record was written, beside :attr:`log`."""
         self.machine = TransactionMachine(self.settings, lambda: next(self.ids), lambda: self.version)
@@ -148,6 +149,8 @@ class Bench:
             assert outcome.on_append_error is not None
             outcome = outcome.on_append_error(KafkaError(self.refuse_append), self.now_ms)
         else:
+            if self.followers_lag:
+                self.machine.replicating(outcome.records)
             for record in outcome.records:
                 self.machine.replay(record, len(self.log))
                 self.log.append(codec.encode(record))
@@ -160,6 +163,11 @@ class Bench:
                 self.timers.pop(effect.key, None)
             else:
                 self.effects.append(effect)
+
+    def replicate(self) -> None:
+        """All replicas in sync have the log."""
+        self.followers_lag = False
+        self.machine.replicated([codec.decode(*entry) for entry in self.log])  # type: ignore[misc]
 
     def advance(self, ms: int) -> None:
         """Let time pass, firing each timer at its own time."""

@@ -208,7 +208,7 @@ class Commits:
         known = group is not None and group.type is not GroupType.SHARE
         if group is not None and known:
             group.check_fetch(wanted.member_id, wanted.member_epoch)
-        stored = self._offsets.topics(wanted.group_id) if known else {}
+        stored = self._offsets.replicated_topics(wanted.group_id) if known else {}
         if wanted.topics is None:
             topics = [OffsetFetchRequestTopics(name, list(partitions), None) for name, partitions in stored.items()]
         else:

@@ -1,0 +1,135 @@
+"""Effects that wait until their records are replicated, after Kafka's ``DeferredEventQueue``."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from broker.clock import Clock
+from broker.coordination.outcome import Reply
+from broker.timers import Timer
+from protocol.errors import ErrorCode, KafkaError
+
+
+class ReplicatedLog(Protocol):
+    """A log whose replication can be watched."""
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which everything is replicated. Raises KafkaError where the log is not led here."""
+        ...
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """Call whenever the high watermark may have moved, until :meth:`unwatch`."""
+        ...
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """Call no more."""
+        ...
+
+
+@dataclass(slots=True)
+class _Append:
+    """One batch that is not replicated: what follows when it is."""
+
+    end_offset: int
+    records: Sequence[Any]
+    effects: list[Any]
+    timer: Timer | None = None
+
+
+class DeferredEffects:
+    """What the appends of one log wait with, in the order of the log.
+
+    ``perform`` performs one effect; ``replicated`` hears which records all replicas in sync have now. Replies wait for
+    ``timeout_ms`` at most: then they are COORDINATOR_NOT_AVAILABLE, which clients retry, and the other effects go on
+    waiting.
+    """
+
+    def __init__(
+        self,
+        log: ReplicatedLog,
+        clock: Clock,
+        timeout_ms: Callable[[], int],
+        perform: Callable[[Any], None],
+        replicated: Callable[[Sequence[Any]], None],
+    ) -> None:
+        self._log, self._clock, self._timeout_ms = log, clock, timeout_ms
+        self._perform, self._replicated = perform, replicated
+        self._appends: deque[_Append] = deque()
+        self._scheduled = False
+
+    def __bool__(self) -> bool:
+        """Whether any append is not replicated."""
+        return bool(self._appends)
+
+    def add(self, end_offset: int, records: Sequence[Any], effects: Sequence[Any]) -> None:
+        """Effects of an append that ends before ``end_offset``."""
+        append = _Append(end_offset, records, list(effects))
+        if not self._appends:
+            self._log.watch(self._wake)
+        self._appends.append(append)
+        self._limit(append)
+
+    def add_to_last(self, effects: Sequence[Any]) -> None:
+        """Effects of an operation without records: its answer depends on the records before it."""
+        append = self._appends[-1]
+        append.effects.extend(effects)
+        self._limit(append)
+
+    def _limit(self, append: _Append) -> None:
+        if append.timer is None and any(isinstance(effect, Reply) for effect in append.effects):
+            at_ms = self._clock.now_ms() + self._timeout_ms()
+            append.timer = self._clock.call_at(at_ms, partial(self._time_out, append))
+
+    def _time_out(self, append: _Append) -> None:
+        append.timer = None
+        replies = [effect for effect in append.effects if isinstance(effect, Reply)]
+        append.effects = [effect for effect in append.effects if not isinstance(effect, Reply)]
+        for reply in replies:
+            resolve(reply.to, KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+    def _wake(self) -> None:
+        """Look in a turn of its own: an append of this same log may be under way, and not be replayed yet."""
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def _look(self) -> None:
+        self._scheduled = False
+        try:
+            high_watermark = self._log.high_watermark
+        except KafkaError:
+            return  # another broker leads: this coordinator is about to be closed
+        while self._appends and self._appends[0].end_offset <= high_watermark:
+            append = self._appends.popleft()
+            if not self._appends:
+                self._log.unwatch(self._wake)
+            if append.timer is not None:
+                append.timer.cancel()
+            self._replicated(append.records)
+            for effect in append.effects:
+                self._perform(effect)
+
+    def fail(self, error: KafkaError) -> None:
+        """Answer everything with an error, and forget the other effects: another broker leads the log."""
+        appends = tuple(self._appends)
+        self._appends.clear()
+        self._log.unwatch(self._wake)
+        for append in appends:
+            if append.timer is not None:
+                append.timer.cancel()
+            for effect in append.effects:
+                if isinstance(effect, Reply):
+                    resolve(effect.to, KafkaError(error.code, error.message))
+
+
+def resolve(token: Hashable, message: Any) -> None:
+    """Answer a parked request, unless its connection is gone."""
+    if isinstance(token, asyncio.Future) and not token.done():
+        if isinstance(message, BaseException):
+            token.set_exception(message)
+        else:
+            token.set_result(message)
