@@ -163,10 +163,11 @@ class Servers:
         """Whether no partition is left to replicas that lost power.
 
         The controller takes those that lost power for alive until their sessions end, and what leaves in the meantime
-        leaves the partition to them: more unclean ends than min.insync.replicas 2 can bear (KIP-966).
+        leaves the partition to them: more unclean ends than min.insync.replicas 2 can bear (KIP-966). Those that are
+        down leave it when they come back.
         """
         rest = ({*each.state.isr} - {broker} for each in self.cluster.partitions.values() if broker in each.state.isr)
-        return all(not isr or isr - {*powerless} for isr in rest)
+        return all(isr.isdisjoint(powerless) or not isr.isdisjoint({*self.up} - {*powerless}) for isr in rest)
 
     def fail_write(self, broker: int, keep: int | None) -> None:
         """Let the next write of a broker fail after so many bytes; None: before the first."""

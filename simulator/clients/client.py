@@ -144,6 +144,8 @@ class Client:
         self.resets = False
         """Whether it resets a connection that it gives up, so that no request arrives after its next attempt."""
         self.resetting: set[str] = set()
+        self.unanswered = False
+        """A request had no answer. It may arrive late, begin another session, and end that one with its connection."""
         """Channels that it resets though it does not reset the others."""
         self._wires: dict[tuple[int, str], Wire] = {}
         self.known_topics: dict[UUID, str] = {}
@@ -196,6 +198,7 @@ class Client:
             answer = await wire.call(key, version, self.name, request, timeout_ms)
         except (Lost, ConnectionRefusedError) as error:
             self._wires.pop((broker, channel), None)
+            self.unanswered = True
             self.note(f"   broker {broker}: {title}: {error}")
             if calm and self.world.calm:
                 self.history.violate(f"{self.name}: {title} to broker {broker} has no answer in calm weather: {error}")

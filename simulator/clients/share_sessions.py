@@ -49,8 +49,6 @@ class Session:
     known: set[Place] = field(default_factory=set)
     locks: dict[Place, dict[int, Lock]] = field(default_factory=dict)
     gaps: dict[Place, set[int]] = field(default_factory=dict)
-    unanswered: bool = False
-    """A request had no answer. It may arrive late, begin another session, and end that one with its connection."""
 
     @property
     def channel(self) -> str:
@@ -172,7 +170,7 @@ class Session:
         try:
             answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
         except Lost:
-            self.unanswered = True
+            pass
         finally:  # also where the client is killed while it waits
             if answer is None:
                 self._doubt(answers)
@@ -182,7 +180,7 @@ class Session:
             code = answer.error_code
             if code is ErrorCode.NONE:
                 return answer
-            expected = code in RETRIABLE or (self.unanswered and code in _SESSION_LOST)
+            expected = code in RETRIABLE or (client.unanswered and code in _SESSION_LOST)
             calm = client.world.calm and self._alive() and not expected
             if code not in _SESSION_LOST and code not in RETRIABLE:
                 client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name}")
