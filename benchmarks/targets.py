@@ -35,6 +35,7 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "4",
     "auto.create.topics.enable": "false",
     "share.coordinator.state.topic.num.partitions": "4",
+    "group.share.max.size": "1000",
 }
 # The options of kafka-server-start.sh.
 _JVM = (
