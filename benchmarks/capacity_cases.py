@@ -99,7 +99,7 @@ def _code(answer: Any) -> ErrorCode:
     topics = getattr(answer, "topics", None)
     code = answer.error_code if topics is None else topics[0].partitions[0].error_code
     ready = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CONCURRENT_TRANSACTIONS)
-    assert code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, *ready), code
+    assert code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, *ready), answer
     return ErrorCode(code)
 
 
@@ -210,7 +210,7 @@ def streams_members(server: Server, stack: ExitStack, count: int) -> None:
     def join(number: int) -> Request:
         return ApiKey.STREAMS_GROUP_HEARTBEAT, 0, streams_group_heartbeat.StreamsGroupHeartbeatRequest(
             group_id="g", member_id=f"member-{number}", member_epoch=0, rebalance_timeout_ms=300_000,
-            topology=topology, process_id=f"process-{number}",
+            topology=topology, process_id=f"process-{number}", task_offsets=None, task_end_offsets=None,
         )  # fmt: skip
 
     _join_by_heartbeat(server, stack, count, join)
