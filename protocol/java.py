@@ -212,6 +212,14 @@ class TimelineMap(Generic[V]):
         """The value of a key, if there is one."""
         return self._entries.get(key)
 
+    def compute(self, key: str, change: Callable[[V | None], V | None]) -> None:
+        """Set what ``change`` makes of a key's value (``None``: it has none); ``None`` removes the key."""
+        value = change(self._entries.get(key))
+        if value is None:
+            self.pop(key)
+        else:
+            self[key] = value
+
     def pop(self, key: str) -> V | None:
         """Remove a key; return its value, if there was one."""
         if key in self._entries:
@@ -270,6 +278,19 @@ class HashTable(Generic[K, V]):
             self._bucket_of(key).insert(0, key)
             found = self._entries[key] = create()
         return found
+
+    def compute(self, key: K, change: Callable[[V | None], V | None]) -> None:
+        """Set what ``change`` makes of a key's value (``None``: it has none); ``None`` removes the key.
+
+        As in :meth:`get_or_create`, a new key goes to its bucket's head, and the table may double before.
+        """
+        self._double_above(len(self._entries))
+        value = change(self._entries.get(key))
+        if value is None:
+            self.remove(key)
+        else:
+            self.get_or_create(key, lambda: value)
+            self._entries[key] = value
 
     def remove(self, key: K) -> None:
         """Remove a key; the table does not shrink."""

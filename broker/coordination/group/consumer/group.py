@@ -17,7 +17,7 @@ from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH, Rule
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap, TimelineMap, bucket, reserved_capacity, string_hash, table_order
+from protocol.java import HashMap, HashTable, TimelineMap, reserved_capacity, string_hash
 from protocol.log_records.consumer_group import (
     ConsumerKind,
     ConsumerRecord,
@@ -62,7 +62,7 @@ class ConsumerGroup:
         """Whether all members subscribed to the same when a member changed last (``ModernGroup.subscriptionType``)."""
         self._owners: dict[tuple[UUID, int], int] = {}
         self._names: Counter[str] = Counter()
-        self._patterns: Counter[str] = Counter()
+        self._patterns: TimelineMap[int] = TimelineMap()
 
     # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
 
@@ -207,37 +207,34 @@ class ConsumerGroup:
     def patterns_with(self, before: Member, after: Member) -> list[str]:
         """The regular expressions that members subscribe by once one of them has changed, in the order of Kafka's map.
 
-        That is a copy of the group's; a new expression comes by ``compute``, which puts it before those of its bucket.
+        The only member with an expression leaves and enters the table, also where its expression stays the same.
         """
-        after_it, size = self._patterns_with(before, after), reserved_capacity(len(self._patterns))
-        known = table_order(list(_table(self._patterns)), string_hash, size)
-        added = [regex for regex in after_it if regex not in self._patterns]
-        size *= 2 if len(known) > size * 3 // 4 else 1
-        keys = [*added, *(regex for regex in known if regex in after_it)]
-        return sorted(keys, key=lambda regex: bucket(string_hash(regex), size))
+        return list(self._patterns_with(before, after))
 
-    def _patterns_with(self, before: Member, after: Member) -> Counter[str]:
-        patterns = Counter(self._patterns)
+    def _patterns_with(self, before: Member, after: Member) -> HashTable[str, int]:
+        patterns: HashTable[str, int] = HashTable(string_hash, reserved_capacity(len(self._patterns)))
+        for regex in self._patterns:
+            patterns.put(regex, self._patterns[regex])
         if before.regex:
-            _take(patterns, (before.regex,))
+            patterns.compute(before.regex, _one_less)
         if after.regex:
-            patterns[after.regex] += 1
+            patterns.compute(after.regex, _one_more)
         return patterns
 
-    def _subscriptions(self, before: Member, after: Member) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    def _subscriptions(self, before: Member, after: Member) -> tuple[Counter[str], Mapping[str, int], Counter[str]]:
         """How many members name a topic, subscribe by an expression; and how many expressions match a topic."""
         names = Counter(self._names)
         _take(names, before.subscribed)
         names.update(after.subscribed)
-        last = before.regex if before.regex != after.regex and self._patterns[before.regex or ""] == 1 else None
+        last = before.regex if before.regex != after.regex and self.subscribers_of(before.regex or "") == 1 else None
         resolved = Counter(
             topic for regex, found in self.regexes.items() if regex != last for topic in found.topics or ()
         )
-        return names, self._patterns_with(before, after), resolved
+        return names, dict(self._patterns_with(before, after).items()), resolved
 
     def subscribers_of(self, regex: str) -> int:
         """How many members subscribe by that regular expression."""
-        return self._patterns[regex]
+        return self._patterns.get(regex) or 0
 
     def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
         """A member; ``rule`` is that of the request.
@@ -323,16 +320,15 @@ class ConsumerGroup:
 
     def _put(self, member: Member) -> None:
         before = self.members.get(member.member_id)
-        same = before is not None and before.regex == member.regex
         if before is not None:
-            self._leave(before, subscribed=same)
+            self._leave(before)
         self.members[member.member_id] = member
         self._order[member.member_id] = None
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self._names.update(member.subscribed)
-        if member.regex and not same:
-            self._patterns[member.regex] += 1
+        if member.regex:
+            self._patterns.compute(member.regex, _one_more)
         for topic_id, partition in _held(member.assigned, member.revoking):
             self._owners[topic_id, partition] = member.epoch
         self._compare_subscriptions()
@@ -340,15 +336,16 @@ class ConsumerGroup:
     def _compare_subscriptions(self) -> None:
         """A regular expression that is resolved later does not change the result, as in Kafka."""
         resolved = Counter(topic for found in self.regexes.values() for topic in found.topics or ())
-        self.homogeneous = _all_alike(self._names, self._patterns, resolved, len(self.members))
+        patterns = {regex: self._patterns[regex] for regex in self._patterns}
+        self.homogeneous = _all_alike(self._names, patterns, resolved, len(self.members))
 
-    def _leave(self, member: Member, *, subscribed: bool = False) -> None:
-        """Take back what :meth:`_put` has noted. ``subscribed``: by its regular expression it is subscribed on."""
+    def _leave(self, member: Member) -> None:
+        """Take back what :meth:`_put` has noted."""
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
             del self.static_members[member.instance_id]
         _take(self._names, member.subscribed)
-        if member.regex and not subscribed:
-            _take(self._patterns, (member.regex,))
+        if member.regex:
+            self._patterns.compute(member.regex, _one_less)
         for place in _held(member.assigned, member.revoking):
             self._owners.pop(place, None)
 
@@ -359,6 +356,14 @@ def _table(keys: Iterable[str]) -> TimelineMap[None]:
     for key in keys:
         table[key] = None
     return table
+
+
+def _one_less(count: int | None) -> int | None:
+    return None if count is None or count == 1 else count - 1
+
+
+def _one_more(count: int | None) -> int:
+    return 1 if count is None else count + 1
 
 
 def _all_alike(
