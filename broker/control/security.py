@@ -10,11 +10,10 @@ from broker.control.problems import conflict, not_found, unprocessable
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.coordination.metadata import acls
-from broker.coordination.metadata.quotas import CLIENT_ID, IP, USER, Alteration, Altered, entity_hash
+from broker.coordination.metadata.quotas import CLIENT_ID, IP, USER, Alteration, Altered
 from broker.releases import Behaviour
 from protocol.acls import AclOperation, PatternType, PermissionType, ResourceType
 from protocol.errors import KafkaError
-from protocol.java import table_order
 from protocol.types import ZERO_UUID
 from understudy.control_api.answers.security import Acl, Acls, Quota, Quotas
 from understudy.control_api.security import NewAcl, NewQuota, Operation, Pattern, Permission, ResourceKind
@@ -82,7 +81,7 @@ async def remove_acl(asked: Asked) -> Removed:
 async def list_quotas(asked: Asked) -> Quotas:
     """The entities with quotas, in the order of DescribeClientQuotas."""
     stored = asked.cluster.image.quotas
-    return {"quotas": [_quota(dict(entity), stored[entity]) for entity in table_order(list(stored), entity_hash, 1)]}
+    return {"quotas": [_quota(dict(entity), quotas) for entity, quotas in stored.items()]}
 
 
 @answers("quotas set")

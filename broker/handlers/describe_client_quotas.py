@@ -6,6 +6,7 @@ Versions 0-1. Not done: nothing.
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import find
+from broker.releases import Behaviour
 from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -22,13 +23,14 @@ async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> D
     """The quotas of the entities that match a filter (core G.10)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE_CONFIGS):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    indexed = ctx.release.has(Behaviour.QUOTAS_FOUND_BY_INDEX)
     asked = [(each.entity_type, each.match_type, each.match) for each in request.components]
     entries = [
         EntryData(
             [EntityData(kind, name) for kind, name in entity],
             [ValueData(key, value) for key, value in quotas.items()],
         )
-        for entity, quotas in find(ctx.cluster.image, asked, strict=request.strict)
+        for entity, quotas in find(ctx.cluster.image, asked, strict=request.strict, indexed=indexed)
     ]
     return DescribeClientQuotasResponse(error_message="", entries=entries)
 

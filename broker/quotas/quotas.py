@@ -7,6 +7,7 @@ After Kafka's ``ClientQuotaManager`` and its sisters for request time, controlle
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from broker.coordination.metadata.quota_image import Entity
 from broker.coordination.metadata.quotas import (
     CLIENT_ID,
     CONNECTION_CREATION_RATE,
@@ -16,7 +17,6 @@ from broker.coordination.metadata.quotas import (
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
     USER,
-    Entity,
 )
 from broker.quotas.rates import MOST_MS, Rate, TokenBucket, Windows
 from broker.settings import BrokerSettings

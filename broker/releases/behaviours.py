@@ -279,3 +279,10 @@ class Behaviour(Enum):
             "they are refused with INVALID_REQUEST."
         ),
     )
+    QUOTAS_FOUND_BY_INDEX = (
+        "4.4",
+        (
+            "DescribeClientQuotas with a filter lists entities in the order of an index of its first component; "
+            "before, in the order in which it lists all of them."
+        ),
+    )

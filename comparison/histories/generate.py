@@ -238,7 +238,7 @@ class QuotaGenerator(_Security):
     """Generates histories of client quotas."""
 
     draws: ClassVar = {"alter_quotas": 3, "describe_quotas": 2}
-    last: ClassVar = {"do": "describe_quotas", "v": 1, "c": "0", "components": [], "sorted": True}
+    last: ClassVar = {"do": "describe_quotas", "v": 1, "c": "0", "components": []}
 
 
 class AclGenerator(_Security):

@@ -7,7 +7,6 @@ from typing import Any
 from comparison.histories.quiescence import wait_metadata
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
 from comparison.target import Target
-from comparison.values import plain
 from protocol.apis import ApiKey
 from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from protocol.messages.alter_user_scram_credentials import (
@@ -83,16 +82,10 @@ def alter_quotas(target: Target, step: Step) -> StepRequest:
 
 
 def describe_quotas(target: Target, step: Step) -> StepRequest:
-    """DescribeClientQuotas: each component is [entity type, kind of match, name]; sorted, if the step has `sorted`."""
+    """DescribeClientQuotas: each component is [entity type, kind of match, name]."""
     components = [ComponentData(kind, match, _called(target, name)) for kind, match, name in step["components"]]
     request = DescribeClientQuotasRequest(components, step.get("strict", False))
-    view = _sorted_quotas if step.get("sorted") else None
-    return StepRequest(ApiKey.DESCRIBE_CLIENT_QUOTAS, step["v"], request, step["c"], reads=True, view=view)
-
-
-def _sorted_quotas(answer: Any) -> Any:
-    entries = answer.entries
-    return answer.changed(entries=entries and sorted(entries, key=lambda entry: str(plain(entry.entity))))
+    return StepRequest(ApiKey.DESCRIBE_CLIENT_QUOTAS, step["v"], request, step["c"], reads=True)
 
 
 # --- ACLs ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from broker.coordination.metadata.quota_image import ClientQuotas
 from protocol.java import TimelineMap
 
 NO_LEADER = -1
@@ -128,8 +129,7 @@ class ClusterImage:
     acls: dict[UUID, Any] = field(default_factory=dict)
     acl_changes: int = field(default=0, compare=False)
     """Grows whenever :attr:`acls` change, so that what is made of them can be kept until then."""
-    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = field(default_factory=dict)
-    """Sorted ((entity type, name or None for the default), ...) -> quota key -> value."""
+    quotas: ClientQuotas = field(default_factory=ClientQuotas)
     scram: dict[tuple[str, int], Any] = field(default_factory=dict)
     """(user, mechanism) -> credential record."""
     tokens: dict[str, Any] = field(default_factory=dict)

@@ -11,8 +11,9 @@ from enum import IntEnum
 from typing import Any
 
 from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.metadata.quota_image import Entity, entity_hash
 from protocol.errors import ErrorCode, KafkaError
-from protocol.java import string_hash, table_capacity, table_order
+from protocol.java import reserved_capacity, string_hash, table_capacity, table_order
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -21,8 +22,6 @@ REQUEST_PERCENTAGE = "request_percentage"
 CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
 CONNECTION_CREATION_RATE = "connection_creation_rate"
 
-Entity = tuple[tuple[str, str | None], ...]
-"""((type, name or None for the default), ...), sorted by type: as the image has it, and as Kafka writes it."""
 Altered = tuple[Entity, KafkaError | None]
 
 _LONG, _INT = 2.0**63, 2**31 - 1
@@ -83,11 +82,6 @@ def alter(
         else:
             answers[each.key] = None
     return [(entity, answers[entity]) for entity in table_order(list(answers), entity_hash)], records
-
-
-def entity_hash(entity: Entity) -> int:
-    """``ClientQuotaEntity.hashCode``: of a map from types to names, in which null counts as 0."""
-    return sum((string_hash(kind) ^ string_hash(name or "") for kind, name in entity), 31) & 0xFFFF_FFFF
 
 
 def in_map(entity: Mapping[str, str | None], listed: int) -> dict[str, str | None]:
@@ -164,9 +158,11 @@ def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float)
 
 
 def find(
-    image: ClusterImage, components: Sequence[tuple[str, int, str | None]], *, strict: bool
+    image: ClusterImage, components: Sequence[tuple[str, int, str | None]], *, strict: bool, indexed: bool = True
 ) -> list[tuple[Entity, Mapping[str, float]]]:
     """The entities that have all the components (type, match type, name), and with ``strict`` no other ones.
+
+    ``indexed`` is :attr:`Behaviour.QUOTAS_FOUND_BY_INDEX`.
 
     Raises:
         KafkaError: INVALID_REQUEST; UNSUPPORTED_VERSION for a type that is none.
@@ -180,14 +176,17 @@ def find(
             "Invalid entity filter component combination. IP filter component should not be used with user or "
             "clientId filter component."
         )
-    entities = table_order(list(image.quotas), entity_hash, 1)
-    return [(each, _values(image.quotas[each])) for each in entities if _matches(dict(each), wanted, strict=strict)]
+    entities = _indexed(image, wanted) if indexed and wanted else list(image.quotas)
+    return [(each, image.quotas[each]) for each in entities if _matches(dict(each), wanted, strict=strict)]
 
 
-def _values(quotas: Mapping[str, float]) -> Mapping[str, float]:
-    """An entity's values as brokers list them: by their table, which is filled from that of the changes."""
-    changes = table_order(list(quotas), string_hash)
-    return {key: quotas[key] for key in table_order(changes, string_hash, 1)}
+def _indexed(image: ClusterImage, wanted: Mapping[str, tuple[int, str | None]]) -> list[Entity]:
+    """The entities that have the first component, in the order of a copy of that one's index."""
+    kinds = [kind for kind, (match_type, _) in wanted.items() if match_type != MatchType.SPECIFIED] or list(wanted)
+    first = table_order(kinds, string_hash)[0]
+    component = {first: wanted[first]}
+    index = table_order([each for each in image.quotas if _matches(dict(each), component, strict=False)], entity_hash)
+    return table_order(index, entity_hash, reserved_capacity(len(index)))
 
 
 def _check_component(kind: str, match_type: int, name: str | None, before: Mapping[str, object]) -> None:

@@ -181,13 +181,7 @@ def _set_producer_ids(image: ClusterImage, record: records.ProducerIdsRecord) ->
 
 def _set_quota(image: ClusterImage, record: security.ClientQuotaRecord) -> None:
     entity = tuple(sorted(((e.entity_type, e.entity_name) for e in record.entity), key=lambda pair: pair[0]))
-    quotas = image.quotas.setdefault(entity, {})
-    if record.remove:
-        quotas.pop(record.key, None)
-    else:
-        quotas[record.key] = record.value
-    if not quotas:
-        del image.quotas[entity]
+    image.quotas.change(entity, record.key, None if record.remove else record.value)
 
 
 def _add_acl(image: ClusterImage, record: security.AccessControlEntryRecord) -> None:

@@ -122,8 +122,7 @@ class Security(Pieces):
         if self._rarely(15):
             components.append(["user", DEFAULT, "x"])
         strict = self._rarely(2) or None
-        # Sorted, because in a bucket of Kafka's map the order depends on how large the map once was.
-        fields = {"components": components, "strict": strict, "sorted": True}
+        fields = {"components": components, "strict": strict}
         return self._step("describe_quotas", ApiKey.DESCRIBE_CLIENT_QUOTAS, **fields)
 
     # --- ACLs --------------------------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def test_records_of_security_are_kept_and_taken_away() -> None:
         ClientQuotaRecord(entity, "rate", 0.0, remove=True),
     ]
     bench.do(bench.machine.remember(removed))
-    assert (image.acls, image.scram, image.tokens, image.quotas) == ({}, {}, {}, {})
+    assert (image.acls, image.scram, image.tokens, dict(image.quotas)) == ({}, {}, {}, {})
 
 
 def test_settings_of_several_resources_are_one_change() -> None:

@@ -1,7 +1,7 @@
 """Quotas in the metadata log: what is written, what a snapshot holds, who hears of it."""
 
 from broker.coordination.metadata.effects import QuotasChanged
-from broker.coordination.metadata.quotas import Alteration
+from broker.coordination.metadata.quotas import Alteration, MatchType, find
 from broker.coordination.metadata.snapshot import records_of
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
 from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes
@@ -52,6 +52,21 @@ def test_the_brokers_are_notified_once() -> None:
     assert changes(tried) == []
     done = bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool)
     assert changes(done) == [QuotasChanged()]
+
+
+def test_filtered_entities_are_listed_in_the_order_of_their_index() -> None:
+    """The table of all entities has 16 buckets, the copy of the index 4; 4.3 has no index and filters the table."""
+    bench = Bench()
+    users = [Alteration({"user": f"u{number}"}, [("producer_byte_rate", 1.0)]) for number in range(6)]
+    addresses = [Alteration({"ip": name}, [("connection_creation_rate", 1.0)]) for name in ("::1", "0:0:0:0:0:0:0:2")]
+    alter(bench, *addresses, *users)
+
+    def addresses_found(*, indexed: bool) -> list[str | None]:
+        found = find(bench.image, [("ip", MatchType.SPECIFIED, None)], strict=False, indexed=indexed)
+        return [name for ((_, name),), _ in found]
+
+    assert addresses_found(indexed=True) == ["0:0:0:0:0:0:0:2", "::1"]
+    assert addresses_found(indexed=False) == ["::1", "0:0:0:0:0:0:0:2"]
 
 
 def test_an_address_has_to_be_one() -> None:

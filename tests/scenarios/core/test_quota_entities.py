@@ -108,6 +108,21 @@ def test_QUO_01_quotas_are_removed(admin: Wire) -> None:
     assert quotas_of(described(admin)) == {}
 
 
+def test_an_entitys_quotas_are_listed_in_the_order_of_tables_that_grow_with_each_append(admin: Wire) -> None:
+    """Two keys in one bucket: what was there before comes first; set together, they have the order of a new table."""
+
+    def keys() -> list[str]:
+        (only,) = described(admin).entries or ()
+        return [value.key for value in only.values]
+
+    limit(admin, client("c"), producer_byte_rate=5)
+    limit(admin, client("c"), request_percentage=5)
+    assert keys() == ["producer_byte_rate", "request_percentage"]
+    limit(admin, client("c"), producer_byte_rate=None, request_percentage=None)
+    limit(admin, client("c"), producer_byte_rate=5, request_percentage=5)
+    assert keys() == ["request_percentage", "producer_byte_rate"]
+
+
 def test_QUO_05_entities_that_a_quota_can_have(admin: Wire) -> None:
     """Users, client ids and both; addresses alone."""
     change = "producer_byte_rate", 1
