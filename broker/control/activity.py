@@ -12,8 +12,8 @@ from broker.context import Connection
 from broker.control.watched import Watched
 from broker.journal.entries import TopicName, decode, title
 from broker.journal.mentioned import place, requested
-from broker.journal.ring import Chunk, Entry, Journal, Raw
-from protocol.paths import first_error
+from broker.journal.ring import ANSWERED, Chunk, Entry, Journal, Raw
+from protocol.paths import errors
 
 STEP_MS, STEPS = 2000, 60
 """Length of a step of the window, and their number."""
@@ -29,12 +29,14 @@ class Step:
     """The requests of one step."""
 
     number: int
+    first_entry: int
     requests: int = 0
     errors: int = 0
     apis: Counter[tuple[str, bool]] = field(default_factory=Counter)
     topics: Counter[str] = field(default_factory=Counter)
     connections: Counter[tuple[int, bool]] = field(default_factory=Counter)
-    codes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    codes: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    """API, error, and whether that is a code; otherwise it is the reason why there was no answer."""
 
 
 @dataclass(slots=True)
@@ -110,16 +112,18 @@ class Activity:
     def _count(self, entry: Entry, connection: Connection | None, number: int, name_of: TopicName) -> None:
         known = decode(entry)
         api = "unreadable" if known.header is None else title(known.header.api_key)
-        code = first_error(known.response)
-        error = code.name if code is not None else None if entry.outcome == "answered" else entry.outcome
-        step = self.steps.setdefault(number, Step(number))
+        found = [(code.name, True) for code in set(errors(known.response))]
+        if entry.outcome != ANSWERED:
+            found.append((entry.outcome, False))
+        step = self.steps.setdefault(number, Step(number, entry.id))
+        step.first_entry = min(step.first_entry, entry.id)
         step.requests += 1
-        step.apis[api, error is not None] += 1
-        step.connections[entry.connection, error is not None] += 1
+        step.apis[api, bool(found)] += 1
+        step.connections[entry.connection, bool(found)] += 1
         client_id = (known.header.client_id or "") if known.header is not None else ""
-        if error is not None:
-            step.errors += 1
-            step.codes[api, error] += 1
+        step.errors += bool(found)
+        for error, is_code in found:
+            step.codes[api, error, is_code] += 1
             self.latest[api, error] = max(self.latest.get((api, error), (-1, "")), (entry.id, client_id))
         topics = {place(item._replace(partition=None), name_of) for item in requested(known)}
         step.topics.update(topics - {""})
@@ -160,6 +164,10 @@ class Activity:
                 errors[name] += count * failed
         return {name: (series, errors[name]) for name, series in found.items()}
 
-    def codes(self) -> Counter[tuple[str, str]]:
-        """API and error -> how often."""
+    def first_entry(self, now: int) -> int | None:
+        """The lowest id of the requests that are counted."""
+        return min((step.first_entry for step in self.steps.values() if step.number > now - STEPS), default=None)
+
+    def codes(self) -> Counter[tuple[str, str, bool]]:
+        """API, error, and whether that is a code -> how often."""
         return sum((step.codes for step in self.steps.values()), Counter())

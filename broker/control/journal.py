@@ -19,9 +19,9 @@ from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.journal.entries import TopicName, as_json, decode
 from broker.journal.mentioned import columns
-from broker.journal.ring import Entry, Journal, Part, Raw
+from broker.journal.ring import ANSWERED, BEING_SERVED, Chunk, Entry, Journal, Part, Raw
 from protocol.items import Wanted, mentions, request_level, response_level
-from protocol.paths import errors
+from protocol.paths import errors, first_error
 from protocol.types import uuid_from_text
 from protocol.uvarint import uvarint
 from understudy.control_api.encoding import all_exact
@@ -37,6 +37,7 @@ _RUN = 1000
 Look = Callable[[Raw], bool]
 Place = tuple[Raw, dict[int, Connection]]
 _ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FRAME_BYTES, _ANSWER_BYTES, _FAULT = 0, 1, 3, 4, 5, 6, 7, 8, 9
+_OUTCOME = 10
 
 
 class Pausing(Protocol):
@@ -70,13 +71,14 @@ class Query:
         self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"), topic_id)
         self._notes_errors = asked.source.journal.notes_errors
         self._error = error_code(query["error"], "error") if "error" in query else None
+        self._any_error = query.get("errors", False)
         self._glances = [*self._at_the_entry(query), *self._at_the_bytes(query)]
         self._id, self._since = query.get("id"), query.get("since", 0)
 
     def select(self, part: Part) -> Sequence[Raw]:
         """The entries of a part that are to be looked at: none if there is nothing within its bounds."""
         chunk = part.chunk
-        if chunk is None or (self._id is None and not self._since and self._error is None):
+        if chunk is None:
             return part.entries
         if chunk.ids is not None:
             first, last = chunk.ids
@@ -84,10 +86,20 @@ class Query:
                 return ()
             if self._since > (chunk.last_at_ms if self._since >= _A_TIME_FROM else last):
                 return ()
-        if self._error is None or not self._notes_errors:
+        failed = self._failed(chunk)
+        if failed is None:
             return part.entries
-        failed = frozenset(chunk.failed.get(self._error, ()))
         return [raw for raw in part.entries if raw[_ID] in failed] if failed else ()
+
+    def _failed(self, chunk: Chunk) -> frozenset[int] | None:
+        """The ids of the entries with the errors that are looked for; None: any, or it was not noted."""
+        if not self._notes_errors:
+            return None
+        if self._error is not None:
+            return frozenset(chunk.failed.get(self._error, ()))
+        if self._any_error:
+            return frozenset(chunk.unanswered).union(*chunk.failed.values())
+        return None
 
     @staticmethod
     def _at_the_entry(query: JournalQuery) -> Iterator[Look]:
@@ -100,6 +112,10 @@ class Query:
             yield lambda raw: raw[_CONNECTION] == connection
         if (broker := query.get("broker")) is not None:
             yield lambda raw: raw[_BROKER] == broker
+        if (outcome := query.get("outcome")) is not None:
+            yield lambda raw: raw[_OUTCOME] == outcome
+        if query.get("errors", False):
+            yield lambda raw: raw[_OUTCOME] != BEING_SERVED
         if (fault := query.get("fault")) is not None:
             yield lambda raw: fault in (raw[_FAULT] or "").split(",")
 
@@ -129,10 +145,12 @@ class Query:
 
     def settles(self, raw: Raw) -> bool:
         """Whether an entry is asked for."""
-        if self._error is None and not self._wanted.kinds:
+        if self._error is None and not self._any_error and not self._wanted.kinds:
             return True
         found = decode(Entry(*raw))
         if self._error is not None and self._error not in errors(found.response):
+            return False
+        if self._any_error and raw[_OUTCOME] == ANSWERED and first_error(found.response) is None:
             return False
         if not self._wanted.kinds:
             return True

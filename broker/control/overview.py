@@ -44,6 +44,7 @@ async def overview(asked: Asked) -> Overview:
         series=tuple(series),
         error_series=tuple(errors),
         skipped=activity.skipped,
+        first_entry=activity.first_entry(now),
         apis=_counted(activity, "apis", now),
         topics=_counted(activity, "topics", now),
         clients=tuple(_clients(activity, now, now_ms)),
@@ -69,9 +70,9 @@ def _counted(activity: Activity, kind: str, now: int) -> tuple[Counted, ...]:
 
 
 def _errors(activity: Activity) -> Iterator[CountedError]:
-    for (api, error), count in activity.codes().most_common(_MOST):
+    for (api, error, coded), count in activity.codes().most_common(_MOST):
         entry, client_id = activity.latest.get((api, error), (-1, ""))
-        yield CountedError(api=api, error=error, count=count, entry=entry, client_id=client_id)
+        yield CountedError(api=api, error=error, outcome=not coded, count=count, entry=entry, client_id=client_id)
 
 
 def _clients(activity: Activity, now: int, now_ms: int) -> Iterator[ClientActivity]:

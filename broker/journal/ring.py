@@ -24,6 +24,8 @@ from protocol.errors import ErrorCode
 
 WHOLE_BYTES = 2048
 """A message up to this size is kept whole, its records too."""
+ANSWERED, BEING_SERVED = "answered", "is being served"
+"""Outcomes of a request; all others are reasons why it got no answer."""
 ENTRY_BYTES = 300
 """Bytes of an entry beside its messages."""
 
@@ -64,7 +66,7 @@ Raw = tuple[Any, ...]
 class Chunk:
     """A part of the ring; once it is full its entries are a tuple of tuples, and the garbage collector's no more."""
 
-    __slots__ = ("bytes", "connections", "entries", "failed", "ids", "last_at_ms")
+    __slots__ = ("bytes", "connections", "entries", "failed", "ids", "last_at_ms", "unanswered")
 
     def __init__(self) -> None:
         self.entries: list[Raw] | tuple[Raw, ...] = []
@@ -72,6 +74,8 @@ class Chunk:
         self.bytes = 0
         self.failed: dict[ErrorCode, list[int]] = {}
         """Code -> the ids of the entries with it in their answers."""
+        self.unanswered: list[int] = []
+        """The ids of the entries that got no answer."""
         self.ids: tuple[int, int] | None = None
         """The lowest and the highest id, once it is full: a search skips what cannot be in it."""
         self.last_at_ms = -1
@@ -248,6 +252,8 @@ class Journal:
         if errors:
             for code in set(errors):
                 chunk.failed.setdefault(code, []).append(entry[0])
+        if entry[10] != ANSWERED:
+            chunk.unanswered.append(entry[0])
         if len(entries) >= self._chunk_size:
             chunk.close()
             self.chunks.append(Chunk())
@@ -312,4 +318,4 @@ def _pending(exchange: Exchange) -> Raw:
     )
     frame = frame if len(frame) <= WHOLE_BYTES else bytes(frame[:WHOLE_BYTES])
     return (exchange.id, exchange.at_ms, -1, exchange.broker, exchange.connection.number, frame, None,
-            len(exchange.frame), 0, exchange.faults, "is being served", exchange.began_ns // 1000)  # fmt: skip
+            len(exchange.frame), 0, exchange.faults, BEING_SERVED, exchange.began_ns // 1000)  # fmt: skip

@@ -1,5 +1,9 @@
 """How one comes from page to page in the console, in a headless Chromium, with real clients behind it."""
 
+import re
+from functools import partial
+from urllib.parse import parse_qsl
+
 import pytest
 from confluent_kafka import KafkaException
 
@@ -8,6 +12,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from tests.control.chromium import Page
 from tests.control.harness import ControlPlane
 from tests.control.test_console_in_chromium import transactor
+from tests.serving import until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
@@ -36,6 +41,35 @@ def test_the_overview_leads_to_what_it_shows(page: Page, plane: ControlPlane) ->
         page.sees("Refusals of the last minutes", "Ongoing")
         page.linked(section, name).click()
         page.sees(shown)
+
+
+def has_rows(page: Page, count: int) -> bool:
+    """Whether the journal shows so many requests."""
+    return len(page.rows()) == count
+
+
+def test_counted_errors_lead_to_these_requests(page: Page, plane: ControlPlane) -> None:
+    """The number of errors is a link to a journal with so many rows; so is each count by API and code."""
+    first = transactor(plane, **{"client.id": "first"})
+    transactor(plane, **{"client.id": "second"})
+    with pytest.raises(KafkaException):
+        first.commit_transaction(10)
+    expected = plane.kafka.overview().errors
+    one = {"errors": "true", "api": "EndTxn", "error": "INVALID_PRODUCER_EPOCH"}
+    for count, filters in ((expected, {"errors": "true"}), (1, one)):
+        page.open(plane.url)
+        page.sees("fenced: at")
+        links = page.driver.find_elements("xpath", "//table[@aria-label='Errors']//tr[contains(., 'EndTxn')]//a")
+        (links[2] if filters is one else page.linked("Figures", str(count))).click()
+        page.sees("Only errors", "INVALID_PRODUCER_EPOCH")
+        until(partial(has_rows, page, count), f"{count} rows")
+        assert all(re.search("[A-Z]+_[A-Z_]+", row) for row in page.rows())
+        address = str(page.script("return location.hash"))
+        assert filters.items() <= dict(parse_qsl(address.partition("?")[2])).items()
+        assert page.named("input", "Only errors: any code, or no answer").is_selected()
+    page.press("Clear filters")
+    page.sees("ApiVersions")
+    assert page.script("return location.hash") == "#/journal"
 
 
 def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, plane: ControlPlane) -> None:

@@ -150,6 +150,33 @@ async def test_requests_with_an_error_are_known_without_decoding_the_others(
     assert looked["decoded"] == looked["looked"] == 0
 
 
+async def test_any_error_is_found_among_a_million(journal: Journal, looked: Counter[str]) -> None:
+    """By the noted codes, and by requests without an answer; those that are answered well are not looked at."""
+    assert await ids(journal, errors=True) == list(range(FAILED, MILLION + 1, FAILED))
+    assert looked["looked"] == MILLION // FAILED
+    newest = await ids(journal, errors=True, limit=3, since=MILLION - 10 * FAILED)
+    assert newest == [MILLION - 2 * FAILED, MILLION - FAILED, MILLION]
+
+
+@pytest.mark.parametrize("notes", [True, False], ids=["a cluster's", "a proxy's"])
+async def test_a_request_without_an_answer_is_an_error_and_one_that_waits_is_none(notes: bool) -> None:
+    """As the first page counts them."""
+    made = Journal(100)
+    made.notes_errors = notes
+    connection = Connection("c", "PLAINTEXT", "::1", 1)
+    codes = (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE, None, None)
+    outcomes = ["answered", "answered", "never answered", "is being served"]
+    for number, (outcome, code) in enumerate(zip(outcomes, codes, strict=True)):
+        frame, answer = answered(code or ErrorCode.NONE)
+        kept = None if code is None else answer
+        entry = (number, number, 5, 1, 1, frame, kept, len(frame), 0, None, outcome, 0)
+        made._keep(entry, connection, () if not code else (code,))
+    assert await ids(made, errors=True) == [1, 2]
+    assert await ids(made, errors=True, outcome="never answered") == [2]
+    assert await ids(made, outcome="answered") == [0, 1]
+    assert await ids(made, errors=False) == [0, 1, 2, 3]
+
+
 async def test_a_journal_without_codes_is_searched_all_the_same(looked: Counter[str]) -> None:
     """That of a proxy: by the answers themselves."""
     made = Journal(100)

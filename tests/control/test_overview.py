@@ -1,5 +1,7 @@
 """`GET /v1/overview`, beside real clients: what happens in the cluster, at one glance."""
 
+from urllib.parse import urlencode
+
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
@@ -40,6 +42,27 @@ def test_errors_refusals_and_open_transactions(plane: ControlPlane) -> None:
     assert (open_one.transactional_id, open_one.state, open_one.partitions) == ("x", "Ongoing", 1)
     assert (open_one.held_at, open_one.stopped) == ("markers", False)
     assert open_one.deadline_ms == plane.kafka.transactions["x"].show().deadline_ms
+
+
+def test_the_errors_that_are_counted_are_found_in_the_journal(plane: ControlPlane) -> None:
+    """As many as the page says, all of them and by API and code; a request that is never answered is one."""
+    plane.kafka.faults.add(api="EndTxn", drop=True, times=1)
+    first = transactor(plane, "first")
+    with pytest.raises(KafkaException):
+        first.commit_transaction(1)
+    transactor(plane, "second")
+    found = plane.kafka.overview()
+    since = found.first_entry
+    assert since is not None
+    assert found.errors == len(plane.kafka.journal.find(errors=True, since=since)) >= 1
+    dropped = [each for each in found.counted_errors if each.outcome]
+    assert [(each.api, each.error, each.count) for each in dropped] == [("EndTxn", "never answered", 1)]
+    for each in found.counted_errors:
+        query = urlencode({"api": each.api, "since": since, "outcome" if each.outcome else "error": each.error})
+        assert len(plane.http("GET", f"/v1/journal?{query}")["entries"]) == each.count
+    listed = plane.ctl_text("journal", "list", "--errors", "--outcome", "never answered")
+    assert "EndTxn" in listed
+    assert len(listed.splitlines()) == len(plane.ctl_text("journal", "list", "--id", "0").splitlines()) + 1
 
 
 def test_clients_topics_and_groups(plane: ControlPlane) -> None:

@@ -18,6 +18,10 @@ class JournalQuery(TypedDict, total=False):
     group: Annotated[str, About("group id")]
     transactional_id: Annotated[str, About("transactional id")]
     error: Annotated[str, About("error code anywhere in the answer, by name")]
+    errors: Annotated[bool, About("only requests with any error code in the answer, or that got no answer")]
+    outcome: Annotated[
+        str, About("`answered`, `is being served`, or why there was no answer, such as `never answered`")
+    ]
     fault: Annotated[str, About("id of a fault that met the request")]
     since: Annotated[int, About("not before this time of the cluster's clock (ms) or this entry's id", least=0)]
     limit: Annotated[int, About("maximum number of requests; the newest are returned", least=0)]

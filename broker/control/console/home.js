@@ -4,7 +4,7 @@ import { get, Refusal } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { exhausted, inTime, journalOf, lag, link, panel, sparkline, state, table, time, to, unknown } from "./parts.js";
+import { exhausted, inTime, journalOf, lagOf, link, panel, sparkline, state, table, time, to, unknown } from "./parts.js";
 
 export const wide = true;
 
@@ -24,9 +24,9 @@ export async function load() {
 export function render(found) {
   if (found === null) return h("p", null, "This is a proxy: ", link("#/cluster", "its brokers"), ", ", link("#/journal", "requests"), " and ", link("#/faults", "faults"), ".");
   return [
-    h("dl", { class: "figures" },
+    h("dl", { class: "figures", "aria-label": "Figures" },
       figure("Requests", link("#/journal", rate(found.series, found.step_ms)), sparkline(found.series, "requests in the last two minutes")),
-      figure("Errors in two minutes", number(found.errors), sparkline(found.error_series, "errors in the last two minutes")),
+      figure("Errors in two minutes", link(errorsOf(found), number(found.errors)), sparkline(found.error_series, "errors in the last two minutes")),
       figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
       figure("Open transactions", link("#/transactions", number(found.transactions.length))),
       figure("Faults", link("#/faults", number(found.faults.filter((each) => !exhausted(each)).length)))),
@@ -56,35 +56,38 @@ function panels(found) {
     ], found.transactions, (each) => each.transactional_id, "None is open.")),
     part("Errors in the last two minutes", table("Errors", [
       ["API", (each) => link(journalOf({ api: each.api }), each.api)],
-      ["Error", (each) => (/^[A-Z_]+$/.test(each.error) ? link(journalOf({ api: each.api, error: each.error }), each.error) : each.error), "wide"],
-      ["Times", (each) => number(each.count), "number"],
+      ["Error", (each) => link(errorsOf(found, { api: each.api, [each.outcome ? "outcome" : "error"]: each.error }), each.error), "wide"],
+      ["Times", (each) => link(errorsOf(found, { api: each.api, [each.outcome ? "outcome" : "error"]: each.error }), number(each.count)), "number"],
       ["Latest", (each) => link(to("journal", String(each.entry)), each.client_id || `request ${each.entry}`)],
     ], found.counted_errors, (each) => `${each.api}/${each.error}`, "No answer had an error.")),
     part("Groups", table("Groups", [
       ["Group", (each) => link(to("groups", each.group_id), each.group_id), "wide"],
       ["State", (each) => state(each.state)],
       ["Members", (each) => number(each.members), "number"],
-      ["Lag", (each) => (each.lag === null ? unknown("nothing is committed") : lag(each.lag)), "number"],
+      ["Lag", (each) => lagOf(each.lag), "number"],
     ], found.groups, (each) => each.group_id, "No groups yet.")),
-    part("Requests by API", counted("Requests by API", "API", found.apis, (name) => journalOf({ api: name }))),
-    part("Requests by topic", counted("Requests by topic", "Topic", found.topics, (name) => to("topics", name))),
+    part("Requests by API", counted("Requests by API", "API", found.apis, (name) => journalOf({ api: name }), (name) => errorsOf(found, { api: name }))),
+    part("Requests by topic", counted("Requests by topic", "Topic", found.topics, (name) => to("topics", name), null)),
     part("Clients", table("Clients", [
       ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
       ["Software", (each) => each.software || unknown("the client does not say"), "wide"],
       ["Host", (each) => each.host],
       ["Requests", (each) => link(journalOf({ client_id: each.client_id }), number(each.requests)), "number"],
-      ["Errors", (each) => (each.errors ? state(number(each.errors), "bad") : ""), "number"],
+      ["Errors", (each) => each.errors > 0 && link(errorsOf(found, { client_id: each.client_id }), number(each.errors), "bad"), "number"],
       ["", (each) => sparkline(each.series, `requests of ${each.client_id}`)],
     ], found.clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client yet."), "double"),
   ];
 }
 
-const counted = (label, name, rows, where) => table(label, [
+/** The counted requests that went wrong, in the journal. */
+const errorsOf = (found, filters = {}) => journalOf({ ...filters, errors: true, since: found.first_entry });
+
+const counted = (label, name, rows, where, errors) => table(label, [
   [name, (each) => link(where(each.name), each.name), "wide"],
   ["Requests", (each) => number(each.requests), "number"],
-  ["Errors", (each) => (each.errors ? state(number(each.errors), "bad") : ""), "number"],
+  errors && ["Errors", (each) => each.errors > 0 && link(errors(each.name), number(each.errors), "bad"), "number"],
   ["", (each) => sparkline(each.series, `requests of ${each.name}`)],
-], rows, (each) => each.name, "No requests in the last two minutes.");
+].filter(Boolean), rows, (each) => each.name, "No requests in the last two minutes.");
 
 function oddities(found) {
   const rows = [...found.faults.map((fault) => ({ key: fault.id, fault })), ...found.oddities.map((text) => ({ key: text, text }))];

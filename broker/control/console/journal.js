@@ -8,14 +8,15 @@ import { button, code, facts, field, link, panel, save, state, time, to } from "
 
 const FIELDS = [
   ["api", "API"], ["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"],
-  ["transactional_id", "Transactional id"], ["error", "Error"], ["connection", "Connection"], ["broker", "Broker"],
+  ["transactional_id", "Transactional id"], ["error", "Error"], ["outcome", "Outcome"], ["fault", "Fault"], ["connection", "Connection"], ["broker", "Broker"], ["since", "Since (id or ms)"],
 ];
 const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Id", "transactions"]];
 const SHOWN = 100;
 const ASKED = 500;
 const ASKED_FIRST = 120; // what a page that opens is waiting for
 const POLLING = new Set(["Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch"]);
-const filter = Object.fromEntries(FIELDS.map(([name]) => [name, ""]));
+const filter = { ...Object.fromEntries(FIELDS.map(([name]) => [name, ""])), errors: "" };
+const A_TIME_FROM = 1e11; // `since` is a time from here on, and an id below
 const opened = new Set();
 let applied = ""; // the filters of the address
 let linked = 0; // how often the address has changed them
@@ -48,17 +49,22 @@ async function latest() {
   if (known.filters !== filters) known = begin(filters);
   const mine = known;
   const limit = mine.next === null ? ASKED_FIRST : ASKED;
-  const found = await get("v1/journal" + query({ ...filter, since: mine.next ?? 0, limit, bodies: false }));
+  const found = await get("v1/journal" + query({ ...filter, since: mine.next === null ? filter.since : newer(mine.next), limit, bodies: false }));
   if (found.next < mine.next) { // another server
     known = begin("");
     return latest();
   }
   mine.next = mine.next === null && found.entries.length === limit ? 0 : found.next; // there is more to ask for
   for (const entry of found.entries) mine.entries.set(entry.id, entry);
-  const entries = [...mine.entries.values()].filter((entry) => entry.id >= found.oldest).sort((a, b) => b.id - a.id).slice(0, ASKED);
+  const entries = [...mine.entries.values()].filter((entry) => entry.id >= found.oldest && isSince(entry)).sort((a, b) => b.id - a.id).slice(0, ASKED);
   mine.entries = new Map(entries.map((entry) => [entry.id, entry]));
   return { kept: found.kept, dropped: found.dropped, entries };
 }
+
+/** The id from which on to ask again: what is looked for may begin later than what is new. */
+const newer = (next) => (Number(filter.since) < A_TIME_FROM ? Math.max(next, Number(filter.since)) : next);
+
+const isSince = (entry) => (Number(filter.since) < A_TIME_FROM ? entry.id : entry.at_ms) >= Number(filter.since);
 
 /** What is known of a journal with these filters; requests before `next` need not be asked for again. */
 function begin(filters) {
@@ -110,12 +116,15 @@ export function render(found, [id], { act, refresh }) {
       h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
     h("div", { class: "row" },
       button(stops ? "Go on" : "Stop here", () => { stops = !stops; stopped = null; refresh(); }),
-      button("Clear filters", (event) => { clear(event.target); refresh(); }),
+      button("Clear filters", () => { clear(); refresh(); }),
       button("Save for Wireshark", () => act(async () => save(await download("v1/journal.pcap" + query(filter)), "journal.pcap"))),
       button("Clear the journal", () => act(() => remove("v1/journal"), "The journal is empty.")),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: true, onchange: (event) => { calm = event.target.checked; refresh({ redraw: true }); } }),
         "Leave out Fetch and heartbeats that succeeded"),
+      h("label", { class: "check" },
+        h("input", { type: "checkbox", key: `errors ${linked}`, checked: filter.errors !== "", onchange: (event) => { filter.errors = event.target.checked ? "true" : ""; stopped = null; show(); refresh(); } }),
+        "Only errors: any code, or no answer"),
       h("p", { class: "quiet" }, `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
     shown.length === 0
       ? h("p", { class: "empty" }, filtered ? "No request fits these filters." : "No requests yet.")
@@ -125,10 +134,11 @@ export function render(found, [id], { act, refresh }) {
   ];
 }
 
-function clear(pressed) {
+function clear() {
   for (const name of Object.keys(filter)) filter[name] = "";
-  for (const input of pressed.ownerDocument.querySelectorAll(".filters input")) input.value = "";
   stopped = null;
+  linked += 1;
+  show();
 }
 
 function one(entry, id) {

@@ -40,7 +40,7 @@ export function button(text, onclick, label) {
 /** A time as people read it; the whole of it when it is pointed at. */
 export const time = (ms) => h("time", { datetime: instant(ms), title: instant(ms) }, clockTime(ms));
 
-export const link = (to, text) => h("a", { href: to }, breakable(text));
+export const link = (to, text, mood) => h("a", { href: to, class: mood && `state ${mood}` }, breakable(text));
 
 /** The address of a view: names are escaped. */
 export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
@@ -144,8 +144,7 @@ export const unknown = (why) => h("span", { class: "quiet", title: why, "aria-la
 
 export const json = (value) => JSON.stringify(value, null, 1).replace(/\n */g, " ");
 
-export const lag = (count) => (count < 0 ? "unknown" : number(count));
-
-export const total = (rows, of) => rows.reduce((sum, row) => sum + Math.max(of(row), 0), 0);
+/** Records that are left to read, as Kafka's tools show them. */
+export const lagOf = (count) => (count === null ? unknown("unknown: without a committed offset, a consumer's auto.offset.reset decides where it begins") : number(count));
 
 export const inTime = (deadline_ms, now_ms) => (deadline_ms > now_ms ? `in ${duration(deadline_ms - now_ms)}` : "due");

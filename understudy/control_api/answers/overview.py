@@ -22,10 +22,11 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class CountedError:
-    """An error code that an API answered within the window."""
+    """An error code that an API answered within the window; an answer with several codes counts for each of them."""
 
     api: str
     error: Annotated[str, About("name of the error code, or why there was no answer")]
+    outcome: Annotated[bool, About("whether `error` is the reason why there was no answer, and no code")] = False
     count: int = 0
     entry: Annotated[int, About("id of the latest such request in the journal")] = -1
     client_id: Annotated[str, About("client of the latest such request")] = ""
@@ -93,6 +94,9 @@ class Overview:
     series: Series = ()
     error_series: Annotated[tuple[int, ...], About("as `series`, of requests with an error")] = ()
     skipped: Annotated[int, About("requests that were too many to be counted")] = 0
+    first_entry: Annotated[
+        int | None, About("id of the first counted request in the journal: with `since`, a search finds those counted")
+    ] = None
     apis: tuple[Activity, ...] = ()
     topics: tuple[Activity, ...] = ()
     clients: tuple[ClientActivity, ...] = ()
