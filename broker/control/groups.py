@@ -5,6 +5,7 @@ from typing import Protocol
 from uuid import UUID
 
 from broker.control.coordinators import group_coordinator, group_coordinators
+from broker.control.lags import lags
 from broker.control.problems import Problem, conflict, not_found
 from broker.control.request import Asked
 from broker.control.share_groups import share_partitions
@@ -14,7 +15,7 @@ from broker.coordination.coordinators import GroupCoordinator
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.consumer.description import held
 from broker.coordination.group.consumer.group import ConsumerGroup
-from broker.coordination.group.group import Group
+from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.share.description import ASSIGNOR
 from broker.coordination.group.share.group import ShareGroup
@@ -78,6 +79,21 @@ def known_group(asked: Asked, name: str) -> bool:
     return found is not None and name in found[1].machine.groups
 
 
+_MODERN_HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
+
+
+def is_classic(asked: Asked, name: str) -> bool:
+    """Whether a group has generations; those of the newer protocols have epochs.
+
+    A group that is gone, or behind a proxy, is judged by the requests of its members.
+    """
+    found = None if asked.source.own is None else group_coordinator(asked.cluster, name)
+    group = None if found is None else found[1].machine.groups.get(name)
+    if group is not None:
+        return group.type is GroupType.CLASSIC
+    return not any(event.api in _MODERN_HEARTBEATS for event in asked.source.group_timelines.of(name).events)
+
+
 def describe(
     asked: Asked, group: Group, node: Node, machine: GroupMachine, history: GroupHistory = NO_HISTORY
 ) -> answer.Group:
@@ -93,7 +109,8 @@ def describe(
     elif isinstance(group, StreamsGroup):
         protocol, members = STICKY, _streams(group)
     offsets = tuple(_offsets(asked, group.group_id, machine))
-    known = [each.lag for each in offsets if each.lag >= 0]
+    partitions = tuple(lags(asked.cluster, group, machine))
+    known = [each.lag for each in partitions if each.lag is not None]
     return answer.Group(
         group_id=group.group_id,
         type=group.type.value,
@@ -103,6 +120,7 @@ def describe(
         coordinator=node.id,
         members=members,
         offsets=offsets,
+        lags=partitions,
         share_partitions=tuple(share_partitions(asked.cluster, str(group.group_id))),
         timeline=tuple(
             copied(answer.GroupEvent, event, citation=cite(event.rule, event.source)) for event in history.events

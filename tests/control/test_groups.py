@@ -66,6 +66,18 @@ def test_a_group_is_shown_with_members_offsets_and_lag(plane: ControlPlane) -> N
     assert plane.refused("GET", "/v1/groups/h")[0] == 404
 
 
+def test_a_consumer_that_has_committed_nothing_has_partitions_and_no_lag(plane: ControlPlane) -> None:
+    """As kafka-consumer-groups.sh lists it: the end of each assigned partition, and a dash for offset and lag."""
+    plane.kafka.topics["t"].write({"value": "a", "partition": 0})
+    with member(plane, client_id="app"):
+        found = shown(plane)
+        assert [(each.partition, each.offset, each.end_offset, each.lag) for each in found.lags] == [
+            (0, None, 1, None),
+            (1, None, 0, None),
+        ]
+        assert (found.lag, found.offsets) == (None, ())
+
+
 @pytest.mark.verb("groups reset-offsets")
 def test_offsets_of_a_group_without_members_can_be_reset(plane: ControlPlane) -> None:
     """To either end, to an offset, to a time, for one partition or all; a consumer then reads from there."""

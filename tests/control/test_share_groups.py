@@ -6,6 +6,10 @@ import pytest
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.control.chromium import Page
 from tests.control.conftest import ControlPlaneOf
@@ -68,6 +72,32 @@ def test_records_in_flight_are_shown(share: Share) -> None:
         (2, "acknowledged", None),
     ]
     assert plane.ctl("groups", "show", SHARES)["share_partitions"][0]["start_offset"] == 0
+
+
+def test_the_lag_is_what_is_not_delivered_for_good(share: Share) -> None:
+    """As DescribeShareGroupOffsets answers it (KIP-1226), over HTTP and in the shell; a group has the sum."""
+    plane, member = share
+    wire = member.wire
+    request = DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(SHARES, None)])
+
+    def lag() -> int:
+        (group,) = wire.call(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, request).groups
+        (partition,) = group.topics[0].partitions
+        found = plane.kafka.groups[SHARES].show()
+        (listed,) = found.lags
+        assert (listed.topic, listed.partition, listed.end_offset) == ("t", 0, 3)
+        start, left = (None if each == -1 else each for each in (partition.start_offset, partition.lag))
+        assert (listed.offset, listed.lag) == (start, left)
+        assert listed.lag == found.lag == plane.kafka.groups.list()[0].lag
+        return int(partition.lag)
+
+    assert lag() == -1, "its leader has stored nothing yet: the tools show a dash"
+    assert member.ack(1, 1, ACCEPT) is ErrorCode.NONE
+    assert lag() == 2
+    assert member.ack(0, 0, ACCEPT) is ErrorCode.NONE
+    assert lag() == 1
+    (row,) = [line.split() for line in plane.ctl_text("groups", "list").splitlines() if line.startswith(SHARES)]
+    assert row[-1] == "1"
 
 
 def test_locks_end_by_the_clock(share: Share) -> None:
@@ -157,7 +187,7 @@ def test_the_console_shows_how_far_the_group_is(page: Page, share: Share) -> Non
     """Share groups commit no offsets: each partition has a start, and records in flight by member."""
     plane, _ = share
     page.open(plane.url, "groups", SHARES)
-    page.sees("Share partitions", "Epoch", "Records in flight")
+    page.sees("Share partitions", "Group epoch", "Records in flight")
     cells = [cell.text for cell in page.row("broker 1").find_elements("tag name", "td")]
-    assert cells == ["t", "0", "broker 1", "0", "3", "3"]
+    assert cells == ["t", "0", "broker 1", "0", "\N{EN DASH}", "3", "3"]
     assert "Nothing is committed" not in page.text

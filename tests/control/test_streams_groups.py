@@ -2,7 +2,13 @@
 
 import pytest
 
+from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from protocol.messages.streams_group_heartbeat import Subtopology
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
@@ -47,6 +53,28 @@ def test_members_are_shown_with_their_tasks(plane: ControlPlane) -> None:
     held = {each.member_id: list(each.assignment) for each in shown(plane).members}
     assert sorted(held["m1"] + held["m2"]) == ["0_0", "0_1"]
     assert "0_1" in plane.ctl_text("groups", "show", "g")
+
+
+def test_the_lag_of_a_group_without_commits_is_all_of_its_input(plane: ControlPlane) -> None:
+    """What kafka-streams-groups.sh shows: from the start of the log to its end; of a committed offset from there."""
+    plane.kafka.topics["t"].write(*({"value": each, "partition": 0} for each in "abcde"))
+    member = joined(plane)
+    found = shown(plane)
+    assert [(each.partition, each.offset, each.end_offset, each.lag) for each in found.lags] == [
+        (0, None, 5, 5),
+        (1, None, 0, 0),
+    ]
+    assert found.lag == 5
+    topics = [OffsetCommitRequestTopic("t", [OffsetCommitRequestPartition(0, 2)])]
+    commit = OffsetCommitRequest("g", member.epoch, "m1", topics=topics)
+    member.wire.call(ApiKey.OFFSET_COMMIT, 9, commit)
+    found = shown(plane)
+    assert [(each.offset, each.lag) for each in found.lags] == [(2, 3), (None, 0)]
+    assert found.lag == 3
+    diagram = plane.kafka.diagrams.show(group="g", polls=True)
+    assert "OffsetCommit v9 member epoch 2, t-0" in [step.text for step in diagram.steps]
+    assert any("Stable, group epoch 2" in step.text for step in diagram.steps)
+    assert "generation" not in diagram.text
 
 
 def test_the_timeline_has_states_and_a_refusal_its_rule(plane: ControlPlane) -> None:

@@ -4,7 +4,7 @@ import { get, path, post } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { button, choices, code, facts, field, lag, link, moves, panel, reason, state, table, time, timeline, to, total, unknown } from "./parts.js";
+import { button, choices, code, facts, field, lagOf, link, moves, panel, reason, state, table, time, timeline, to, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Groups";
 
@@ -21,16 +21,17 @@ function all(groups) {
     ["Group", (group) => link(to("groups", group.group_id), group.group_id), "wide"],
     ["State", (group) => state(group.state)],
     ["Type", (group) => group.type],
-    ["Generation or epoch", (group) => number(group.epoch), "number"],
+    ["Generation or group epoch", (group) => number(group.epoch), "number"],
     ["Members", (group) => number(group.members.length), "number"],
     ["Coordinator", (group) => group.coordinator, "number"],
-    ["Lag", (group) => (group.offsets.length ? number(total(group.offsets, (each) => each.lag)) : unknown("nothing is committed")), "number"],
+    ["Lag", (group) => lagOf(group.lag), "number"],
   ], groups, (group) => group.group_id, "No groups yet: no consumer has joined one or committed an offset."));
 }
 
 function one(group, tools) {
   const { act } = tools;
   const where = path`v1/groups/${group.group_id}`;
+  const metadata = new Map(group.offsets.filter((each) => each.metadata).map((each) => [`${each.topic}/${each.partition}`, each.metadata]));
   return [
     reason(group.why),
     h("p", null, link(diagramOf("groups", group.group_id), "Sequence diagram")),
@@ -52,16 +53,18 @@ function one(group, tools) {
       ["Partition", (each) => each.partition, "number"],
       ["Leader", (each) => `broker ${each.leader}`],
       ["Start offset", (each) => number(each.start_offset), "number"],
+      ["Lag", (each) => lagOf(group.lags.find((found) => found.topic === each.topic && found.partition === each.partition)?.lag ?? null), "number"],
       ["Next to be acquired", (each) => number(each.next_offset), "number"],
       ["In flight", (each) => number(each.records.reduce((sum, run) => sum + run.last_offset - run.first_offset + 1, 0)), "number"],
     ], group.share_partitions, (each) => `${each.topic}/${each.partition}`, "No leader has one in memory: no member has fetched from it."))
     : panel("Offsets", table("Committed offsets", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
-      ["Offset", (each) => number(each.offset), "number"],
-      ["Lag", (each) => lag(each.lag), "number"],
-      ["Metadata", (each) => each.metadata],
-    ], group.offsets, (each) => `${each.topic}/${each.partition}`, "Nothing is committed."), resets(group, where, act)),
+      ["Committed offset", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
+      ["End offset", (each) => (each.end_offset === null ? unknown("no replica is up") : number(each.end_offset)), "number"],
+      ["Lag", (each) => lagOf(each.lag), "number"],
+      metadata.size > 0 && ["Metadata", (each) => metadata.get(`${each.topic}/${each.partition}`)],
+    ].filter(Boolean), group.lags, (each) => `${each.topic}/${each.partition}`, "Nothing is committed, and nothing is assigned."), resets(group, where, act)),
     group.share_partitions.length > 0 && panel("Records in flight", table("Records in flight", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
@@ -95,7 +98,7 @@ function resets(group, where, act) {
 }
 
 /** What Kafka calls the number that a rebalance increases. */
-const counter = (group) => (group.type === "classic" ? "Generation" : "Epoch");
+const counter = (group) => (group.type === "classic" ? "Generation" : "Group epoch");
 
 const stood = (word) => (event) => [[event.state_before, event.epoch_before], [event.state_after, event.epoch_after]].map(
   ([state, epoch]) => [state, epoch >= 0 && `${word} ${epoch}`].filter(Boolean).join(", "));

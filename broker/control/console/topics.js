@@ -4,7 +4,7 @@ import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
 import { bytes, number, plural } from "./format.js";
 import * as messages from "./messages.js";
-import { brokers, button, choices, code, facts, field, lag, link, panel, state, table, time, to, total } from "./parts.js";
+import { brokers, button, choices, code, facts, field, lagOf, link, panel, state, table, time, to, unknown } from "./parts.js";
 
 let internal = false;
 let steered = { topic: null, partition: 0 };
@@ -22,11 +22,16 @@ export async function load([name]) {
 
 export const render = (data, names, tools) => (data.topic ? one(data, tools) : all(data, tools));
 
+// Offsets may be beyond what a number holds exactly; such ones come as texts.
+const summed = (counts) => (counts.length === 0 ? null : counts.reduce((sum, each) => sum + BigInt(each), 0n));
+
+const records = (topic) => topic.partitions.reduce((sum, each) => sum + BigInt(each.high_watermark) - BigInt(each.log_start_offset), 0n);
+
 function lags(groups, topic) {
   return groups
-    .map((group) => ({ group: group.group_id, lag: total(group.offsets.filter((each) => each.topic === topic), (each) => each.lag),
-      reads: group.offsets.some((each) => each.topic === topic) }))
-    .filter((each) => each.reads);
+    .map((group) => ({ group: group.group_id, read: group.lags.filter((each) => each.topic === topic) }))
+    .filter(({ read }) => read.length > 0)
+    .map(({ group, read }) => ({ group, lag: summed(read.map((each) => each.lag).filter((each) => each !== null)) }));
 }
 
 function all({ topics, groups }, { act, refresh }) {
@@ -37,9 +42,9 @@ function all({ topics, groups }, { act, refresh }) {
       table("Topics", [
         ["Topic", (topic) => [link(to("topics", topic.name), topic.name), topic.internal && [" ", h("span", { class: "chip" }, "internal")]], "wide"],
         ["Partitions", (topic) => number(topic.partitions.length), "number"],
-        ["Records", (topic) => number(total(topic.partitions, (each) => each.high_watermark - each.log_start_offset)), "number"],
-        ["Size", (topic) => bytes(total(topic.partitions, (each) => each.size_bytes)), "number"],
-        ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, link(to("groups", each.group), each.group), `: ${lag(each.lag)}`)), "wide"],
+        ["Records", (topic) => number(records(topic)), "number"],
+        ["Size", (topic) => bytes(topic.partitions.reduce((sum, each) => sum + each.size_bytes, 0)), "number"],
+        ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, link(to("groups", each.group), each.group), ": ", lagOf(each.lag))), "wide"],
         ["Health", health, "wide"],
       ], shown, (topic) => topic.name,
       [h("p", null, "No topics yet. A client that asks for one makes it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")]),
@@ -92,7 +97,7 @@ function health(topic) {
 
 function one({ topic, groups, found, cluster, replicas }, tools) {
   const configs = Object.entries(topic.configs);
-  const read = groups.flatMap((group) => group.offsets.filter((each) => each.topic === topic.name)
+  const read = groups.flatMap((group) => group.lags.filter((each) => each.topic === topic.name)
     .map((each) => ({ ...each, group: group.group_id })));
   return [
     panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "None is hosted.")),
@@ -100,9 +105,10 @@ function one({ topic, groups, found, cluster, replicas }, tools) {
     panel("Read by", table("Offsets of groups", [
       ["Group", (each) => link(to("groups", each.group), each.group)],
       ["Partition", (each) => each.partition, "number"],
-      ["Offset", (each) => number(each.offset), "number"],
-      ["Lag", (each) => lag(each.lag), "number"],
-    ], read, (each) => `${each.group}/${each.partition}`, "No group has committed an offset.")),
+      ["Offset", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
+      ["End offset", (each) => (each.end_offset === null ? unknown("no replica is up") : number(each.end_offset)), "number"],
+      ["Lag", (each) => lagOf(each.lag), "number"],
+    ], read, (each) => `${each.group}/${each.partition}`, "No group reads it.")),
     panel("Messages", messages.render(topic, found, tools), write(topic, tools)),
     panel("Settings", configure(topic, configs, tools.act)),
     panel("About", facts(["Topic id", code(topic.id)]),

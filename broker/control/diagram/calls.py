@@ -1,11 +1,13 @@
 """The requests of a diagram, decoded, and as text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 from broker.clock import Slices
 from broker.context import Connection
+from broker.control.groups import is_classic
 from broker.control.journal import Pausing, Place, Query, Sifting, search, topic_names
 from broker.control.request import Asked
 from broker.journal.entries import Decoded, TopicName, decode, title
@@ -99,13 +101,14 @@ class _OfProducer:
 async def find(asked: Asked, query: DiagramQuery) -> list[Call]:
     """The requests of a diagram, the oldest first, and more than it shows: equal ones will be one step."""
     limit, name_of, slices = query["limit"], topic_names(asked), Slices()
+    has_generations = cache(partial(is_classic, asked))
     found: list[Call] = []
     for raw, connections in await _entries(asked, query, _SEARCHED * limit):
         await slices.pause()
         entry = Entry(*raw)
         if query["until"] is not None and entry.at_ms > query["until"]:
             continue
-        call = read(entry, connections.get(entry.connection), name_of, f"group {query.get('group', '')}")
+        call = read(entry, connections.get(entry.connection), name_of, has_generations, query.get("group", ""))
         odd = call.error is not None or entry.fault is not None or entry.outcome != "answered"
         if odd or (not query["errors"] and (query["polls"] or call.api not in POLLS or _moves(call))):
             found.append(call)
@@ -134,19 +137,28 @@ async def _entries(asked: Asked, query: DiagramQuery, limit: int) -> Iterator[Pl
     return await search(asked.source.journal, sifting, limit, slices)
 
 
-def read(entry: Entry, connection: Connection | None, name_of: TopicName, own: str = "") -> Call:
-    """A journal entry as text; ``own`` is the subject of the diagram, which is left out."""
+def read(
+    entry: Entry,
+    connection: Connection | None,
+    name_of: TopicName,
+    has_generations: Callable[[str], bool],
+    own: str,
+) -> Call:
+    """A journal entry as text; ``own`` is the group that the diagram is about, which is left out.
+
+    ``has_generations``: of a group, whether its members have generations or epochs.
+    """
     known = decode(entry)
     error = next(errors(known.response), None)
     written = tuple(_written(known, name_of))
     done = "ok" if entry.outcome == "answered" else entry.outcome
     result = done if error is None else error.name
-    asked_for = [_asks(known.request)]
+    asked_for = [_asks(known.request, has_generations)]
     if written:
         asked_for.append(few([f"{each.place} {_span('sequence', *each.sequences)}".strip() for each in written], 3))
     else:
         named = [each for each in names(requested(known), name_of) if not each.startswith("transactional id")]
-        asked_for.append(few([each for each in named if each != own]))
+        asked_for.append(few([each for each in named if each != f"group {own}"]))
     gains = _gains(known) if error is None else _refused_at(known, error, name_of)
     return Call(
         entry,
@@ -216,14 +228,17 @@ def _span(what: str, first: int, last: int) -> str:
     return f"{what} {first}" if first == last else f"{what}s {first} to {last}"
 
 
-def _asks(request: Any) -> str:
+def _asks(request: Any, has_generations: Callable[[str], bool]) -> str:
     """What a request asks for besides the names in it, such as ``commit, epoch 3``."""
     parts = []
+    group = getattr(request, "group_id", None)
+    # One field of the requests that commit offsets has what the group's protocol has.
+    generation = "generation" if not isinstance(group, str) or has_generations(group) else "member epoch"
     if hasattr(request, "committed"):
         parts.append("commit" if request.committed else "abort")
     for name, noun, none in (
-        ("producer_epoch", "epoch", -1), ("generation_id", "generation", -1), ("member_epoch", "member epoch", None),
-        ("generation_id_or_member_epoch", "generation", -1),
+        ("producer_epoch", "epoch", -1), ("generation_id", generation, -1), ("member_epoch", "member epoch", None),
+        ("generation_id_or_member_epoch", generation, -1),
     ):  # fmt: skip
         value = getattr(request, name, none)
         if type(value) is int and value != none:

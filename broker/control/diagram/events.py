@@ -9,6 +9,7 @@ from broker.control.diagram.calls import Call
 from broker.control.explain.group import Refused as GroupRefused
 from broker.control.explain.producer import Refused as ProducerRefused
 from broker.control.explain.transaction import Refused as TransactionRefused
+from broker.control.groups import is_classic
 from broker.control.request import Asked
 from broker.coordination.reasons import STEERING
 from broker.timelines.producer_events import ACCEPTED
@@ -66,14 +67,15 @@ def of_producer(asked: Asked, producer_id: int) -> Iterator[Event]:
 
 def of_group(asked: Asked, name: str) -> Iterator[Event]:
     """The timeline of a group."""
+    counter = "generation" if is_classic(asked, name) else "group epoch"
     for event in asked.source.group_timelines.of(name).events:
         if event.error is not None:
-            cause = GroupRefused(asked, event).cause()
+            cause = GroupRefused(asked, name, event).cause()
             yield Event(event.at_ms, "group", "", event.connection, event.api, event.error, cause)
             continue
         moved = _moved(event.state_before, event.state_after)
         if event.epoch_before != event.epoch_after >= 0:
-            moved = f"{moved}, generation {event.epoch_after}".removeprefix(", ")
+            moved = f"{moved}, {counter} {event.epoch_after}".removeprefix(", ")
         if moved:
             connection = event.connection if event.count == 1 else None
             yield Event(event.at_ms, "group", f"{event.event}: {moved}", connection, event.api)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from broker.control.event_text import nothing_refused, refused
 from broker.control.explain.transaction import explanation, faults
-from broker.control.groups import known_group, no_group
+from broker.control.groups import is_classic, known_group, no_group
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.specification import cite
@@ -26,15 +26,15 @@ async def why(asked: Asked) -> Refusal:
         if not history.events and (asked.source.own is None or not known_group(asked, name)):
             raise no_group(asked, name)
         return explanation(nothing_refused(f"the members of {name!r}", history.forgotten), history.forgotten)
-    text = Refused(asked, it).explain()
+    text = Refused(asked, name, it).explain()
     return explanation(text, history.forgotten, error=it.error, at_ms=it.until_ms, rule=it.rule, source=it.source)
 
 
 class Refused:
     """A refusal, and its causes."""
 
-    def __init__(self, asked: Asked, it: GroupEvent) -> None:
-        self._asked, self._it = asked, it
+    def __init__(self, asked: Asked, name: str, it: GroupEvent) -> None:
+        self._asked, self._name, self._it = asked, name, it
         self._causes = it.causes or Causes(None, None, None, None, None, complete=False)
 
     def explain(self) -> str:
@@ -132,7 +132,8 @@ class Refused:
 
     def plainly(self) -> str:
         """Everything else."""
-        state = f" in {self._it.state_after}, generation {self._it.epoch_after}" if self._it.state_after else ""
+        counter = "generation" if is_classic(self._asked, self._name) else "group epoch"
+        state = f" in {self._it.state_after}, {counter} {self._it.epoch_after}" if self._it.state_after else ""
         return f"refused: {self._it.error}{state}."
 
 

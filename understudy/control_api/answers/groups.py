@@ -34,6 +34,19 @@ class GroupOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """A partition that a group reads: how far it has come, and how many records are left, as Kafka's tools show it."""
+
+    topic: str
+    partition: int
+    offset: Annotated[
+        int | None, About("committed offset; of a share group the start offset; null: there is none", wide=True)
+    ] = None
+    end_offset: Annotated[int | None, About("high watermark; null: unknown", wide=True)] = None
+    lag: Annotated[int | None, About("null: unknown, as of a consumer that has committed nothing", wide=True)] = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShareRecords:
     """Records of a share group in one state, by offset, and the acquisition before that has ended.
 
@@ -67,7 +80,7 @@ class SharePartition:
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """One step in the life of a group: a request or a move, before and after; `epoch` is its generation.
+    """One step in the life of a group: a request or a move, before and after.
 
     Old rebalances are merged: `count` steps, from `at_ms` to `until_ms`.
     """
@@ -78,7 +91,7 @@ class GroupEvent:
     count: Count = 1
     state_before: str = ""
     state_after: str = ""
-    epoch_before: Annotated[int, About("its generation; -1: there is none")] = -1
+    epoch_before: Annotated[int, About("generation or group epoch; -1: there is none")] = -1
     epoch_after: int = -1
     member_id: str = ""
     instance_id: str | None = None
@@ -95,23 +108,26 @@ class GroupEvent:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group; `epoch` is the generation of a classic group."""
+    """One group; `epoch` is the generation of a classic group, the group epoch of the others."""
 
     group_id: str
     type: str = "classic"
     state: str = ""
     protocol: str | None = None
-    epoch: Annotated[int, About("its generation")] = -1
+    epoch: Annotated[int, About("generation of a classic group, group epoch of the others")] = -1
     coordinator: Annotated[int, About("id of the broker")] = -1
     members: tuple[Member, ...] = ()
     offsets: tuple[GroupOffset, ...] = ()
+    lags: Annotated[
+        tuple[PartitionLag, ...], About("partitions that are assigned, have a commit, or a share group's state")
+    ] = ()
     share_partitions: Annotated[
         tuple[SharePartition, ...], About("of a share group: its records in flight", detail=True)
     ] = ()
     timeline: Annotated[tuple[GroupEvent, ...], About(detail=True)] = ()
     forgotten: Forgotten = 0
     lag: Annotated[
-        int | None, About("sum over its committed offsets; null: it has committed none, or it is unknown", wide=True)
+        int | None, About("sum over the partitions whose lag is known; null: it is known of none", wide=True)
     ] = None
 
 

@@ -1,0 +1,123 @@
+"""How far a group has come in each partition that it reads, and how many records are left, as Kafka's tools show it.
+
+* Of classic and consumer groups: the partitions that are assigned or have a commit (``kafka-consumer-groups.sh``).
+  Without a commit there is no lag, since where its consumer will begin is decided by the client (`auto.offset.reset`).
+* Of streams groups: the input of active tasks too. Without a commit all of the log is left, as
+  ``kafka-streams-groups.sh`` counts: an application without offsets begins at the start of its input.
+* Of share groups: the partitions that have a state at the share coordinator, and the records up to the high watermark
+  that are not delivered for good (KIP-1226), as DescribeShareGroupOffsets answers.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from broker.control.topics import log_of
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.consumer.description import held
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.group import Group
+from broker.coordination.group.machine import GroupMachine
+from broker.coordination.group.share.group import ShareGroup
+from broker.coordination.group.streams.group import StreamsGroup
+from broker.coordination.group.streams.topology import input_topics
+from broker.coordination.share.persister import UNINITIALIZED_COUNT, UNINITIALIZED_OFFSET, SharePartitionKey
+from broker.node import SHARE_TOPIC, partition_for
+from protocol.consumer_protocol import read_assignment
+from storage.log.partition_log import PartitionLog
+from understudy.control_api.answers.groups import PartitionLag
+
+if TYPE_CHECKING:
+    from broker.cluster.cluster import Cluster
+    from broker.coordination.share.state import ShareState
+
+Place = tuple[str, int]
+
+
+def lags(cluster: "Cluster", group: Group, machine: GroupMachine) -> Iterator[PartitionLag]:
+    """The partitions of a group, by topic and partition."""
+    if isinstance(group, ShareGroup):
+        yield from _of_share_group(cluster, group, machine)
+        return
+    committed = {
+        (topic, index): offset.commit.offset
+        for topic, partitions in machine.offsets.topics(group.group_id).items()
+        for index, offset in partitions.items()
+    }
+    for place in sorted({*committed, *_assigned(cluster, group)}):
+        log = _log(cluster, place)
+        offset = committed.get(place)
+        begins = offset
+        if begins is None and log is not None and isinstance(group, StreamsGroup):
+            begins = log.log_start_offset
+        yield _lag(place, offset, log, begins)
+
+
+def _lag(place: Place, offset: int | None, log: PartitionLog | None, done: int | None) -> PartitionLag:
+    """``done``: offsets below it, or as many as that, are done; None: it is not known."""
+    topic, index = place
+    end = None if log is None else log.high_watermark
+    lag = None if end is None or done is None else max(end - done, 0)
+    return PartitionLag(topic=topic, partition=index, offset=offset, end_offset=end, lag=lag)
+
+
+def _log(cluster: "Cluster", place: Place) -> PartitionLog | None:
+    hosted = cluster.partitions.get(place)
+    return None if hosted is None else log_of(hosted)
+
+
+def _assigned(cluster: "Cluster", group: Group) -> Iterator[Place]:
+    """What the members have; topics and partitions that are gone are left out."""
+    for place in _places(cluster, group):
+        if place in cluster.partitions:
+            yield place
+
+
+def _places(cluster: "Cluster", group: Group) -> Iterator[Place]:
+    if isinstance(group, ClassicGroup) and group.is_consumer_type:
+        for member in group.members.values():
+            found = read_assignment(bytes(member.assignment))
+            yield from () if found is None else _each(found.partitions.items())
+    elif isinstance(group, ConsumerGroup):
+        topics = cluster.image.topics_by_id
+        for consumer in group.members.values():
+            yield from _each((topics[each].name, indexes) for each, indexes in held(consumer).items() if each in topics)
+    elif isinstance(group, StreamsGroup) and group.topology is not None:
+        subtopologies = group.topology.subtopologies
+        for task_owner in group.members.values():
+            for name, indexes in task_owner.assigned.active.items():
+                if name in subtopologies:
+                    yield from _each((topic, indexes) for topic in input_topics(subtopologies[name]))
+
+
+def _each(found: Iterable[tuple[str, Iterable[int]]]) -> Iterator[Place]:
+    return ((topic, index) for topic, indexes in found for index in indexes)
+
+
+def _of_share_group(cluster: "Cluster", group: ShareGroup, machine: GroupMachine) -> Iterator[PartitionLag]:
+    names = {topic_id: topic.name for topic_id, topic in cluster.image.topics_by_id.items()}
+    keys = [
+        SharePartitionKey(str(group.group_id), topic_id, index)
+        for topic_id, indexes in machine.shares.initialized_partitions(group.group_id).items()
+        for index in indexes
+        if topic_id in names
+    ]
+    for key in sorted(keys, key=lambda each: (names[each.topic_id], each.partition)):
+        place = names[key.topic_id], key.partition
+        state = _share_state(cluster, key)
+        offset = done = None
+        if state is not None and state.start_offset != UNINITIALIZED_OFFSET:
+            offset = state.start_offset
+            if state.delivery_complete_count != UNINITIALIZED_COUNT:
+                done = offset + state.delivery_complete_count
+        yield _lag(place, offset, _log(cluster, place), done)
+
+
+def _share_state(cluster: "Cluster", key: SharePartitionKey) -> "ShareState | None":
+    """What the share coordinator has stored; None while it has no leader, or nothing of it."""
+    topic = cluster.image.topics.get(SHARE_TOPIC)
+    if topic is None:
+        return None
+    partition = cluster.partitions.get((SHARE_TOPIC, partition_for(key.coordinator_key, len(topic.partitions))))
+    node = None if partition is None else cluster.nodes.get(partition.state.leader)
+    runtime = None if node is None or partition is None else node.share_shards.get(partition.index)
+    return None if runtime is None else runtime.machine.states.get(key)
