@@ -15,7 +15,10 @@ SLACK_US = 4_000_000
 
 @dataclass(eq=False, slots=True)
 class Lock:
-    """A record that a member was given. ``open``: it has not answered. ``alive``: whether its connection is open."""
+    """A record that a member was given. ``open``: it has not answered. ``alive``: whether its connection is open.
+
+    ``session_lost``: its session was ended by another connection, and the delivery may not count.
+    """
 
     member: str
     count: int
@@ -24,6 +27,7 @@ class Lock:
     lasts_until_ms: int
     alive: Callable[[], bool]
     open: bool = True
+    session_lost: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +71,7 @@ class Deliveries:
         if not 1 <= lock.count <= min(self.limit, one.seen + self.lost[group, place]):
             self.violate(f"{what} with delivery count {lock.count}, after {one.seen - 1} deliveries")
         if last is not None and last.given_us <= lock.asked_us and self.undisturbed(last.asked_us):
-            if lock.count <= last.count:
+            if lock.count < last.count + (not last.session_lost):
                 self.violate(f"{what} with delivery count {lock.count}, which was {last.count} before")
             if last.open and last.alive() and now_ms < last.lasts_until_ms:
                 self.violate(f"{what} while {last.member} has it locked")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
+from simulator.changes import alter_settings, elect_preferred, reassign, undo
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
 from simulator.loop import sleep_ms
@@ -34,6 +35,9 @@ KINDS = (
 )
 LAG = "lag"
 """What a run may have besides: followers that fall behind."""
+CHANGE = "change"
+"""What a run may have besides: topics get other settings and other replicas, and preferred leaders lead again."""
+_CHANGES = ("settings", "settings", "replicas", "replicas", "preferred leaders")
 _MOST_LATE_US = 12_000_000
 _QUIET_MS = 1_500
 """From the start of a run until its first fault."""
@@ -54,10 +58,11 @@ class Fault:
         return f"{self.kind}, broker {self.broker}, {self.lasts_ms} ms"
 
 
-def plan(seed: int, minutes: float, brokers: int, *, lag: bool = False) -> list[Fault]:
+def plan(seed: int, minutes: float, brokers: int, *, lag: bool = False, change: bool = False) -> list[Fault]:
     """The faults of a seed: some kinds of them, more or less often; with ``lag``, followers fall behind besides.
 
-    The latter come of a chance of their own and have the last numbers, so that the others are the same with them.
+    The latter, and those of ``change``, come of a chance of their own and have the last numbers, so that the others are
+    the same with them.
     """
     chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
     kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
@@ -65,8 +70,10 @@ def plan(seed: int, minutes: float, brokers: int, *, lag: bool = False) -> list[
     if lag:
         chance = Random(f"{seed} lag")  # noqa: S311 - replayed from the seed
         faults += _faults(seed, minutes, brokers, chance, [LAG], chance.choice((1_000, 3_000)), len(faults))
-        faults.sort(key=lambda fault: (fault.at_ms, fault.number))
-    return faults
+    if change:
+        chance = Random(f"{seed} change")  # noqa: S311 - replayed from the seed
+        faults += _faults(seed, minutes, brokers, chance, _CHANGES, chance.choice((1_000, 3_000)), len(faults))
+    return sorted(faults, key=lambda fault: (fault.at_ms, fault.number))
 
 
 def _faults(
@@ -145,6 +152,7 @@ class Nemesis:
                 await servers.start_one(broker)
         for broker in servers.paused:
             servers.resume(broker)
+        undo(servers)
         self.note("all faults are over")
 
     async def _happen(self, fault: Fault) -> None:
@@ -168,6 +176,9 @@ class Nemesis:
             "clock": self._clock,
             "restart all": self._restart,
             LAG: self._lag,
+            "settings": self._settings,
+            "replicas": self._replicas,
+            "preferred leaders": self._preferred_leaders,
         }
         self._under_way += 1
         try:
@@ -288,6 +299,17 @@ class Nemesis:
     def _move(self, topic: str, index: int, broker: int, loading_ms: int) -> None:
         if broker in self._servers.up and self._servers.move_leader(topic, index, broker, loading_ms):
             self.note(f"broker {broker} leads {topic}-{index}")
+
+    async def _settings(self, _fault: Fault, chance: Random) -> None:
+        self.note(alter_settings(self._servers, chance))
+
+    async def _replicas(self, _fault: Fault, chance: Random) -> None:
+        if note := reassign(self._servers, chance):
+            self.note(note)
+
+    async def _preferred_leaders(self, _fault: Fault, _chance: Random) -> None:
+        elect_preferred(self._servers)
+        self.note("preferred leaders lead, where they may")
 
     async def _client(self, fault: Fault, chance: Random) -> None:
         self.note(f"client {self._clients.kill(chance, fault.lasts_ms)} is killed")

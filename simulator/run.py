@@ -17,7 +17,7 @@ from simulator.clients.consumer_member import MODERN_GROUP, ConsumerMember
 from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
 from simulator.cluster import Servers
-from simulator.faults import LAG, Fault, Nemesis, plan
+from simulator.faults import CHANGE, LAG, Fault, Nemesis, plan
 from simulator.history import History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
@@ -42,8 +42,8 @@ DRAIN_MS, MOST_DRAINS = 5_000, 24
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
 """Of fetches of the last member of the share group: how many bring nothing before it is over."""
-KINDS = (CONSUMER, SHARE, LAG)
-"""What a run may have or not: members of groups of these protocols, followers that fall behind."""
+KINDS = (CONSUMER, SHARE, LAG, CHANGE)
+"""What a run may have or not: members of groups of these protocols, followers that fall behind, an administrator."""
 
 MOST_AFTER_S = 900
 """How long the end of a run may take: a healthy one is over within four minutes of virtual time."""
@@ -89,7 +89,7 @@ class Run:
         self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
         self.kinds = kinds_of(seed) if kinds is None else frozenset(kinds)
         self.workload = Workload(self.world, self._chance, self.kinds)
-        faults = plan(seed, minutes, BROKERS, lag=LAG in self.kinds)
+        faults = plan(seed, minutes, BROKERS, lag=LAG in self.kinds, change=CHANGE in self.kinds)
         self.faults = [each for each in faults if only is None or each.number in only]
 
     def _brokers_ms(self) -> int:

@@ -187,6 +187,9 @@ class Session:
             elif calm:
                 client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name} in calm weather")
         self._doubt(answers)
+        for own in self.locks.values():
+            for lock in own.values():
+                lock.session_lost = True
         self.drop()
         client.hang_up(self.broker, self.channel)
         return None
