@@ -286,3 +286,10 @@ class Behaviour(Enum):
             "before, in the order in which it lists all of them."
         ),
     )
+    CHANGED_INSTANCES_FORGOTTEN = (
+        "4.4",
+        (
+            "A member of a consumer group that joins again with another instance id gives up the one that it had; "
+            "before, it holds both, and a classic member with the old one is refused with UNKNOWN_SERVER_ERROR."
+        ),
+    )

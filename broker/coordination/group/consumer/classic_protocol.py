@@ -94,6 +94,10 @@ class ClassicMembers:
         group_id = group.group_id
         held = None if request.group_instance_id is None else group.static_members.get(request.group_instance_id)
         if held is not None and self._migration.may_downgrade(group, group.members[held]):
+            if group.members[held].instance_id != request.group_instance_id:
+                # ClassicGroup.fromConsumerGroup leaves out the member with the instance id, and this one has another
+                # by now: what it finds in its place does not speak the classic protocol.
+                raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *CLASSIC_JOIN)
             self._join_downgraded(builder, step, group.members[held], reply_to)
             return
         self._heartbeats.advance(builder, step)
@@ -140,7 +144,8 @@ class ClassicMembers:
         if instance_id is not None and request.member_id:
             group.static_member(instance_id, request.member_id, CLASSIC_JOIN)
         elif instance_id is not None and instance_id in group.static_members:
-            return self._heartbeats.replace(builder, group, group.static_member(instance_id), member_id, classic=True)
+            held = group.static_member(instance_id)
+            return self._heartbeats.replace(builder, group, held, member_id, instance_id, classic=True)
         known = group.members.get(member_id) or Member(member_id)
         return Step(group, known, known)
 

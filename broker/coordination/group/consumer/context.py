@@ -54,6 +54,10 @@ class ConsumerContext:
         group = self.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 
+    def new_group(self, group_id: str) -> ConsumerGroup:
+        """A consumer group without members."""
+        return ConsumerGroup(group_id, self.topics, forgets=self.behaves(Behaviour.CHANGED_INSTANCES_FORGOTTEN))
+
     def missing(self, group_id: str, rule: Rule) -> Refusal:
         """The error about an id that no consumer group has (GroupMetadataManager.consumerGroup)."""
         what = "is not a consumer group" if group_id in self.groups else "not found"

@@ -38,16 +38,17 @@ class ConsumerGroup:
     """One consumer group. It changes by :meth:`replay` alone.
 
     ``targets`` are the target assignments by member id; ``regexes`` the topics that regular expressions matched at the
-    last check; ``static_members`` instance id -> member id.
+    last check; ``static_members`` instance id -> member id. ``forgets``: Behaviour.CHANGED_INSTANCES_FORGOTTEN.
     """
 
     __slots__ = (
-        "_names", "_order", "_owners", "_patterns", "_topics", "assignment_epoch", "assignment_timestamp_ms", "checked",
-        "epoch", "group_id", "homogeneous", "members", "metadata_hash", "regexes", "static_members", "targets",
+        "_forgets", "_names", "_order", "_owners", "_patterns", "_topics", "assignment_epoch",
+        "assignment_timestamp_ms", "checked", "epoch", "group_id", "homogeneous", "members", "metadata_hash", "regexes",
+        "static_members", "targets",
     )  # fmt: skip
 
-    def __init__(self, group_id: str, topics: Topics) -> None:
-        self.group_id, self._topics = group_id, topics
+    def __init__(self, group_id: str, topics: Topics, *, forgets: bool = True) -> None:
+        self.group_id, self._topics, self._forgets = group_id, topics, forgets
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = self.assignment_timestamp_ms = 0
         self.members: HashMap[Member] = HashMap()
@@ -263,7 +264,7 @@ class ConsumerGroup:
                 *rule,
                 f"Static member {member_id} with instance id {instance_id} was fenced by member {found}.",
             )
-        return self.members[found]
+        return self.member(found, rule)
 
     def names_besides(self, regexes: Collection[str]) -> set[str]:
         """The topics that are subscribed to, without those that these expressions matched."""
@@ -307,7 +308,7 @@ class ConsumerGroup:
                 self._order.pop(record.name)
                 member = self.members.pop(record.name)
                 if member is not None:
-                    self._leave(member)
+                    self._leave(member, for_good=True)
                     self._compare_subscriptions()
             case ConsumerKind.CURRENT_MEMBER:
                 member = self.members.get(record.name)
@@ -321,7 +322,7 @@ class ConsumerGroup:
     def _put(self, member: Member) -> None:
         before = self.members.get(member.member_id)
         if before is not None:
-            self._leave(before)
+            self._leave(before, for_good=self._forgets)
         self.members[member.member_id] = member
         self._order[member.member_id] = None
         if member.instance_id is not None:
@@ -339,9 +340,10 @@ class ConsumerGroup:
         patterns = {regex: self._patterns[regex] for regex in self._patterns}
         self.homogeneous = _all_alike(self._names, patterns, resolved, len(self.members))
 
-    def _leave(self, member: Member) -> None:
-        """Take back what :meth:`_put` has noted."""
-        if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
+    def _leave(self, member: Member, *, for_good: bool) -> None:
+        """Take back what :meth:`_put` has noted; who holds an instance id only where that is ``for_good``."""
+        if for_good and self.static_members.get(member.instance_id or "") == member.member_id:
+            assert member.instance_id is not None
             del self.static_members[member.instance_id]
         _take(self._names, member.subscribed)
         if member.regex:

@@ -145,11 +145,11 @@ class Heartbeats:
             return found
         if request.member_epoch == JOINING:
             if found is None:
-                return ConsumerGroup(group_id, self._context.topics)
+                return self._context.new_group(group_id)
             if isinstance(found, ClassicGroup) and found.state is State.EMPTY:
                 for record in found.tombstones():
                     builder.record(record)
-                return ConsumerGroup(group_id, self._context.topics)
+                return self._context.new_group(group_id)
             if isinstance(found, ClassicGroup):
                 return self._migration.upgrade(builder, found)
         if found is None:  # worded unlike the other refusals (GroupMetadataManager.getOrMaybeCreateConsumerGroup)
@@ -177,7 +177,7 @@ class Heartbeats:
         if request.instance_id is not None and (epoch != JOINING or request.instance_id in group.static_members):
             held = group.static_member(request.instance_id, None if epoch == JOINING else member_id)
             if epoch == JOINING:
-                return self.replace(builder, group, held, member_id)
+                return self.replace(builder, group, held, member_id, request.instance_id)
         elif epoch != JOINING:
             group.member(member_id)
         known = group.members.get(member_id)
@@ -189,7 +189,14 @@ class Heartbeats:
         return Step(group, known, known, owned=owned)
 
     def replace(
-        self, builder: OutcomeBuilder, group: ConsumerGroup, held: Member, member_id: str, *, classic: bool = False
+        self,
+        builder: OutcomeBuilder,
+        group: ConsumerGroup,
+        held: Member,
+        member_id: str,
+        instance_id: str,
+        *,
+        classic: bool = False,
     ) -> Step:
         """A member takes the place of the static one that holds its instance id.
 
@@ -200,7 +207,7 @@ class Heartbeats:
             raise Refusal(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 *MEMBER_LOOKUP,
-                f"Static member {member_id} with instance id {held.instance_id} cannot join the group because the "
+                f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
                 f"instance id is owned by {held.member_id} member.",
             )
         heir = replace(held, member_id=member_id, epoch=0, previous_epoch=0)

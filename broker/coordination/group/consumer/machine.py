@@ -139,7 +139,7 @@ class ConsumerGroups:
                 return
             if isinstance(found, ClassicGroup) and not found.is_empty:
                 return
-            found = self._groups[record.group_id] = ConsumerGroup(record.group_id, self._context.topics)
+            found = self._groups[record.group_id] = self._context.new_group(record.group_id)
         if record.value is None and record.kind is ConsumerKind.GROUP_METADATA:
             del self._groups[record.group_id]
         else:

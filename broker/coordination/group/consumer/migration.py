@@ -58,7 +58,7 @@ class Migration:
             raise _stays(classic, "the group size exceeds the consumer group maximum size")
         members = [self._member(classic, member_id) for member_id in classic.members]
         group_id, epoch = classic.group_id, classic.generation
-        new_hash = self._context.new_hash(ConsumerGroup(group_id, self._context.topics), members)
+        new_hash = self._context.new_hash(self._context.new_group(group_id), members)
         records = [
             *(member.metadata_record(group_id) for member in members),
             ConsumerRecord.of(group_id, GroupEpoch(epoch, new_hash)),
@@ -67,7 +67,7 @@ class Migration:
             *(member.current_record(group_id) for member in members),
         ]
         self._answer_parked(builder, classic)
-        group = ConsumerGroup(group_id, self._context.topics)
+        group = self._context.new_group(group_id)
         for tombstone in classic.tombstones():
             builder.record(tombstone)
         for record in records:
