@@ -1,6 +1,7 @@
 """The API keys of the protocol (Kafka's ``ApiKeys``)."""
 
 from enum import IntEnum
+from typing import Final
 
 
 class ApiKey(IntEnum):
@@ -101,4 +102,7 @@ class ApiKey(IntEnum):
     @property
     def title(self) -> str:
         """The API's name as Kafka writes it, such as ``EndTxn``."""
-        return "".join(part.capitalize() for part in self.name.split("_"))
+        return _TITLES[self]
+
+
+_TITLES: Final = {key: "".join(part.capitalize() for part in key.name.split("_")) for key in ApiKey}

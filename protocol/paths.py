@@ -71,26 +71,6 @@ def errors(value: Any) -> Iterator[ErrorCode]:
             yield from errors(each)
 
 
-def first_error(value: Any) -> ErrorCode | None:
-    """Return the first of :func:`errors`; without generators, as it runs for every transactional response."""
-    if isinstance(value, Message):
-        for name in value.__slots__:
-            part = getattr(value, name)
-            kind = type(part)
-            if kind is ErrorCode:
-                if part is not ErrorCode.NONE:
-                    return part  # type: ignore[no-any-return]  # getattr
-            elif kind is not int and kind is not str and (inner := first_error(part)) is not None:
-                return inner
-    elif isinstance(value, list | tuple):
-        for each in value:
-            if (inner := first_error(each)) is not None:
-                return inner
-    elif isinstance(value, ErrorCode) and value is not ErrorCode.NONE:
-        return value
-    return None
-
-
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 

@@ -20,8 +20,9 @@ from broker.control.verbs import answers
 from broker.journal.entries import TopicName, as_json, decode
 from broker.journal.mentioned import columns
 from broker.journal.ring import ANSWERED, BEING_SERVED, Chunk, Entry, Journal, Part, Raw
+from protocol.error_codes import first_error
 from protocol.items import Wanted, mentions, request_level, response_level
-from protocol.paths import errors, first_error
+from protocol.paths import errors
 from protocol.types import uuid_from_text
 from protocol.uvarint import uvarint
 from understudy.control_api.encoding import all_exact

@@ -9,6 +9,7 @@ from broker.coordination.group.consumer.states import NEW_EPOCH
 from broker.coordination.group.share.group import REASONS, State
 from broker.timelines.event_log import Weight
 from broker.timelines.events import COORDINATOR_CODES, Refusals, RequestEvent
+from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 
 NO_GENERATION = -1
@@ -20,11 +21,26 @@ _BEGINNINGS = frozenset({REBALANCE, NEW_EPOCH.kind, REASONS[State.STABLE].kind})
 
 
 class LastSign(NamedTuple):
-    """The last request of a member that was not refused: when, and a text such as ``asked to join``."""
+    """The last request of a member that was not refused. Every heartbeat leaves one; texts are made when it is read.
+
+    ``asked`` is a text such as ``asked to join``, where the request is an event of its own.
+    """
 
     at_ms: int
-    what: str
-    request: str
+    asked: str | None
+    api: ApiKey
+    version: int
+    client_id: str
+
+    @property
+    def what(self) -> str:
+        """What the member did, such as ``asked to join`` or ``Heartbeat``."""
+        return self.asked or self.api.title
+
+    @property
+    def request(self) -> str:
+        """The request, for people."""
+        return f"{self.api.title} v{self.version} of client `{self.client_id}`"
 
 
 @dataclass(slots=True)

@@ -36,8 +36,8 @@ from broker.timelines.group_events import (
     is_retriable,
 )
 from protocol.apis import ApiKey
+from protocol.error_codes import first_error
 from protocol.errors import ErrorCode, KafkaError
-from protocol.paths import errors
 
 
 class GroupTimelines:
@@ -103,7 +103,7 @@ class GroupTimelines:
             response = await handle(request, ctx)
         finally:
             refusal = self._refusals.pop(id(ctx))
-        error = next(errors(response), None)
+        error = first_error(response)
         if error is ErrorCode.MEMBER_ID_REQUIRED:
             # KIP-394: every new member first receives its id.
             self._log.note(name, self._event(request, ctx, "was given its member id"))
@@ -116,9 +116,8 @@ class GroupTimelines:
     def _note_sign(self, request: Any, ctx: RequestContext, asked: str | None) -> None:
         member = _member(request).member_id
         if member:
-            key, text = (request.group_id, member), f"{ctx.api.key.title} v{ctx.version} of client `{ctx.client_id}`"
-            sign = LastSign(self._clock.now_ms(), asked or ctx.api.key.title, text)
-            self._signs[key] = sign
+            key = request.group_id, member
+            self._signs[key] = LastSign(self._clock.now_ms(), asked, ctx.api.key, ctx.version, ctx.client_id)
             self._signs.move_to_end(key)
             if len(self._signs) > LIMITS.ids:
                 self._signs.popitem(last=False)

@@ -31,10 +31,10 @@ from broker.timelines.transaction_events import (
     read,
 )
 from protocol.apis import ApiKey
+from protocol.error_codes import first_error
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord
 from protocol.messages.produce import ProduceRequest
-from protocol.paths import first_error
 from protocol.records.batch import RecordBatch, begins_with_batch
 
 

@@ -11,6 +11,7 @@ from broker.timelines.group_events import (
     LastSign,
     causes_of,
 )
+from protocol.apis import ApiKey
 
 LOG = EventLog[str, GroupEvent]
 
@@ -108,7 +109,7 @@ def test_the_causes_of_a_refusal() -> None:
     left, begun, joined = event(2, LEAVE, member_id="n"), event(3, REBALANCE, 5), event(4, JOINED, 6)
     for each in (taken, left, begun, joined, refusal(5), event(6, JOIN, instance_id="i", connection=1)):
         log.note("g", each)
-    sign = LastSign(4, "Heartbeat", "Heartbeat v4")
+    sign = LastSign(4, None, ApiKey.HEARTBEAT, 4, "c")
     refused = event(7, "refused", error="ILLEGAL_GENERATION", instance_id="i", connection=1)
     causes = causes_of(refused, list(log.newest_first("g")), sign, forgotten=False)
     assert causes.events() == (joined, begun, left, taken)
