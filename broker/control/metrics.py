@@ -14,8 +14,8 @@ from broker.control.exporter_metrics import groups_and_partitions
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.control.watched import Watched
+from broker.journal.counts import LATENCY_BOUNDS_NS, Counts
 from broker.journal.entries import title
-from broker.journal.ring import LATENCY_BOUNDS_NS, Journal
 from protocol.log_records.transaction import TransactionState
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Gathered:
         yield from _process()
 
     def _requests(self) -> "Iterator[Metric]":
-        counted = self._source.journal.by_api
+        counted = self._source.journal.counts.by_api
         rows = (
             ("requests", "Requests served", 0, 1),
             ("request_seconds", "Time that requests took, waiting included", 1, 1e-9),
@@ -97,16 +97,16 @@ class _Gathered:
 
     def _answers(self) -> "Iterator[Metric]":
         """Latencies, error codes of answers, and requests that met a fault."""
-        journal = self._source.journal
+        counts = self._source.journal.counts
         errors = _counter("request_errors", "Answers with an error code; several codes count each", ["api", "error"])
-        for (key, code), count in sorted(journal.errors.items()):
+        for (key, code), count in sorted(counts.errors.items()):
             errors.add_metric([title(key), code.name], count)
         yield errors
         faulted = _counter("faulted_requests", "Requests that met a fault", ["api"])
-        for key, count in sorted(journal.faulted.items()):
+        for key, count in sorted(counts.faulted.items()):
             faulted.add_metric([title(key)], count)
         yield faulted
-        yield _latencies(journal)
+        yield _latencies(counts)
 
     def _steering(self) -> "Iterator[Metric]":
         source = self._source
@@ -117,15 +117,15 @@ class _Gathered:
         yield _one("journal_bytes", "Memory that the journal takes", source.journal.bytes)
 
 
-def _latencies(journal: Journal) -> "Metric":
+def _latencies(counted: Counts) -> "Metric":
     from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415 - as above
 
     name, text = "understudy_request_duration_seconds", "Time that requests took, waiting included"
     family = HistogramMetricFamily(name, text, labels=["api"])
     bounds = [*(f"{bound / 1e9:g}" for bound in LATENCY_BOUNDS_NS), "+Inf"]
-    for key, counts in sorted(journal.latencies.items()):
+    for key, counts in sorted(counted.latencies.items()):
         buckets = list(zip(bounds, map(float, accumulate(counts)), strict=True))
-        family.add_metric([title(key)], buckets, journal.by_api[key][1] * 1e-9)
+        family.add_metric([title(key)], buckets, counted.by_api[key][1] * 1e-9)
     return family
 
 

@@ -27,7 +27,6 @@ def filled(entries: int = MILLION) -> Journal:
         numbers = [*range(begin + 1, begin + CHUNK), begin]
         chunk.entries, chunk.connections = tuple(map(raw, numbers)), {1: shared}
         journal.chunks.insert(len(journal.chunks) - 1, chunk)
-    journal.entries = entries
     return journal
 
 

@@ -9,7 +9,8 @@ from broker.journal.kept import answer_without_records, expand, weight_of, witho
 from broker.journal.ring import WHOLE_BYTES, Journal
 from protocol.apis import ApiKey
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
-from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.scenarios.core.batches import batch
@@ -82,6 +83,32 @@ def test_a_request_from_before_a_clearing_stays_forgotten() -> None:
     assert ids(journal) == []
 
 
+def test_a_request_is_listed_and_counted_as_soon_as_it_is_answered() -> None:
+    """Small requests are entered many at a time, which nobody who looks can see."""
+    journal = Journal()
+    for number in range(1, 200):
+        each = served(number)
+        each.errors, each.faults = (ErrorCode.NOT_COORDINATOR,), "1"
+        journal.arrive(each)
+        journal.finish(each)
+        assert ids(journal)[-1] == number
+        assert (journal.entries, journal.counts.by_api[ApiKey.HEARTBEAT][0]) == (number, number)
+        assert journal.chunks[-1].failed[ErrorCode.NOT_COORDINATOR][-1] == number
+        assert journal.counts.errors[ApiKey.HEARTBEAT, ErrorCode.NOT_COORDINATOR] == number
+        assert journal.counts.faulted[ApiKey.HEARTBEAT] == number
+
+
+def test_what_nobody_has_looked_at_is_bounded_and_cleared_too() -> None:
+    """It is as if each request had been entered by itself."""
+    journal = Journal()
+    fill(journal, 30)
+    journal.clear()
+    assert (ids(journal), journal.entries, journal.bytes) == ([], 0, 0)
+    assert journal.counts.by_api[ApiKey.HEARTBEAT][0] == 30
+    fill(journal, 3)
+    assert ids(journal) == [31, 32, 33]
+
+
 def test_a_small_answer_is_joined_once() -> None:
     """So that the connection need not do it again."""
     each = served()
@@ -142,6 +169,20 @@ def test_a_large_fetch_response_is_kept_without_its_records(version: int) -> Non
     (topic,) = found.responses
     assert [(p.high_watermark, bytes(p.records)) for p in topic.partitions] == [
         (5, bytes(log[:HEAD])), (6, b""), (7, bytes(log[:HEAD]))]  # fmt: skip
+
+
+@pytest.mark.parametrize("aborted", [0, 100])
+def test_the_records_of_one_partition_are_found_at_once(aborted: int) -> None:
+    """Whatever is before and behind them, the result is that of a look at each part."""
+    log = memoryview(batch(b"v" * 4000))
+    data = PartitionData(0, high_watermark=5, records=[log[:100], log[100:]])
+    data.aborted_transactions = [AbortedTransaction(number, number) for number in range(aborted)]
+    empty = PartitionData(1, high_watermark=6, records=[log[:0]])
+    response = FetchResponse(responses=[FetchableTopicResponse("t", [data]), FetchableTopicResponse("u", [empty])])
+    parts = encode_response(ApiKey.FETCH, 12, 9, response)
+    kept = answer_without_records(parts)
+    assert kept == answer_without_records(parts, every=True)
+    assert (len(kept), kept[1], kept[2]) == (4, len(log), bytes(log[:HEAD]))
 
 
 def test_small_messages_are_kept_whole() -> None:

@@ -1,0 +1,46 @@
+"""Counts of requests by API, since the server started, for the metrics."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+
+from protocol.errors import ErrorCode
+
+LATENCY_BOUNDS_NS = tuple(
+    round(seconds * 1e9)
+    for seconds in (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+)
+"""Upper bounds of the histograms of latencies."""
+
+
+class Counts:
+    """By API key; keys are below 256, and requests whose key cannot be read are not counted."""
+
+    def __init__(self) -> None:
+        self.by_api: dict[int, list[int]] = {}
+        """API key -> requests, nanoseconds, bytes in, bytes out."""
+        self.errors: Counter[tuple[int, ErrorCode]] = Counter()
+        """API key and code -> answers with it; a code counts once per answer."""
+        self.latencies: dict[int, list[int]] = {}
+        """API key -> how many requests took at most each of `LATENCY_BOUNDS_NS`, and longer than the last."""
+        self.faulted: Counter[int] = Counter()
+        """API key -> requests that met a fault."""
+
+    def add(self, key: int, took_ns: int, in_bytes: int, out_bytes: int) -> None:
+        """One more request; `in_bytes` without its size field."""
+        counts = self.by_api.get(key)
+        if counts is None:
+            counts = self.by_api[key] = [0, 0, 0, 0]
+            self.latencies[key] = [0] * (len(LATENCY_BOUNDS_NS) + 1)
+        counts[0] += 1
+        counts[1] += took_ns
+        counts[2] += in_bytes + 4
+        counts[3] += out_bytes
+        self.latencies[key][bisect_left(LATENCY_BOUNDS_NS, took_ns)] += 1
+
+    def note(self, key: int, errors: Sequence[ErrorCode], faults: str | None) -> None:
+        """The codes in an answer, and the ids of the faults that its request met."""
+        for code in set(errors):
+            self.errors[key, code] += 1
+        if faults is not None:
+            self.faulted[key] += 1
