@@ -43,6 +43,8 @@ class FrameReader:
         self._frame: bytearray | None = None  # a large frame under way
         self._frame_size = 0
         self._filled = 0
+        self.pending_bytes = 0
+        """Bytes received of an incomplete frame, including its length."""
 
     def buffer(self) -> memoryview:
         """Return the buffer for the next bytes; never empty."""
@@ -68,6 +70,7 @@ class FrameReader:
     def _grow(self) -> list[bytearray]:
         frame = self._frame
         assert frame is not None
+        self.pending_bytes = self._filled + 4
         if self._filled < len(frame):
             return []
         if self._filled < self._frame_size:  # the peer really sends what it announced: double the buffer
@@ -76,6 +79,7 @@ class FrameReader:
             self._frame = larger
             return []
         self._frame, self._filled = None, 0
+        self.pending_bytes = 0
         return [frame]
 
     def _cut(self, source: bytearray, end: int) -> list[bytearray]:
@@ -84,6 +88,7 @@ class FrameReader:
         while end - at >= 4:
             (size,) = _SIZE.unpack_from(source, at)
             if size < 0 or size > self.limit:
+                self.pending_bytes = 0
                 raise BadFrameSize(size, self.limit, frames)
             start = at + 4
             if end - start < size:
@@ -92,17 +97,15 @@ class FrameReader:
                     with memoryview(self._frame) as target, memoryview(source) as read:
                         target[: end - start] = read[start:end]
                     self._frame_size, self._filled = size, end - start
+                    self.pending_bytes = self._filled + 4
                     return frames
                 break
             frames.append(source[start : start + size])
             at = start + size
-        self._rest = source[at:end]
+        if at < end:
+            self._rest = source[at:end]
+        self.pending_bytes = end - at
         return frames
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes received of an incomplete frame, including its length."""
-        return self._filled + 4 if self._frame is not None else len(self._rest)
 
     @property
     def held_bytes(self) -> int:

@@ -71,6 +71,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         # What the serving task waits for; None while it does not.
         self._arrived: asyncio.Future[None] | None = None
         self._begun: Begun | None = None  # an answer that has to wait, for the serving task to go on with
+        self._at_once = False  # within the transport's call, which is noted as a sign of life by itself
         self._writable: asyncio.Future[None] | None = None
 
         # The connection's life: started, then lost by the peer or closed by us. What a lost peer has sent is served.
@@ -158,7 +159,8 @@ class ClientConnection(asyncio.BufferedProtocol):
                     return
         if len(self._frames) >= _READ_AHEAD_FRAMES or self._queued_bytes > _READ_AHEAD_BYTES or bad:
             self.stop_reading()
-        self._account()
+        if self._reader.pending_bytes or self._partial_bytes or self._queued_bytes != self._accounted_bytes:
+            self._account()
         if idle and (self._begun is not None or self._frames or bad):
             self._wake()
 
@@ -262,10 +264,12 @@ class ClientConnection(asyncio.BufferedProtocol):
     def _serve_at_once(self) -> None:
         """Answer what has come, in the transport's call, until something has to wait or the turn is over."""
         turn = Slices(_TURN_US) if len(self._frames) > 1 else None
+        self._at_once = True
         while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
             frame = self._frames.popleft()
             self._queued_bytes -= len(frame)
             self._begun = begin(self._answer(frame))
+        self._at_once = False
 
     async def _serve(self) -> None:
         turn = Slices(_TURN_US)
@@ -339,21 +343,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._reader.limit = self._server.most_bytes(self._listener, known=self.info.gate.ready)
         if isinstance(parts, Sending):
             await self._send(parts)
-        elif parts is not None and not await self._delay(frame, parts) and not self._closed and not self._lost:
+        elif parts is not None and not (frame[:2] == _METADATA and await self._held_back(parts)):
             self._write(parts)
         if self._writable is not None:
             await self._writable
         if self.info.throttled_until_ms:
             await self.info.wait_throttled(self._server.clock)
 
-    async def _delay(self, frame: bytearray, parts: Parts) -> bool:
-        """Hold an answer back until the next request, which is here already, is answered or waits; false: it goes out.
+    async def _held_back(self, parts: Parts) -> bool:
+        """Hold metadata back until the next request, which is here already, is answered or waits; false: it goes out.
 
         With the first metadata librdkafka gives up the connection that it asked on, and with it the FindCoordinator
         that it sent right behind; then it pauses for 50 ms. It never does where both answers come together.
         """
-        if frame[:2] != _METADATA:
-            return False
         if not self._frames and not self._had_metadata:
             await turns(_TURNS_FOR_THE_NEXT)
         self._had_metadata = True
@@ -365,7 +367,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def _flush(self) -> None:
         """Write what was held back."""
-        if self._delayed and not self._closed and not self._lost:
+        if self._delayed:
             self._write([])
 
     async def _send(self, sending: Sending) -> None:
@@ -381,10 +383,15 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.hang_up()
 
     def _write(self, parts: Parts) -> None:
-        self._connections.idle.touch(self)
+        if self._closed or self._lost:
+            return
+        if not self._at_once:
+            self._connections.idle.touch(self)
         if self._delayed:
             parts, self._delayed = self._delayed + parts, []
-        if sum(map(len, parts)) < _JOIN_BELOW_BYTES:
+        if len(parts) == 1:
+            self.transport.write(parts[0])
+        elif sum(map(len, parts)) < _JOIN_BELOW_BYTES:
             self.transport.write(b"".join(parts))
         else:
             self.transport.writelines(parts)
