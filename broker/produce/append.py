@@ -29,9 +29,10 @@ def append(entry: Admitted, acks: int, ctx: RequestContext, checked: CheckedReco
         reached_log = True
         if entry.batch.producer_id >= 0:
             check_producer(entry.topic, ctx)
+        batch, records = entry.batch, entry.records
         info = entry.partition.append(
             ctx.node.id,
-            entry.records,
+            batch if batch.buffer is records else records,  # its header has been read
             ctx.now_ms,
             guard=entry.guard,
             all_in_sync=acks == ACKS_ALL,

@@ -52,9 +52,12 @@ class ReplicatedPartition:
             KafkaError: NOT_LEADER_OR_FOLLOWER where the broker does not lead; KAFKA_STORAGE_ERROR where its log
                 directory is offline.
         """
-        if self.state.leader != broker_id:
+        log = self.logs.get(broker_id)
+        if self.state.leader != broker_id or log is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return self.hosted_by(broker_id)
+        if log.context.offline is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        return log
 
     def hosted_by(self, broker_id: int) -> PartitionLog:
         """The log of any replica (preferred read replicas, debug consumers)."""
@@ -122,7 +125,7 @@ class ReplicatedPartition:
     def append(
         self,
         broker_id: int,
-        batch: bytearray | memoryview,
+        batch: RecordBatch | bytearray | memoryview,
         now_ms: int,
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
@@ -138,7 +141,7 @@ class ReplicatedPartition:
             LargeBatchError: as `PartitionLog.append_as_leader`.
         """
         log = self.led_by(broker_id)
-        if all_in_sync and len(self.state.isr) < self.required_isr:
+        if all_in_sync and self.short_of_replicas:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         info = log.append_as_leader(
             batch,
@@ -163,7 +166,7 @@ class ReplicatedPartition:
             KafkaError: not led here; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED (transactions D.6).
         """
         log = self.led_by(broker_id)
-        if len(self.state.isr) < self.required_isr:
+        if self.short_of_replicas:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         batch = build_marker(producer_id, producer_epoch, committed, coordinator_epoch, now_ms)
         info = log.append_as_leader(
@@ -177,14 +180,15 @@ class ReplicatedPartition:
         return info
 
     @property
-    def required_isr(self) -> int:
-        """The number of in-sync replicas that acks=-1 needs: never more than there are replicas (core D.5.1)."""
-        return min(self.min_isr, len(self.state.replicas))
+    def short_of_replicas(self) -> bool:
+        """Whether there are fewer in-sync replicas than acks=-1 needs: never more than all replicas (core D.5.1)."""
+        in_sync = len(self.state.isr)
+        return in_sync < self.min_isr and in_sync < len(self.state.replicas)
 
     def replicate(self) -> None:
         """Copy to in-sync followers what they do not have yet, and advance the high watermark."""
         leader = self.logs.get(self.state.leader)
-        if leader is None or leader.offline:
+        if leader is None or leader.context.offline is not None:
             return
         isr, bounds = self.state.isr, leader.bounds
         lowest = bounds.log_end_offset
@@ -202,7 +206,7 @@ class ReplicatedPartition:
             # (transactions LSO-03).
             ends = (self.logs[b].log_end_offset if b in self.logs else leader.high_watermark for b in isr)
             lowest = min(ends, default=lowest)
-        if lowest > bounds.high_watermark and len(isr) >= self.required_isr:
+        if lowest > bounds.high_watermark and not self.short_of_replicas:
             leader.advance_high_watermark(lowest)
             for log in self.logs.values():
                 if log is not leader:

@@ -108,9 +108,7 @@ def _skip_headers(data: bytes | bytearray, position: int) -> int:
     return position
 
 
-def walk(  # noqa: PLR0915 - calls cost
-    data: bytes | bytearray, count: int, stop: int | None = None, first: int = 0
-) -> Walked:
+def walk(data: bytes | bytearray, count: int, stop: int | None = None, first: int = 0) -> Walked:
     """Check the structure of the `count` records that make up `data` up to `stop`. Raises MalformedRecordsError.
 
     `count` includes the `first` records of the batch, which came before `data`. Narrow varints are read in line, others
@@ -166,20 +164,22 @@ def walk(  # noqa: PLR0915 - calls cost
             pause = 1 if run.records > 1 else min(2 * pause, _LONGEST_PAUSE)
             try_at = index + pause
         previous_size, index = size, index + 1
-    _check_end(stop - position, count - index, count)
-    return _walked(deltas, sequential, null_keys != 0)
+    return _walked(deltas, sequential, null_keys != 0, stop - position, index, count)
 
 
-def _walked(deltas: set[int], is_sequential: bool, has_null_key: bool) -> Walked:
-    times = [(delta >> 1) ^ -(delta & 1) for delta in deltas] or [0]
-    return Walked(min(times), max(times), is_sequential, has_null_key)
-
-
-def _check_end(bytes_left: int, records_left: int, count: int) -> None:
-    if records_left:
+def _walked(
+    deltas: set[int], is_sequential: bool, has_null_key: bool, bytes_left: int, records: int, count: int
+) -> Walked:
+    if records < count:
         read_span(b"", 0)  # raises the error for missing bytes
     if bytes_left:
         raise MalformedRecordsError(f"{bytes_left} bytes after the last of {count} records")
+    if len(deltas) == 1:
+        (delta,) = deltas
+        time = (delta >> 1) ^ -(delta & 1)
+        return Walked(time, time, is_sequential, has_null_key)
+    times = [(delta >> 1) ^ -(delta & 1) for delta in deltas] or [0]
+    return Walked(min(times), max(times), is_sequential, has_null_key)
 
 
 class _Run(NamedTuple):

@@ -52,22 +52,21 @@ class LogConfig:
     """Whether the broker's time replaces the producers'."""
     segment_size: int = field(init=False, default=0)
     """The size in bytes at which a segment is rolled."""
+    max_segment_ms: int = field(init=False, default=0)
+    """The age at which an append rolls the segment, without jitter (core F.3.2)."""
 
     def __post_init__(self) -> None:
         """Compute once what every append needs."""
         object.__setattr__(self, "compact", "compact" in self.cleanup_policy)
         object.__setattr__(self, "log_append_time", self.message_timestamp_type == "LogAppendTime")
         object.__setattr__(self, "segment_size", self.internal_segment_bytes or self.segment_bytes)
+        compacted_ms = min(self.segment_ms, self.max_compaction_lag_ms)
+        object.__setattr__(self, "max_segment_ms", compacted_ms if self.compact else self.segment_ms)
 
     @property
     def delete(self) -> bool:
         """Whether time and size retention apply."""
         return "delete" in self.cleanup_policy
-
-    @property
-    def max_segment_ms(self) -> int:
-        """The age at which an append rolls the segment, without jitter (core F.3.2)."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str | None]) -> "LogConfig":

@@ -145,7 +145,7 @@ class PartitionLog:
 
     def append_as_leader(
         self,
-        buffer: bytearray | memoryview | bytes,
+        records: RecordBatch | bytearray | memoryview | bytes,
         *,
         leader_epoch: int,
         now_ms: int,
@@ -161,7 +161,7 @@ class PartitionLog:
         only its leader epoch behind (transactions D.3).
 
         Args:
-            buffer: begins with one whole batch; what follows it is ignored (see `check_partition_records`).
+            records: one whole batch; or bytes that begin with one (see `check_partition_records`).
             leader_epoch: stamped into the batch.
             now_ms: the cluster's time.
             origin: which rules apply.
@@ -173,10 +173,11 @@ class PartitionLog:
         Raises:
             KafkaError: with the code of the partition's response; nothing was appended.
         """
-        self.context.check()
+        if self.context.offline is not None:
+            self.context.check()
         config, bounds = self.config, self.bounds
         batch = validate_append(
-            RecordBatch(buffer),
+            records if isinstance(records, RecordBatch) else RecordBatch(records),
             config,
             base_offset=bounds.log_end_offset,
             leader_epoch=leader_epoch,
@@ -235,7 +236,7 @@ class PartitionLog:
             segment = segments.active
             if roll_is_due(segment, batch, config, now_ms):
                 segment = self._roll(now_ms, batch.base_offset)
-            before = segment.size
+            before = segment.log.size
             try:
                 position = segment.append(batch.view, batch, config.index_interval_bytes)
                 if context.sync == SYNC_EVERY:

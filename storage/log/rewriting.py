@@ -74,7 +74,7 @@ def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
 
 def max_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
     """The latest timestamp of the records, at least -1."""
-    if batch.is_log_append_time:
+    if batch.attributes & TIMESTAMP_TYPE_BIT:
         return batch.max_timestamp_ms
     return max(batch.base_timestamp_ms + walked.max_timestamp_delta, NO_TIMESTAMP)
 

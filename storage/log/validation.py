@@ -95,6 +95,10 @@ def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> Re
         RequestRejectedError: UNKNOWN_SERVER_ERROR for every partition, an undefined codec before v7 (core D.1 P6) or a
             second batch whose length overflows.
     """
+    if len(records) >= BATCH_HEADER_SIZE:  # most often, one whole batch of the newest format and nothing else
+        batch = RecordBatch(records)
+        if batch.magic == MAGIC_V2 and batch.size == len(records) and (zstd_allowed or batch.codec < Codec.ZSTD):
+            return batch
     size = _next_batch_size(records, 0)
     if size == 0:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is no whole batch")
@@ -178,7 +182,8 @@ def validate_append(
         LargeBatchError: the batch is sound so far; its records are to be checked in steps. Not with `at_once`.
     """
     if origin is AppendOrigin.REPLICATION:
-        _check_crc(batch)
+        if not batch.crc_ok():
+            raise _damaged()
         return batch
     if origin is not AppendOrigin.CLIENT and _needs_no_rewrite(batch, config):
         batch.assign(base_offset, leader_epoch)
@@ -217,7 +222,8 @@ def _checked(
     batch: RecordBatch, data: bytes | bytearray, size: int, config: LogConfig, now_ms: int, topic_partition: str
 ) -> tuple[RecordBatch, Walked]:
     """Check the records, which are the first `size` bytes of `data`, and rebuild the batch if its codec changes."""
-    source, target = batch.attributes & CODEC_MASK, target_codec(batch, config)
+    source = batch.attributes & CODEC_MASK
+    target = source if config.compression_type == "producer" else target_codec(batch, config)
     walked = _walk(data, size, batch, config.max_decompressed_message_bytes)
     if may_have_bad_records(batch, walked, config, now_ms):
         check_records(_own(data, size), batch, config, now_ms, topic_partition, partly_read=0 < source == target)
@@ -270,7 +276,8 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
         raise RecordsRejectedError(
             ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
         )
-    _check_crc(batch)
+    if not batch.crc_ok():  # core D.2 V3
+        raise _damaged()
     codec = batch.attributes & CODEC_MASK
     if codec > Codec.ZSTD:
         raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression code {codec}")
@@ -289,10 +296,8 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
         )
 
 
-def _check_crc(batch: RecordBatch) -> None:
-    """Check the size of the header and the CRC (core D.2 V3)."""
-    if not batch.crc_ok():
-        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
+def _damaged() -> RecordsRejectedError:
+    return RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
 
 
 _scratch = bytearray()

@@ -48,9 +48,7 @@ PLANTED = [
         "lowest = min(ends, default=lowest)",
         "pass",
     ),
-    mistake(
-        "too few replicas are enough", ReplicatedPartition.append, "len(self.state.isr) < self.required_isr", "False"
-    ),
+    mistake("too few replicas are enough", ReplicatedPartition.append, "self.short_of_replicas", "False"),
     mistake("a coordinator waits for no replica", Runtime._do, "self._log.high_watermark < end", "False"),
     mistake(
         "a leader that comes back cuts no follower",
